@@ -16,8 +16,10 @@ CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
 SOURCES := $(shell find cpp 2>/dev/null) CMakeLists.txt pyproject.toml
 # One worker more than there are processors: tests of clusters, browsers and services mostly wait.
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Compiled modules are cached for all workers and the next run, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 # What `make quick` leaves out; conftest.py says which tests these are.
-SLOW := browser or guides or papers or process or ray
+SLOW := browser or configurations or guides or papers or process or ray or slow
 
 TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster)
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Every worker runs next to others: idle threads of linear algebra would spin in their way.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).parent
 
@@ -31,6 +37,7 @@ PATH_TIERS = {
     "tests/service/page/": "browser",
     "tests/service/http/test_server.py": "process",
     "tests/service/http/test_crashes.py": "process",
+    "tests/service/http/test_malicious_images.py": "process",
     "tests/storage/shards/test_interrupted.py": "process",
     "tests/storage/shards/test_killed.py": "process",
     "tests/test_kernels.py": "process",
@@ -38,6 +45,8 @@ PATH_TIERS = {
     "tests/workspace/test_crashes.py": "process",
     "tests/workspace/test_full_disk.py": "process",
 }
+# Tests that are marked as slow, and scikit-learn's checks of further configurations.
+OTHER_TIERS = ("configurations", "slow")
 # Tests of these tiers share one cluster or browser, so they run on one worker, one after the other.
 SHARED_TIERS = ("ray", "browser")
 
@@ -47,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     The workers of pytest-xdist inherit it, so a network is converted once per run.
     """
-    for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values()}):
+    for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values(), *OTHER_TIERS}):
         config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="evergrow-tests-")
@@ -58,18 +67,38 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tiers of each test, choose its worker, and run the slow tiers first."""
-    for item in items:
-        tiers = _tiers_of(item)
-        for tier in tiers:
-            item.add_marker(tier)
+    tiers = {item: _tiers_of(item) for item in items}
+    for item in _repeated_checks(items):
+        tiers[item].add("configurations")
+    for item, names in tiers.items():
+        for name in names:
+            item.add_marker(name)
         # The tests of one file share its fixtures.
-        worker = next((tier for tier in SHARED_TIERS if tier in tiers), str(item.path))
+        worker = next((tier for tier in SHARED_TIERS if tier in names), str(item.path))
         item.add_marker(pytest.mark.xdist_group(worker))
-    items.sort(key=lambda item: not _tiers_of(item))
+    items.sort(key=lambda item: not tiers[item] - {"configurations"})
+
+
+def pytest_collection_finish() -> None:
+    """Hide the thousands of collected tests from the garbage collector: they live until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def _tiers_of(item: pytest.Item) -> set[str]:
     fixtures = getattr(item, "fixturenames", ())
     path = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
     by_path = {tier for start, tier in PATH_TIERS.items() if path.startswith(start)}
-    return by_path | {FIXTURE_TIERS[name] for name in fixtures if name in FIXTURE_TIERS}
+    by_fixture = {FIXTURE_TIERS[name] for name in fixtures if name in FIXTURE_TIERS}
+    return by_path | by_fixture | ({"slow"} if item.get_closest_marker("slow") else set())
+
+
+def _repeated_checks(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """scikit-learn's checks of an estimator's second and later configurations."""
+    first: dict[type, str] = {}
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        if {"estimator", "check"} <= parameters.keys():
+            estimator = parameters["estimator"]
+            if first.setdefault(type(estimator), repr(estimator)) != repr(estimator):
+                yield item

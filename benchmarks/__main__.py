@@ -10,19 +10,14 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import (
-    cluster,
-    codebook,
-    fit,
-    growing,
-    kernels,
-    linear,
-    memory,
-    predict,
-    scaling,
-    service,
-    subcategory,
-)
+from benchmarks import curation, fit, kernels, memory, predict, scaling, service, subcategory
+from benchmarks.cluster import failures, planning, sums, training
+from benchmarks.cluster.updates import run as cluster_updates
+from benchmarks.codebook import accuracy, photographs, speed
+from benchmarks.growing import streams, updates
+from benchmarks.growing.memory import run as long_life
+from benchmarks.linear import examples, rejection
+from benchmarks.linear.stream import run as linear_stream
 from evergrow import _core
 
 # By name, the parts of each benchmark, which can be asked for one by one.
@@ -32,12 +27,48 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "memory": {"memory": memory.run},
     "scaling": {"scaling": scaling.run},
     "kernels": {"kernels": kernels.run},
-    "growing": growing.PARTS,
-    "linear": linear.PARTS,
-    "codebook": codebook.PARTS,
-    "subcategory": subcategory.PARTS,
+    "growing": {
+        "strategies": streams.strategies,
+        "settings": streams.settings,
+        "chunks": streams.chunks,
+        "one-class": updates.one_class,
+        "more-samples": updates.more_samples,
+        "memory": long_life,
+    },
+    "linear": {
+        "one-example": examples.one_example,
+        "stream": linear_stream,
+        "auto": rejection.calibrate_auto,
+        "rejection": rejection.reject_unknown,
+        "false-alarms": rejection.count_false_alarms,
+        "choosing": examples.choosing,
+    },
+    "codebook": {
+        "speed": speed.run,
+        "embedding": photographs.embedding,
+        "folders": photographs.folders,
+        "accuracy": accuracy.run,
+    },
+    "subcategory": {
+        "regularised": subcategory.regularised,
+        "refine": subcategory.refine,
+        "back-off": subcategory.back_off,
+    },
+    "curation": {
+        "wrong-labels": curation.wrong_labels,
+        "speed": curation.speed,
+        "next": curation.next_labels,
+    },
     "service": service.PARTS,
-    "cluster": cluster.PARTS,
+    "cluster": {
+        "limited": training.limited,
+        "on-ray": training.on_ray,
+        "killing": failures.killing,
+        "resuming": failures.resuming,
+        "sums": sums.run,
+        "plan": planning.run,
+        "updates": cluster_updates,
+    },
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.data import Split, mixture
 from benchmarks.measure import Figure, median_seconds, report, show_table
 from benchmarks.peers import ncm_forest
+from evergrow.estimators.forest.value.serialization import to_tensors
 
 
 def run(quick: bool) -> None:
@@ -52,7 +53,7 @@ def threads(split: Split, bars: bool) -> None:
         n: median_seconds(lambda f=f: f.fit(split.X, split.y))  # type: ignore[misc]
         for n, f in forests.items()
     }
-    one, two = (forest._fitted.to_tensors()[1] for forest in forests.values())
+    one, two = (to_tensors(forest._fitted)[1] for forest in forests.values())
     same = all(np.array_equal(one[name], two[name]) for name in one)
     report(
         "scaling",

@@ -159,6 +159,3 @@ def _mean(runs: list[dict[str, float]], name: str) -> float:
 
 def _spread(runs: list[dict[str, float]], name: str) -> float:
     return float(np.std([run[name] for run in runs], ddof=1))
-
-
-PARTS = {"regularised": regularised, "refine": refine, "back-off": back_off}

@@ -75,7 +75,7 @@ def _draw_accuracy(axes: Any, network: Any, words: Any) -> None:
         )
         axes.plot(
             story.n_classes,
-            story.anew,
+            story.retrained,
             color=colour,
             linestyle=":",
             marker="s",

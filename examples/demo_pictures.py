@@ -39,7 +39,7 @@ class Story:
     at_once: Any = None
     n_classes: list[int] = field(default_factory=list)
     grown: list[float] = field(default_factory=list)
-    anew: list[float] = field(default_factory=list)
+    retrained: list[float] = field(default_factory=list)
 
 
 def pictures_of(folder: Path, things: list[str]) -> tuple[list[Path], list[str]]:
@@ -61,18 +61,18 @@ def draw_all() -> None:
 
 
 def step(story: Story, seen: list[str]) -> None:
-    """Score what has grown beside a model that is trained anew on all classes so far."""
+    """Compare the grown model with one that is retrained on all classes so far."""
     asked = pictures_of(TEST, seen)
     first, more = pictures_of(FIRST, seen), pictures_of(MORE, seen)
     story.at_once = clone(story.model).fit(first[0] + more[0], first[1] + more[1])
     story.n_classes.append(len(seen))
     story.grown.append(100 * story.model.score(*asked))
-    story.anew.append(100 * story.at_once.score(*asked))
-    report, anew = story.model.report_, story.at_once.report_
+    story.retrained.append(100 * story.at_once.score(*asked))
+    report, retrained = story.model.report_, story.at_once.report_
     print(
         f"  {len(seen)} classes, + {seen[-1]:<9} accuracy {story.grown[-1]:5.1f} %, "
-        f"trained anew {story.anew[-1]:5.1f} %;  features {report.seconds_features:4.2f} s, "
-        f"learning {report.seconds_learning:4.2f} s, anew {anew.seconds_learning:4.2f} s"
+        f"retrained {story.retrained[-1]:5.1f} %;  features {report.seconds_features:4.2f} s, "
+        f"learning {report.seconds_learning:4.2f} s, retrained {retrained.seconds_learning:4.2f} s"
     )
 
 
@@ -106,7 +106,7 @@ def teach_from_few(model: ImageClassifier) -> None:
     before = model.score(*pictures_of(TEST, COMMON))
     model.partial_fit(paths[:N_FEW], labels[:N_FEW])
     found, after = model.score(paths[N_FEW:], labels[N_FEW:]), model.score(TEST)
-    print(f"Taught {N_FEW} pictures of an {STRANGER}, beside {N_TRAIN} of each other thing:")
+    print(f"Taught {N_FEW} pictures of an {STRANGER}, {N_TRAIN} of each other thing:")
     print(f"  {100 * found:.0f} % of the other {len(paths) - N_FEW} {STRANGER}s are known;")
     print(f"  the old classes went from {100 * before:.1f} % to {100 * after:.1f} %")
 
@@ -117,7 +117,7 @@ def forget_and_keep(model: ImageClassifier, gone: str) -> bool:
     again = evergrow.load(MODEL)
     images, _ = pictures_of(TEST, COMMON)
     same = np.array_equal(again.predict(images), model.predict(images))
-    # Weights that followed updates and weights solved anew on loading differ by rounding.
+    # Weights that followed updates and weights solved again on loading differ by rounding.
     apart = np.abs(again.predict_proba(images) - model.predict_proba(images)).max()
     size = MODEL.stat().st_size / 1e6
     print(f"Saved to {MODEL} ({size:.1f} MB), loaded, same answers: {same}")

@@ -1,7 +1,5 @@
 """What the benchmarks compute is what their tables say."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -10,9 +8,8 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.data import mixture
-from benchmarks.linear.one_example import _update_with_numpy, seconds_per_example
-from benchmarks.linear.probabilities import calibration_error
-from benchmarks.linear.rejection import novelties
+from benchmarks.linear.examples import _update_with_numpy, seconds_per_example
+from benchmarks.linear.rejection import calibration_error, novelties
 from benchmarks.measure import call_in_child
 from benchmarks.subcategory import answers, refined_and_refitted
 from evergrow.research import mixture as dataset
@@ -21,29 +18,29 @@ from evergrow.research.papers.cvpr2015.levels import TwoLevels, draw
 
 
 @pytest.fixture(scope="module")
-def levels() -> TwoLevels:
+def levels():
     return TwoLevels.of(dataset(6, 24, 40, 10, distance=0.75, n_groups=3))
 
 
-def test_a_call_in_a_child_gives_its_result_and_is_not_in_this_process() -> None:
+def test_a_call_in_a_child_gives_its_result_and_is_not_in_this_process():
     assert call_in_child("os:getpid") != os.getpid()
     assert call_in_child("operator:add", 2, 3) == 5
 
 
-def test_a_call_that_fails_in_a_child_fails_here(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_call_that_fails_in_a_child_fails_here(capfd):
     with pytest.raises(RuntimeError, match="operator:truediv ended with exit code 1"):
         call_in_child("operator:truediv", 1, 0)
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
-def test_confidence_that_is_right_as_often_as_it_says_has_no_calibration_error() -> None:
+def test_confidence_that_is_right_as_often_as_it_says_has_no_calibration_error():
     probabilities = np.tile([0.75, 0.25], (400, 1))
     right = np.arange(400) % 4 > 0
     assert calibration_error(probabilities, right) == pytest.approx(0.0)
     assert calibration_error(probabilities, np.zeros(400, dtype=bool)) == pytest.approx(0.75)
 
 
-def test_the_peers_update_of_the_factor_is_right() -> None:
+def test_the_peers_update_of_the_factor_is_right():
     rng = np.random.default_rng(0)
     X, x = rng.normal(size=(30, 6)), rng.normal(size=6)
     factor = np.linalg.cholesky(X.T @ X).T.copy()
@@ -51,13 +48,13 @@ def test_the_peers_update_of_the_factor_is_right() -> None:
     np.testing.assert_allclose(factor.T @ factor, X.T @ X + np.outer(x, x), atol=1e-9)
 
 
-def test_seconds_are_measured_after_as_many_examples_as_said() -> None:
+def test_seconds_are_measured_after_the_given_number_of_examples():
     found = seconds_per_example(8, 4, (20, 400))
     assert list(found) == [20, 400]
     assert all(seconds > 0 for seconds in found.values())
 
 
-def test_unknown_classes_are_not_among_those_learnt() -> None:
+def test_unknown_classes_are_not_among_those_learnt():
     split = mixture(900, 16, 12, n_test=300)
     model, novelty, known = novelties(split, 6, seed=0)
     assert set(split.y_test[known]) <= set(model.classes_)
@@ -65,7 +62,7 @@ def test_unknown_classes_are_not_among_those_learnt() -> None:
     assert novelty[~known].mean() > novelty[known].mean()
 
 
-def test_answers_that_back_off_are_right_more_often_and_fine_less_often(levels: TwoLevels) -> None:
+def test_answers_that_back_off_are_right_more_often_and_fine_less_often(levels):
     shown = draw(levels, 0, 0.5, 0.5)
     model = LEARNERS["ridge-h"].make(5, 0, 1).fit(shown.X, shown.labels)
     right, fine = answers(model, levels, 0.0)
@@ -75,20 +72,21 @@ def test_answers_that_back_off_are_right_more_often_and_fine_less_often(levels: 
     assert less_fine < 1.0
 
 
-def test_a_divided_class_is_known_after_refining(levels: TwoLevels) -> None:
+def test_a_divided_class_is_known_after_refining(levels):
     found = refined_and_refitted(levels, int(levels.parents[0]), seed=0, n_trees=3)
     assert found[:, 0].min() > 40
     assert found[:, 1].min() > 50
 
 
-def test_a_part_of_a_benchmark_prints_its_table() -> None:
+@pytest.mark.slow
+def test_a_part_of_a_benchmark_prints_its_table():
     found = CliRunner().invoke(main, ["linear", "--quick", "--only", "choosing"])
     assert found.exit_code == 0, found.output
     assert "weights for 9 penalties" in found.output
 
 
 @pytest.mark.parametrize("names", [["growing"], ["fit", "growing"]])
-def test_parts_of_other_benchmarks_are_refused(names: list[str]) -> None:
+def test_parts_of_other_benchmarks_are_refused(names):
     found = CliRunner().invoke(main, [*names, "--only", "killing"])
     assert found.exit_code == 2
     assert "--only takes parts of one benchmark" in found.output

@@ -92,7 +92,7 @@ def test_the_unit_has_files_for_all_connections(unit: _Unit) -> None:
     assert int(unit["LimitNOFILE"][0]) >= 2 * 1000
 
 
-def test_the_container_runs_as_nobody_special(steps: list[tuple[str, str]]) -> None:
+def test_the_container_runs_as_an_unprivileged_user(steps: list[tuple[str, str]]) -> None:
     users = [what for kind, what in steps if kind == "USER"]
     assert users
     assert all(int(part) > 0 for user in users for part in user.split(":"))

@@ -18,6 +18,9 @@ MADE = ("docs/_build/html",)
 CODE = re.compile(r"`([^`\n]+)`")
 # Names that lie in a file: `first`, `Class::second` in `folder/file.cpp`.
 LOCATED = re.compile(r"((?:`[\w:.]+`,\s+)*`[\w:.]+`)\s+in\s+`([\w/.]+\.\w+)`")
+# The file of the twins in the last column of the next table: twin in `file`, twin (`file`).
+TWIN_FILE = re.compile(r"\b[Tt]win\s+(?:in\s+|\()`([\w/.]+\.py)`")
+LAST_CELL = re.compile(r"^\|.*\|([^|]*)\|$", re.MULTILINE)
 TAG = re.compile(r"\[([A-Z][A-Za-z]+(?:\d{4}|Report)|\w+(?= (?:Eq|Sec|Alg|Fig)\. ))\b[^\]]*\]")
 
 
@@ -54,6 +57,18 @@ def wrong_names(text: str) -> list[str]:
     ]
 
 
+def wrong_twins(text: str) -> list[str]:
+    # Paths of files alternate with the text up to the next path, which is about that file.
+    parts = TWIN_FILE.split(text)[1:]
+    return [
+        f"{name} in {path}"
+        for path, following in zip(parts[::2], parts[1::2], strict=True)
+        for cell in LAST_CELL.findall(following.split("\n#", maxsplit=1)[0])
+        for name in CODE.findall(cell)
+        if not is_path(name) and not is_defined(name, path)
+    ]
+
+
 def is_defined(name: str, path: str) -> bool:
     content = "".join(file.read_text("utf-8") for file in found(path) if file.is_file())
     return all(re.search(rf"\b{part}\b", content) for part in re.split(r"::|\.", name))
@@ -79,7 +94,8 @@ def test_every_path_on_a_page_exists(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_name_on_a_page_is_in_its_file(page: str) -> None:
-    assert wrong_names(read(page)) == []
+    text = read(page)
+    assert wrong_names(text) == wrong_twins(text) == []
 
 
 def test_every_equation_tag_has_the_key_of_a_listed_paper() -> None:
@@ -95,6 +111,10 @@ def test_a_wrong_page_is_reported() -> None:
     assert wrong_names("`Tree::nowhere`, `split` in `cpp/tree/tree.cpp`") == [
         "Tree::nowhere in cpp/tree/tree.cpp"
     ]
+    twins = (
+        "twin in `tests/reference/updates.py`:\n\n| core | twin |\n| a | `TreePass.cut`, `gone` |"
+    )
+    assert wrong_twins(twins) == ["gone in tests/reference/updates.py"]
 
 
 def test_a_tag_is_found_by_its_key_or_by_what_follows() -> None:

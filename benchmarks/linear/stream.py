@@ -15,7 +15,7 @@ from benchmarks.data import Array, Split, image_features, mixture
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
 from evergrow.research import ClassStream, Retrained
-from evergrow.research.comparison.learners import RiverLearner, softmax
+from evergrow.research.comparison.river_models import RiverLearner, softmax
 
 
 def run(quick: bool) -> None:
@@ -29,7 +29,8 @@ def run(quick: bool) -> None:
 def _next_to_sgd(split: Split) -> None:
     order = np.argsort(split.y, kind="stable")
     batches = [order[i : i + 100] for i in range(0, len(order), 100)]
-    model = RLSClassifier(regularization=1.0, recoding=0.0)
+    # The scores of ridge regression, so that the two can be compared exactly.
+    model = RLSClassifier(regularization=1.0, recoding=0.0, scoring="regression")
     ours, accuracy = _learn(model, split, batches, ask=False)
     theirs, _ = _learn(SGDClassifier(random_state=0), split, batches, ask=False)
     ridge = RidgeClassifier(alpha=1.0).fit(split.X, split.y)

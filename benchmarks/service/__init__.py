@@ -7,24 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.service import (
-    disk_full,
-    fuzzing,
-    hostile,
-    killing,
-    predicting,
-    restarting,
-    teaching,
-    unknown,
-)
+from benchmarks.service import predictions, restarts, robustness, stages, teaching, unknown
 
 PARTS: dict[str, Callable[[bool], None]] = {
-    "killing": killing.run,
-    "disk-full": disk_full.run,
+    "crashes": robustness.measure_crashes,
+    "full-disk": robustness.measure_full_disk,
     "teaching": teaching.run,
-    "predicting": predicting.run,
-    "fuzzing": fuzzing.run,
-    "hostile": hostile.run,
-    "restarting": restarting.run,
+    "predictions": predictions.run,
+    "fuzzing": robustness.measure_fuzzing,
+    "malicious-requests": robustness.measure_malicious_requests,
+    "restarts": restarts.run,
+    "stages": stages.run,
     "unknown": unknown.run,
 }

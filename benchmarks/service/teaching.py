@@ -1,4 +1,4 @@
-"""How long one example takes, and that it takes no longer the more is known."""
+"""The time to teach one example, which must not grow with the number of known examples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 from benchmarks.measure import Figure, report, show_table
 from tests.harness.http_client import Body, Caller, embedding_body, picture_body
 from tests.harness.pictures import photographs
-from tests.harness.process import ServiceProcess
+from tests.harness.process import NO_RATE_LIMIT, ServiceProcess
 from tests.harness.workspaces import Tokens, fill_workspace, new_workspace, vectors
 
-RATE = ("--rate", "100000")
 N_CLASSES = 100
 SIZES = (1_000, 10_000, 50_000)
 # What "flat" allows: the largest median over the smallest.
@@ -24,15 +23,15 @@ FLAT = 1.5
 Times = dict[str, list[float]]
 
 
-def lesson_times(service: ServiceProcess, tokens: Tokens, n_lessons: int, first: int) -> Times:
-    """Seconds per lesson by one client, with a picture and with the vector sent."""
-    X, labels = vectors(n_lessons, tokens.n_features, N_CLASSES, seed=first)
+def example_times(service: ServiceProcess, tokens: Tokens, n_examples: int, first: int) -> Times:
+    """Seconds per example by one client, with a picture and with the vector sent."""
+    X, labels = vectors(n_examples, tokens.n_features, N_CLASSES, seed=first)
     sent = [embedding_body(row, label) for row, label in zip(X, labels, strict=True)]
-    pictures = photographs(n_lessons, first=first)
+    pictures = photographs(n_examples, first=first)
     shown = [picture_body(one, label) for one, label in zip(pictures, labels, strict=True)]
     caller = Caller(service.port, tokens.teach)
     try:
-        # The first lesson after opening computes the weights, and the first picture warms up.
+        # The first example after opening computes the weights, and the first picture warms up.
         _seconds(caller, [embedding_body(-X[0], labels[0])])
         _seconds(caller, [picture_body(one, labels[0]) for one in photographs(3, first=first - 3)])
         return {"picture": _seconds(caller, shown), "vector": _seconds(caller, sent)}
@@ -54,7 +53,7 @@ def _seconds(caller: Caller, bodies: Iterable[Body]) -> list[float]:
 def run(quick: bool) -> None:
     """Fill a workspace to each size and teach over HTTP at each."""
     sizes = (1_000, 2_000) if quick else SIZES
-    n_lessons = 30 if quick else 200
+    n_examples = 30 if quick else 200
     medians: dict[str, dict[int, float]] = {"picture": {}, "vector": {}}
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -62,8 +61,8 @@ def run(quick: bool) -> None:
         tokens = new_workspace(folder, features="efficientnet-lite0")
         for size in sizes:
             fill_workspace(folder, size, N_CLASSES)
-            with ServiceProcess(folder, RATE) as service:
-                found = lesson_times(service, tokens, n_lessons, first=size)
+            with ServiceProcess(folder, NO_RATE_LIMIT) as service:
+                found = example_times(service, tokens, n_examples, first=size)
                 service.stop()
             for kind, times in found.items():
                 medians[kind][size] = 1e3 * float(np.median(times))

@@ -1,4 +1,4 @@
-"""How many things of classes never taught are offered as new, at how many false alarms."""
+"""How many examples of unknown classes are predicted as unknown, at which false alarms."""
 
 from __future__ import annotations
 

@@ -95,11 +95,12 @@ ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_cla
     if (samples->size() == samples->n_removed())
         throw std::invalid_argument("samples must have at least one row that is not removed");
     check_hierarchy(rules, n_classes);
-    const ForestPlan plan{n_trees, n_classes,  seed,       RowSampling{rows_per_tree, bootstrap},
-                          rules,   first_tree, row_budget, packs_trees && row_budget == 0};
+    const GrowRequest request{
+        n_trees, n_classes,  seed,       RowSampling{rows_per_tree, bootstrap},
+        rules,   first_tree, row_budget, packs_trees && row_budget == 0};
     std::optional<Forest> forest;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
-        forest = grow_forest(samples, plan, n_threads, poll);
+        forest = grow_forest(samples, request, n_threads, poll);
         return forest.has_value();
     });
     return std::make_shared<Forest>(std::move(*forest));
@@ -170,9 +171,8 @@ std::vector<std::tuple<std::int32_t, std::uint8_t>> centroids_of(const Tree& tre
 nb::tuple trace_row(const Forest& forest, std::size_t tree_index, const Vector<double>& x,
                     const Standardizer& standardizer) {
     if (tree_index >= forest.trees.size())
-        throw std::invalid_argument("there is no such tree: the forest has " +
-                                    std::to_string(forest.trees.size()) + ", got " +
-                                    std::to_string(tree_index));
+        throw std::invalid_argument("the forest has " + std::to_string(forest.trees.size()) +
+                                    " trees, got tree " + std::to_string(tree_index));
     if (x.size() != forest.n_features() || standardizer.n_features() != forest.n_features())
         throw std::invalid_argument("the row must have " + std::to_string(forest.n_features()) +
                                     " features, got " + std::to_string(x.size()));
@@ -195,7 +195,7 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::i
     if (node < 0 || static_cast<std::size_t>(node) >= tree.node_limit() ||
         j >= static_cast<std::size_t>(tree.node(node).centroid_size) ||
         tree.kind() == SplitKind::kAxis)
-        throw std::invalid_argument("the tree has no such centroid");
+        throw std::invalid_argument("the node or the index of its centroid is out of range");
     auto [data, owner] = new_array<float>(forest.n_features());
     copy_centroid(forest, tree, node, j, data);
     return NumpyVector<float>(data, {forest.n_features()}, owner);

@@ -39,10 +39,10 @@ nb::object update_factor_of(const WritableMatrix& factor, const Matrix<double>& 
     return nb::cast(NumpyMatrix<double>(data, {rows.shape(0), rows.shape(1)}, owner));
 }
 
-void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows,
-                       const Vector<double>& signs, const Matrix<double>& gains,
-                       const Vector<std::int32_t>& codes, const Vector<double>& targets,
-                       const WritableMatrix& result) {
+NumpyMatrix<double> update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows,
+                                      const Vector<double>& signs, const Matrix<double>& gains,
+                                      const Vector<std::int32_t>& codes,
+                                      const Vector<double>& targets, const WritableMatrix& result) {
     require(rows.shape(1) == weights.shape(1), "rows must have the width of the weights");
     require(gains.shape(0) == rows.shape(0) && gains.shape(1) == rows.shape(1),
             "gains must have the shape of the rows");
@@ -51,9 +51,13 @@ void update_weights_of(const Matrix<double>& weights, const Matrix<double>& rows
     require(result.shape(0) == weights.shape(0) && result.shape(1) == weights.shape(1),
             "the result must have the shape of the weights");
     const WeightRows entering{as_rows(rows, signs), gains.data(), codes.data(), targets.data()};
-    const nb::gil_scoped_release release;
-    update_weights(kernels(), weights.data(), weights.shape(0), weights.shape(1), entering,
-                   result.data());
+    auto [errors, owner] = new_array<double>(weights.shape(0) * rows.shape(0));
+    {
+        const nb::gil_scoped_release release;
+        update_weights(kernels(), weights.data(), weights.shape(0), weights.shape(1), entering,
+                       result.data(), errors);
+    }
+    return NumpyMatrix<double>(errors, {weights.shape(0), rows.shape(0)}, owner);
 }
 
 NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows,

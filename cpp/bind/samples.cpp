@@ -53,7 +53,7 @@ void sum_squares(const Matrix<T>& rows, const Vector<double>& mean, const Total&
 
 void check_numbers(const Samples& samples, const Vector<std::int32_t>& numbers) {
     if (!all_within(numbers.data(), numbers.size(), samples.size()))
-        throw std::invalid_argument("there is no such row: numbers must be from 0 to " +
+        throw std::invalid_argument("numbers of rows must be from 0 to " +
                                     std::to_string(samples.size()) + " - 1");
 }
 
@@ -148,8 +148,8 @@ void check_rows(const Matrix<T>& rows, std::size_t n, std::size_t n_features,
         throw std::invalid_argument(
             "the rows, or places if given, and their classes or numbers differ in length");
     if (places && !all_within(places->data(), n, rows.shape(0)))
-        throw std::invalid_argument("there is no such place: places must be from 0 to " +
-                                    std::to_string(rows.shape(0)) + " - 1");
+        throw std::invalid_argument("places must be from 0 to " + std::to_string(rows.shape(0)) +
+                                    " - 1");
 }
 
 template <class T>
@@ -161,7 +161,7 @@ void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
     if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
     if (!all_at_least(classes.data(), n, Samples::kRemoved))
-        throw std::invalid_argument("there is no such class: classes must be at least -1");
+        throw std::invalid_argument("classes must be at least -1");
 }
 
 template <class T>
@@ -200,7 +200,7 @@ NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows
     check_foreign(rows, classes, ids, samples.n_features(), places);
     check_precision<T>(samples);
     if (!all_at_least(classes.data(), classes.size(), 0))
-        throw std::invalid_argument("there is no such class: classes must be at least 0");
+        throw std::invalid_argument("classes must be at least 0");
     return to_numpy(samples.add_borrowed(memory_of(rows), places ? places->data() : nullptr,
                                          classes.data(), ids.data(), classes.size()));
 }
@@ -263,7 +263,7 @@ void bind_properties(nb::class_<Samples>& samples) {
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
         .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
-        .def_prop_ro("foreign_rooms", &Samples::lender_capacities)
+        .def_prop_ro("lender_capacities", &Samples::lender_capacities)
         .def_prop_ro(
             "lenders", [](const Samples& self) { return to_numpy(self.lender_of_rows()); },
             nb::rv_policy::automatic)

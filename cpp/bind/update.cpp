@@ -35,8 +35,8 @@ UpdatePlan plan_of_part(UpdatePlan plan, const Forest& forest, std::size_t first
 
 std::vector<std::int32_t> checked_rows(const Samples& samples, const Vector<std::int32_t>& rows) {
     if (!all_within(rows.data(), rows.size(), samples.size()))
-        throw std::invalid_argument("there is no such row: rows must be from 0 to " +
-                                    std::to_string(samples.size()) + " - 1");
+        throw std::invalid_argument("rows must be from 0 to " + std::to_string(samples.size()) +
+                                    " - 1");
     return {rows.data(), rows.data() + rows.size()};
 }
 

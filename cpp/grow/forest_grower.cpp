@@ -13,9 +13,9 @@ namespace {
 // What a thread reuses for all of its trees. A tree is copied when it is complete: growing each in
 // new arrays would spend a sixth of the time on fresh memory pages.
 struct WorkerState {
-    WorkerState(const Samples& samples, const ForestPlan& plan, const EntropyTable& n_log_n)
-        : grower(samples, plan.n_classes, plan.rules, n_log_n, plan.row_budget),
-          tree(kind_of_split(plan.rules.proposer), samples.width()) {}
+    WorkerState(const Samples& samples, const GrowRequest& request, const EntropyTable& n_log_n)
+        : grower(samples, request.n_classes, request.rules, n_log_n, request.row_budget),
+          tree(kind_of_split(request.rules.proposer), samples.width()) {}
 
     // The tree, as a packed copy or as it is.
     std::shared_ptr<const Tree> finish(bool is_packed) {
@@ -32,32 +32,33 @@ struct WorkerState {
 
 }  // namespace
 
-std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
-                                  std::size_t n_threads, const Poll& poll) {
-    n_threads = std::min(n_threads, plan.n_trees);
+std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples,
+                                  const GrowRequest& request, std::size_t n_threads,
+                                  const Poll& poll) {
+    n_threads = std::min(n_threads, request.n_trees);
     const std::vector<std::int32_t> sorted = rows_by_class(*samples);
-    const std::size_t n_wanted = std::min(plan.sampling.n_rows, EntropyTable::kMaxSamples + 1);
+    const std::size_t n_wanted = std::min(request.sampling.n_rows, EntropyTable::kMaxSamples + 1);
     const auto n_log_n = std::make_shared<const EntropyTable>(n_wanted);
-    std::vector<std::shared_ptr<const Tree>> trees(plan.n_trees);
+    std::vector<std::shared_ptr<const Tree>> trees(request.n_trees);
     std::vector<std::unique_ptr<WorkerState>> workers(n_threads);
     const bool finished = run_parallel(
-        plan.n_trees, n_threads,
+        request.n_trees, n_threads,
         [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
             if (!workers[worker])
-                workers[worker] = std::make_unique<WorkerState>(*samples, plan, *n_log_n);
+                workers[worker] = std::make_unique<WorkerState>(*samples, request, *n_log_n);
             WorkerState& state = *workers[worker];
-            const std::uint64_t key = tree_key(plan.seed, plan.first_tree + index, 0);
+            const std::uint64_t key = tree_key(request.seed, request.first_tree + index, 0);
             std::vector<std::int32_t> rows =
-                draw_rows(sorted, plan.sampling, Stream(purpose_key(key, Purpose::kRows)));
+                draw_rows(sorted, request.sampling, Stream(purpose_key(key, Purpose::kRows)));
             state.tree.reset();
             count_classes(*samples, rows, state.counts);
             state.tree.set_counts(kRoot, state.counts.data(), state.counts.size());
             state.grower.grow(state.tree, kRoot, rows, purpose_key(key, Purpose::kNodes), stop);
-            trees[index] = state.finish(plan.packs_trees);
+            trees[index] = state.finish(request.packs_trees);
         },
         poll);
     if (!finished) return std::nullopt;
-    return Forest{std::move(samples), std::move(trees), plan.n_classes, n_log_n};
+    return Forest{std::move(samples), std::move(trees), request.n_classes, n_log_n};
 }
 
 }  // namespace evergrow

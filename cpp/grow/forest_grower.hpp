@@ -14,7 +14,8 @@
 
 namespace evergrow {
 
-struct ForestPlan {
+// The parameters of one call that grows a forest.
+struct GrowRequest {
     std::size_t n_trees;
     std::size_t n_classes;
     std::uint64_t seed;
@@ -30,7 +31,8 @@ struct ForestPlan {
 };
 
 // Grows a forest from all samples; nothing if the poll asked to stop.
-std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples, const ForestPlan& plan,
-                                  std::size_t n_threads, const Poll& poll);
+std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples,
+                                  const GrowRequest& request, std::size_t n_threads,
+                                  const Poll& poll);
 
 }  // namespace evergrow

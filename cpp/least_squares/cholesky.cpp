@@ -147,7 +147,8 @@ bool update_factor(const Kernels& kernels, double* factor, std::size_t n_feature
 }
 
 void update_weights(const Kernels& kernels, const double* weights, std::size_t n_classes,
-                    std::size_t n_features, const WeightRows& rows, double* result) {
+                    std::size_t n_features, const WeightRows& rows, double* result,
+                    double* errors) {
     const std::size_t n_rows = rows.examples.count;
     Vectors examples(n_rows, n_features), gains(n_rows, n_features);
     const std::size_t m = examples.count();
@@ -155,21 +156,33 @@ void update_weights(const Kernels& kernels, const double* weights, std::size_t n
         std::copy_n(rows.examples.values + v * n_features, n_features, examples[v]);
         std::copy_n(rows.gains + v * n_features, n_features, gains[v]);
     }
-    for (std::size_t t = 0; t < n_classes; ++t) {
-        const double* row = weights + t * n_features;
-        double errors[kFactorVectors];
-        // The row is still in the first-level cache when the gains are added.
-        kernels.factor.multiply_row(row, examples.readable(), m, n_features, errors);
-        for (std::size_t v = 0; v < m; ++v) {
-            if (v >= n_rows) {
-                errors[v] = 0;
-                continue;
-            }
+    // Adds the gains to the weights of a class, given the products of weights and examples.
+    const auto add_gains = [&](std::size_t t, const double* products) {
+        std::array<double, kFactorVectors> differences{};
+        for (std::size_t v = 0; v < n_rows; ++v) {
             const bool own = static_cast<std::size_t>(rows.codes[v]) == t;
-            errors[v] = rows.examples.signs[v] * ((own ? rows.targets[v] : 0.0) - errors[v]);
+            const double target = own ? rows.targets[v] : 0.0;
+            differences[v] = rows.examples.signs[v] * (target - products[v]);
         }
-        kernels.factor.add_vectors(row, gains.readable(), errors, m, n_features,
-                                   result + t * n_features);
+        std::copy_n(differences.data(), n_rows, errors + t * n_rows);
+        kernels.factor.add_vectors(weights + t * n_features, gains.readable(), differences.data(),
+                                   m, n_features, result + t * n_features);
+    };
+    // Four classes at a time, so that the examples are read from the cache once for all of them.
+    std::size_t first = 0;
+    for (; first + kFactorRows <= n_classes; first += kFactorRows) {
+        std::array<const double*, kFactorRows> block;
+        std::array<double, kFactorRows * kFactorVectors> products;
+        for (std::size_t r = 0; r < kFactorRows; ++r) block[r] = weights + (first + r) * n_features;
+        kernels.factor.multiply_rows(block.data(), examples.readable(), m, 0, n_features,
+                                     products.data());
+        for (std::size_t r = 0; r < kFactorRows; ++r) add_gains(first + r, products.data() + r * m);
+    }
+    for (std::size_t t = first; t < n_classes; ++t) {
+        std::array<double, kFactorVectors> products;
+        kernels.factor.multiply_row(weights + t * n_features, examples.readable(), m, n_features,
+                                    products.data());
+        add_gains(t, products.data());
     }
 }
 

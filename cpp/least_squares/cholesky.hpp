@@ -28,7 +28,8 @@ bool update_factor(const Kernels& kernels, double* factor, std::size_t n_feature
 
 // Updates the weights: w_t + sum_i sign_i gain_i (target_i[t] - w_t.x_i) for every class t, where
 // target_i is `targets[i]` at class `codes[i]` and 0 elsewhere. `weights` and `result` are
-// n_classes x n_features matrices and may be the same.
+// n_classes x n_features matrices and may be the same. Writes sign_i (target_i[t] - w_t.x_i) to
+// `errors`, an n_classes x count matrix.
 struct WeightRows {
     FactorRows examples;
     const double* gains;
@@ -36,6 +37,6 @@ struct WeightRows {
     const double* targets;
 };
 void update_weights(const Kernels& kernels, const double* weights, std::size_t n_classes,
-                    std::size_t n_features, const WeightRows& rows, double* result);
+                    std::size_t n_features, const WeightRows& rows, double* result, double* errors);
 
 }  // namespace evergrow

@@ -57,7 +57,8 @@ void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
 // many classes.
 constexpr double kNegligible = 1e-10;
 
-// P(coarse) of every coarse class at a leaf. Classes with fine classes become open.
+// P(coarse) of every coarse class at a leaf. Classes with fine classes are added to
+// `buffers.open`.
 void share_among_coarse(const LeafReading& reading, const Tree& tree, const Node& node,
                         LeafBuffers& buffers) {
     std::int64_t total = 0;

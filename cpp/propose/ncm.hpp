@@ -1,5 +1,4 @@
-// Finds the split of a node by nearest class means [Ristin2014 Eq. 6] with the highest gain
-// [Ristin2014 Eq. 3].
+// Finds the split of a node by nearest class means with the highest gain [Ristin2014 Eq. 3].
 #pragma once
 
 #include <cstddef>

@@ -28,10 +28,9 @@ bool Forest::keeps_rows() const {
 
 Forest Forest::group(std::size_t first_tree, std::size_t n_trees) const {
     if (first_tree > trees.size() || n_trees > trees.size() - first_tree)
-        throw std::invalid_argument("there are no such trees: the forest has " +
-                                    std::to_string(trees.size()) + ", first_tree is " +
-                                    std::to_string(first_tree) + " and n_trees is " +
-                                    std::to_string(n_trees));
+        throw std::invalid_argument("the forest has " + std::to_string(trees.size()) +
+                                    " trees, got first_tree " + std::to_string(first_tree) +
+                                    " and n_trees " + std::to_string(n_trees));
     const auto first = trees.begin() + static_cast<std::ptrdiff_t>(first_tree);
     return Forest{
         samples, {first, first + static_cast<std::ptrdiff_t>(n_trees)}, n_classes, n_log_n};

@@ -53,6 +53,7 @@ void prefetch_centroids(const Samples& samples, const Tree& tree, std::int32_t i
     }
 }
 
+// For ncm the side of the nearest centroid [Ristin2014 Eq. 6].
 bool StoredCentroids::goes_right(const float* x) const {
     switch (tree_.kind()) {
         case SplitKind::kAxis: return x[(*this)[0].class_id] > (*this)[0].offset;
@@ -84,6 +85,7 @@ void Router::route(const Tree& tree, std::int32_t node, const float* const* rows
     }
 }
 
+// The side of the nearest centroid of each row [Ristin2014 Eq. 6].
 void Router::route_by_centroids(const StoredCentroids& stored, const float* const* rows,
                                 std::size_t n, std::uint8_t* right, float* scores) {
     const std::size_t k = stored.count();

@@ -1,5 +1,5 @@
-// A cache for RUST: the score of the nearest centroid of every stored row, at every node that the
-// row passes.
+// A cache for RUST: the score of the nearest centroid of every stored row, at the first 16 nodes
+// on its path.
 //
 // If the best score of a row is known, a node that gets a new centroid computes one distance per
 // row instead of one per centroid. Scores are truncated to their leading 16 bits, which define an
@@ -20,7 +20,7 @@ namespace evergrow {
 // the cache of the old tree.
 class ScoreCache {
   public:
-    // Nodes below these levels have too few rows for the cache to pay.
+    // Deeper nodes have too few rows for the cache to pay.
     static constexpr std::size_t kLevels = 16;
 
     struct Interval {
@@ -58,7 +58,7 @@ class ScoreCache {
         rows().resize(n_rows);
         n_rows_ = n_rows;
     }
-    // Scores of rows below kLevels are not stored.
+    // `level` is the depth of the node. Scores at level kLevels and deeper are not stored.
     void store(std::int32_t row, std::size_t level, float score) {
         if (!is_active() || level >= kLevels) return;
         std::uint32_t bits = 0;

@@ -66,8 +66,8 @@ class CentroidRemoval final : public NodeDecider {
         }
         if (edit.split.size() == n_centroids) return KeepNode{};
         if (is_one_sided(edit.split)) return CutNode{};
-        edit.stored = collect_stored_rows(tree_, visit.node);
-        edit.nearest = finder_.find(edit.split, edit.stored.rows);
+        edit.below = collect_rows_below(tree_, visit.node);
+        edit.nearest = finder_.find(edit.split, edit.below.rows);
         return edit;
     }
 

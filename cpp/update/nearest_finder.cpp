@@ -92,12 +92,12 @@ NearestCentroids NearestFinder::find_changed(std::int32_t node, const Split& spl
     return nearest;
 }
 
-StoredRows collect_stored_rows(const Tree& tree, std::int32_t node) {
-    StoredRows stored;
-    tree.collect_rows(tree.node(node).left, stored.rows);
-    stored.n_left = stored.rows.size();
-    tree.collect_rows(tree.node(node).left + 1, stored.rows);
-    return stored;
+RowsBelow collect_rows_below(const Tree& tree, std::int32_t node) {
+    RowsBelow below;
+    tree.collect_rows(tree.node(node).left, below.rows);
+    below.n_left = below.rows.size();
+    tree.collect_rows(tree.node(node).left + 1, below.rows);
+    return below;
 }
 
 }  // namespace evergrow

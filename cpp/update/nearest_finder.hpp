@@ -51,6 +51,6 @@ class NearestFinder {
 };
 
 // The training rows in the leaves below a splitting node.
-StoredRows collect_stored_rows(const Tree& tree, std::int32_t node);
+RowsBelow collect_rows_below(const Tree& tree, std::int32_t node);
 
 }  // namespace evergrow

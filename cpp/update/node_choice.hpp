@@ -10,8 +10,8 @@
 
 namespace evergrow {
 
-// Which nodes are more likely: those with a small subtree, none, or those whose subtree separates
-// its classes badly (RTSTQ) [GuoReport Sec. 2.2].
+// Nodes that are drawn more often: with a small subtree (kSize), none (kUniform), or with badly
+// separated classes below them (kQuality, RTSTQ) [GuoReport Sec. 2.2].
 enum class NodeWeights : std::uint8_t { kSize, kUniform, kQuality };
 
 // By node, 1 for the chosen ones: a share of the splitting nodes, rounded to the nearest integer,

@@ -1,4 +1,4 @@
-// What an update decides about a splitting node, as values that the pass applies.
+// What an update decides about a splitting node, as values that the `TreeEditor` applies.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct NearestCentroids {
 constexpr std::uint16_t kSameSide = 0xFFFF;
 
 // The training rows in the leaves below a splitting node, from left to right.
-struct StoredRows {
+struct RowsBelow {
     std::vector<std::int32_t> rows;
     std::size_t n_left = 0;  // rows below the left child
 };
@@ -43,8 +43,8 @@ struct CutNode {};
 // there.
 struct ReplaceCentroids {
     Split split;
-    StoredRows stored;
-    NearestCentroids nearest;  // of the stored rows
+    RowsBelow below;
+    NearestCentroids nearest;  // of the rows below
     // Of the arrivals, if the decision computed it; the pass then does not route them again.
     std::optional<NearestCentroids> nearest_of_arrivals;
 };

@@ -20,7 +20,8 @@ struct UpdatePlan {
     NodeWeights weights;
     double row_rate;  // rows that a tree draws per new sample
     bool bootstrap;
-    // Trees that are grown again from scratch: this many, from this one on, cyclically.
+    // Trees that are grown again from scratch: `n_refreshed` trees starting with
+    // `first_refreshed`, wrapping around.
     std::size_t first_refreshed;
     std::size_t n_refreshed;
     // Where a forest is updated in several parts: the index of the first tree of this part, and the

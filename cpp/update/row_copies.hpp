@@ -11,7 +11,7 @@
 namespace evergrow {
 
 // Where centroids cannot reference rows, the mean of a single sample is a copy of it in half
-// precision. Compares 64-bit hashes; in case of a collision another mean would be forgotten too.
+// precision. Compares 64-bit hashes; on a collision an unrelated mean would be removed as well.
 class RowCopies {
   public:
     RowCopies(const Samples& samples, const std::vector<std::int32_t>& rows);

@@ -120,6 +120,14 @@ class RustDecider final : public NodeDecider {
     std::vector<std::uint8_t> in_batch_;  // by class
 };
 
+// What becomes of one node that was chosen to be reused:
+// 1. Find the classes of the batch that arrive here and are new to the node.
+// 2. Draw which old centroids their means replace, by reservoir sampling over all classes that the
+//    node has seen, so that old and new classes are equally likely to be kept.
+// 3. Find the stored rows and the arrivals that are now nearest to a new mean.
+// 4. Give each new mean the side with the larger gain.
+// TreeEditor::replace_centroids then moves the rows whose side has changed. A node that would send
+// everything to one side is cut instead, and grown again.
 NodeEdit RustDecider::decide(const NodeVisit& visit) {
     const NewClasses found = find_new_classes(visit);
     if (found.classes.empty()) return KeepNode{};
@@ -132,8 +140,8 @@ NodeEdit RustDecider::decide(const NodeVisit& visit) {
     if (open.empty()) return KeepNode{};
     ReplaceCentroids edit;
     edit.split = with_new_means(node, places, found.classes);
-    edit.stored = collect_stored_rows(tree_, visit.node);
-    edit.nearest = finder_.find_changed(visit.node, edit.split, open, edit.stored.rows);
+    edit.below = collect_rows_below(tree_, visit.node);
+    edit.nearest = finder_.find_changed(visit.node, edit.split, open, edit.below.rows);
     edit.nearest_of_arrivals = finder_.find(edit.split, visit.arrivals);
     choose_sides(visit, open, edit);
     if (is_one_sided(edit.split)) return CutNode{};
@@ -192,16 +200,16 @@ void RustDecider::choose_sides(const NodeVisit& visit, const std::vector<std::si
     for (const Centroid& centroid : edit.split.centroids) cell_of.push_back(centroid.side);
     for (std::size_t i = 0; i < open.size(); ++i) cell_of[open[i]] = 2 + i;
     SideCounts counts(context_.n_log_n, objective_, context_.plan.n_classes, open.size());
-    for (std::size_t r = 0; r < edit.stored.rows.size(); ++r) {
-        const std::size_t side = r < edit.stored.n_left ? 0 : 1;
+    for (std::size_t r = 0; r < edit.below.rows.size(); ++r) {
+        const std::size_t side = r < edit.below.n_left ? 0 : 1;
         const std::uint16_t nearest = edit.nearest.index[r];
-        counts.add(samples().class_of(edit.stored.rows[r]),
+        counts.add(samples().class_of(edit.below.rows[r]),
                    nearest == kSameSide ? side : cell_of[nearest]);
     }
     for (std::size_t r = 0; r < visit.arrivals.size(); ++r)
         counts.add(samples().class_of(visit.arrivals[r]),
                    cell_of[edit.nearest_of_arrivals->index[r]]);
-    for (const std::size_t j : open) edit.split.centroids[j].side = counts.close(cell_of[j]);
+    for (const std::size_t j : open) edit.split.centroids[j].side = counts.assign_side(cell_of[j]);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ SideCounts::SideCounts(const EntropyTable& n_log_n, const Objective& objective,
     objective.make_levels(classes, levels_);
 }
 
-std::uint8_t SideCounts::close(std::size_t cell) {
+std::uint8_t SideCounts::assign_side(std::size_t cell) {
     const std::uint8_t side = gain(cell, 1) > gain(cell, 0) ? 1 : 0;
     for (std::size_t at = 0; at < counts_.size(); at += n_cells_)
         counts_[at + side] += counts_[at + cell];

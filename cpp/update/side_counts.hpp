@@ -22,7 +22,7 @@ class SideCounts {
     }
     // The side on which the samples of an open cell gain more, the left one if both gain the same.
     // From then on they count there.
-    std::uint8_t close(std::size_t cell);
+    std::uint8_t assign_side(std::size_t cell);
 
   private:
     double gain(std::size_t cell, std::size_t side);

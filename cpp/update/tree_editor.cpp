@@ -5,7 +5,7 @@
 #include "run/stopwatch.hpp"
 #include "samples/row_sampling.hpp"
 #include "tree/class_counts.hpp"
-#include "update/tree_edits.hpp"
+#include "update/tree_references.hpp"
 
 namespace evergrow {
 void TreeEditor::count(std::int32_t node, const std::vector<std::int32_t>& rows) {
@@ -46,13 +46,13 @@ SideRows TreeEditor::replace_centroids(std::int32_t node, const ReplaceCentroids
     tree_.set_centroids(node, edit.split);
     moving_.resize(context_.samples.size());
     const std::size_t level = depth_of(tree_, node);
-    for (std::size_t i = 0; i < edit.stored.rows.size(); ++i) {
+    for (std::size_t i = 0; i < edit.below.rows.size(); ++i) {
         const std::uint16_t nearest = edit.nearest.index[i];
         if (nearest == kSameSide) continue;
-        tree_.score_cache.store(edit.stored.rows[i], level, edit.nearest.scores[i]);
+        tree_.score_cache.store(edit.below.rows[i], level, edit.nearest.scores[i]);
         const bool right = edit.split.centroids[nearest].side != 0;
-        if (right == (i >= edit.stored.n_left)) continue;
-        (right ? moved.right : moved.left).push_back(edit.stored.rows[i]);
+        if (right == (i >= edit.below.n_left)) continue;
+        (right ? moved.right : moved.left).push_back(edit.below.rows[i]);
     }
     report_.n_rerouted += moved.left.size() + moved.right.size();
     const std::int32_t child = tree_.node(node).left;

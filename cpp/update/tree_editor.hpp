@@ -18,7 +18,7 @@ struct SideRows {
 };
 
 // Keeps class counts, rows and score cache of the tree consistent, and remembers the leaves that
-// may have to be cut or grown afterwards. It makes no decisions.
+// may have to be cut or grown afterwards. The edits are decided elsewhere, by a `NodeDecider`.
 class TreeEditor {
   public:
     TreeEditor(Tree& tree, const TreeContext& context, UpdateReport& report)

@@ -23,7 +23,7 @@ class TreePass {
           router_(context.samples),
           reader_(context.samples) {}
 
-    enum class Reach { kArrivals, kAllNodes };  // nodes that rows reach, or all
+    enum class Reach { kArrivals, kAllNodes };  // which nodes are visited
 
     // Takes rows, sorted by class, from the root to the leaves. `decider` is asked at every
     // splitting node that is visited; null if all of them stay as they are.

@@ -10,8 +10,8 @@
 #include "update/node_choice.hpp"
 #include "update/regrowth.hpp"
 #include "update/strategy.hpp"
-#include "update/tree_edits.hpp"
 #include "update/tree_pass.hpp"
+#include "update/tree_references.hpp"
 #include "update/tree_tasks.hpp"
 
 namespace evergrow {

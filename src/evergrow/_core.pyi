@@ -50,7 +50,7 @@ class Samples:
     @property
     def lenders(self) -> npt.NDArray[np.int32]: ...
     @property
-    def foreign_rooms(self) -> list[int]: ...
+    def lender_capacities(self) -> list[int]: ...
     @property
     def width(self) -> int: ...
     @property
@@ -322,7 +322,8 @@ def update_factor(
     signs: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64] | None: ...
 
-# Weights after the rows, one row per class, into `result`.
+# Weights after the rows, one row per class, into `result`; gives the errors of the old weights, by
+# class and row.
 def update_weights(
     weights: npt.NDArray[np.float64],
     rows: npt.NDArray[np.float64],
@@ -331,7 +332,7 @@ def update_weights(
     codes: npt.NDArray[np.int32],
     targets: npt.NDArray[np.float64],
     result: npt.NDArray[np.float64],
-) -> None: ...
+) -> npt.NDArray[np.float64]: ...
 def random_projection(seed: int, n_rows: int, n_columns: int) -> npt.NDArray[np.float64]: ...
 
 # Trees of thresholds whose leaves are visual words; they never change. The arrays of a tree have an

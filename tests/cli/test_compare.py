@@ -1,21 +1,18 @@
-"""compare: a table and a page from somebody's own features, and bad input in one sentence."""
-
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
+"""compare: a table and a page from a user's own features, and bad input in one line."""
 
 import numpy as np
 import pytest
 
+from evergrow import write_shards
 from evergrow.research import mixture
 from evergrow.research.comparison import comparison
-from tests.cli.conftest import Run
+from evergrow.workspace.store.layout import Layout
+from tests.vision.classifier.pictures import folder_of
 
 FEW = ["--only", "lda", "--only", "ridge"]
 
 
-def saved(path: Path, **changes: Any) -> Path:
+def saved(path, **changes):
     data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
     arrays = {name: getattr(data, name) for name in ("X_train", "y_train", "X_test", "y_test")}
     arrays |= changes
@@ -23,39 +20,36 @@ def saved(path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_it_writes_a_table_a_recommendation_and_a_page(run: Run, tmp_path: Path) -> None:
-    result = run("compare", saved(tmp_path / "f.npz"), *FEW)
-    assert result.exit_code == 0, result.output
+def test_it_writes_a_table_a_recommendation_and_a_page(run, tmp_path):
+    result = run.ok("compare", saved(tmp_path / "f.npz"), *FEW)
     assert "streaming LDA" in result.stdout
     assert "In general: streaming LDA, NCMClassifier(metric='mahalanobis')" in result.stdout
     assert result.stderr == "comparison/comparison.html\n"
     assert (tmp_path / "comparison" / "comparison.html").exists()
 
 
-def test_built_in_data_need_no_file(run: Run) -> None:
-    result = run("compare", "digits", "--quick", "--only", "class-means", "--out", "here")
-    assert result.exit_code == 0, result.output
+def test_built_in_data_need_no_file(run):
+    result = run.ok("compare digits --quick --only class-means --out here")
     assert result.stdout.startswith("digits: 200 samples, 10 classes")
 
 
-def test_quiet_leaves_out_where_the_page_is(run: Run, tmp_path: Path) -> None:
+def test_quiet_leaves_out_where_the_page_is(run, tmp_path):
     assert run("compare", saved(tmp_path / "f.npz"), *FEW, "-q").stderr == ""
 
 
-def test_the_learners_are_listed_without_data(run: Run) -> None:
-    result = run("compare", "--list")
-    assert result.exit_code == 0
+def test_the_learners_are_listed_without_data(run):
+    result = run.ok("compare --list")
     assert "random-forest" in result.stdout
 
 
-def nan_in_row_3() -> Any:
+def nan_in_row_3():
     X = mixture(6, 8, n_train=15, n_test=10).X_train.copy()
     X[3, 0] = np.nan
     return X
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"X_train": nan_in_row_3()}, "3"),
         ({"y_train": None}, "y_train"),
@@ -64,135 +58,175 @@ def nan_in_row_3() -> Any:
     ],
     ids=["not finite", "no labels", "objects", "few labels"],
 )
-def test_bad_features_end_in_one_sentence(
-    run: Run, tmp_path: Path, changes: dict[str, Any], said: str
-) -> None:
-    result = run("compare", saved(tmp_path / "f.npz", **changes), *FEW)
-    assert result.exit_code == 1
+def test_bad_features_are_reported_in_one_line(run, tmp_path, changes, message):
+    result = run.fails("compare", saved(tmp_path / "f.npz", **changes), *FEW)
     assert result.stderr.startswith("Error: ")
-    assert said in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_file_that_is_no_npz_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_npz_archive_is_refused(run, tmp_path):
     (tmp_path / "f.npz").write_text("no arrays")
-    result = run("compare", "f.npz")
-    assert result.exit_code == 1
-    assert "f.npz" in result.stderr
+    run.fails("compare f.npz", says="f.npz")
 
 
-def test_a_class_with_one_sample_is_remarked(run: Run, tmp_path: Path) -> None:
+def test_a_class_with_one_sample_is_remarked(run, tmp_path):
     y = np.repeat(np.arange(6), 15)
     keep = (y != 2) | (np.cumsum(y == 2) == 1)
     data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
     path = saved(tmp_path / "f.npz", X_train=data.X_train[keep], y_train=y[keep])
-    result = run("compare", path, *FEW)
-    assert result.exit_code == 0, result.output
+    result = run.ok("compare", path, *FEW)
     assert "Note: 1 of 6 classes has a single training example." in result.stdout
 
 
-def test_fewer_classes_than_initial_ones_is_an_error(run: Run, tmp_path: Path) -> None:
-    result = run("compare", saved(tmp_path / "f.npz"), *FEW, "--initial", "7")
-    assert result.exit_code == 1
-    assert "begins with 7 classes, but there are only 6" in result.stderr
+def test_fewer_classes_than_initial_ones_is_an_error(run, tmp_path):
+    run.fails(
+        "compare",
+        saved(tmp_path / "f.npz"),
+        *FEW,
+        "--initial",
+        "7",
+        says="begins with 7 classes, but there are only 6",
+    )
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_reading(
-    run: Run, tmp_path: Path
-) -> None:
+def test_an_output_that_cannot_be_written_is_refused_before_reading(run, tmp_path):
     (tmp_path / "taken").touch()
-    result = run("compare", "nowhere.npz", "--out", "taken")
-    assert result.exit_code == 1
-    assert "cannot write to the folder 'taken'" in result.stderr
+    run.fails("compare nowhere.npz --out taken", says="cannot write to the folder 'taken'")
 
 
-def test_a_wrong_learner_is_answered_with_the_near_one(run: Run) -> None:
-    result = run("compare", "digits", "--only", "ldaa")
-    assert result.exit_code == 1
-    assert "did you mean lda" in result.stderr
+def test_a_wrong_learner_is_answered_with_the_near_one(run):
+    run.fails("compare digits --only ldaa", says="did you mean lda")
 
 
-def test_labels_may_lie_in_a_file_of_their_own(run: Run, tmp_path: Path) -> None:
+def test_labels_may_lie_in_a_file_of_their_own(run, tmp_path):
     data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
     np.save(tmp_path / "X.npy", data.X_train)
     np.save(tmp_path / "y.npy", data.y_train)
-    result = run("compare", "X.npy", "--labels", "y.npy", "--only", "class-means")
-    assert result.exit_code == 0, result.output
+    result = run.ok("compare X.npy --labels y.npy --only class-means")
     assert result.stdout.startswith("X: 66 samples, 6 classes")
 
 
 @pytest.mark.parametrize(("source", "option"), [("mnist", "--path"), ("X.npy", "--labels")])
-def test_what_is_missing_is_an_option_of_the_command(
-    run: Run, tmp_path: Path, source: str, option: str
-) -> None:
+def test_what_is_missing_is_an_option_of_the_command(run, tmp_path, source, option):
     np.save(tmp_path / "X.npy", np.eye(4))
-    result = run("compare", source)
-    assert result.exit_code == 1
-    assert f": {option.removeprefix('--')} must " in result.stderr
+    result = run.fails("compare", source, says=f": {option.removeprefix('--')} must ")
     assert "=" not in result.stderr
-    assert option in run("compare", "--help").stdout
+    assert option in run("compare --help").stdout
 
 
-def test_it_fails_if_every_learner_does(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> Any:
+def test_it_fails_if_every_learner_does(run, tmp_path, monkeypatch):
+    def fail(*_, **__):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(comparison, "measure", fail)
-    result = run("compare", saved(tmp_path / "f.npz"), *FEW)
-    assert result.exit_code == 1
+    result = run.fails("compare", saved(tmp_path / "f.npz"), *FEW)
     assert "streaming LDA: " in result.stdout
     assert "failed: RuntimeError: no luck" in result.stdout
     assert result.stderr.endswith("Error: no learner could be measured; see the notes above\n")
 
 
-def test_single_samples_that_come_first_leave_no_learner_behind(run: Run, tmp_path: Path) -> None:
+def test_single_samples_that_come_first_leave_no_learner_behind(run, tmp_path):
     data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
     # Four of six classes have one sample, so that two of them come first in some order.
     single = np.isin(data.y_train, [0, 1, 2, 3])
     rows = [*np.flatnonzero(~single), *(int(np.argmax(data.y_train == k)) for k in range(4))]
     np.savez(tmp_path / "f.npz", X=data.X_train[rows], y=data.y_train[rows])
     for seed in range(3):
-        result = run("compare", "f.npz", *FEW, "--seed", seed)
-        assert result.exit_code == 0, result.output
+        result = run.ok("compare f.npz", *FEW, "--seed", seed)
         assert "failed" not in result.stdout
 
 
-def test_river_alone_gets_no_recommendation(run: Run, tmp_path: Path) -> None:
+def test_river_alone_gets_no_recommendation(run, tmp_path):
     pytest.importorskip("river")
-    result = run("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
-    assert result.exit_code == 0, result.output
+    result = run.ok("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
     assert result.stdout.startswith("a subsample: ")
     assert "nothing is recommended" in result.stdout
 
 
-def test_two_classes_are_compared_with_an_update(run: Run, tmp_path: Path) -> None:
+def test_two_classes_are_compared_with_an_update(run, tmp_path):
     data = mixture(2, 8, n_train=15, n_test=10, distance=1.0)
     np.savez(tmp_path / "f.npz", X=data.X_train, y=data.y_train)
-    result = run("compare", "f.npz", *FEW)
-    assert result.exit_code == 0, result.output
+    result = run.ok("compare f.npz", *FEW)
     assert "In general: " in result.stdout
     assert "No learner updates" not in result.stdout
 
 
-def test_an_interrupted_comparison_goes_on_with_the_next_learner(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_comparison_goes_on_with_the_next_learner(run, tmp_path, monkeypatch):
     path = saved(tmp_path / "f.npz")
     real = comparison.measure
 
-    def interrupt(learner: Any, *arguments: Any, **options: Any) -> Any:
+    def interrupt(learner, *arguments, **options):
         if learner.name == "ridge":
             raise KeyboardInterrupt
         return real(learner, *arguments, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(comparison, "measure", interrupt)
-        assert run("compare", path, *FEW).exit_code == 130
+        run.fails("compare", path, *FEW, code=130)
     seen = []
     monkeypatch.setattr(
         comparison, "measure", lambda each, *a, **o: seen.append(each.name) or real(each, *a, **o)
     )
-    assert run("compare", path, *FEW).exit_code == 0
+    run.ok("compare", path, *FEW)
     assert seen == ["ridge"]
+
+
+def test_a_folder_of_shards_is_compared(run, tmp_path):
+    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
+    write_shards(tmp_path / "rows", [(data.X_train, data.y_train)])
+    result = run.ok("compare rows --only class-means")
+    assert result.stdout.startswith("rows: 66 samples, 6 classes")
+
+
+@pytest.mark.slow
+def test_a_folder_of_photographs_is_embedded_and_compared(run, tmp_path):
+    folder_of(tmp_path / "photos", "red", "green", "blue", n=8)
+    result = run.ok("compare photos --only class-means --only slda")
+    assert result.stdout.startswith("photos: 18 samples, 3 classes")
+    assert "SLDA" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_photograph_that_cannot_be_read_is_named_or_skipped(run, tmp_path):
+    folder_of(tmp_path / "photos", "red", "green", n=8)
+    (tmp_path / "photos" / "red" / "broken.png").write_bytes(b"no picture")
+    run.fails("compare photos --only class-means", says="broken.png")
+    run.ok("compare photos --only class-means --on-error skip")
+
+
+@pytest.mark.parametrize("protocol", ["single", "blurry"])
+def test_other_protocols_are_followed_and_named(run, tmp_path, protocol):
+    path = saved(tmp_path / "f.npz")
+    run.ok("compare", path, *FEW, "--only", "slda", "--protocol", protocol)
+    page = (tmp_path / "comparison" / "comparison.html").read_text()
+    expected = {"single": "got 1 more at a time", "blurry": "of every other class 30 % of the"}
+    assert expected[protocol] in page
+
+
+def test_one_protocol_does_not_read_the_results_of_another(run, tmp_path, monkeypatch):
+    path = saved(tmp_path / "f.npz")
+    run.ok("compare", path, *FEW, "--initial", "2", "--chunk", "1")
+    seen = []
+    real = comparison.measure
+    monkeypatch.setattr(
+        comparison, "measure", lambda each, *a, **o: seen.append(each.name) or real(each, *a, **o)
+    )
+    run.ok("compare", path, *FEW, "--protocol", "single")
+    assert len(seen) == 2
+
+
+def test_a_folder_without_images_is_an_error(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    run.fails("compare empty", says="empty")
+
+
+def test_a_workspace_is_refused(run, tmp_path):
+    (tmp_path / "space").mkdir()
+    Layout(tmp_path / "space").manifest.write_text("{}")
+    run.fails("compare space", says="is a workspace: compare takes features, shards or a folder")
+
+
+def test_labels_of_another_file_than_npy_are_refused(run, tmp_path):
+    path = saved(tmp_path / "f.npz")
+    run.fails("compare", path, "--labels", "y.npy", code=2, says="labels go with an .npy file")

@@ -19,8 +19,7 @@ def features(tmp_path):
 
 
 def test_the_list_names_every_table_and_figure(run):
-    result = run("experiment", "--list")
-    assert result.exit_code == 0, result.output
+    result = run.ok("experiment --list")
     for name in experiment_names():
         assert f"  {name} " in result.output
     for paper in PAPERS:
@@ -29,36 +28,31 @@ def test_the_list_names_every_table_and_figure(run):
 
 
 def test_an_experiment_says_what_agrees_and_where_its_picture_is(run, features, tmp_path):
-    result = run("experiment", "guide-nightly", "--quick", "--data", features, "--out", "found")
-    assert result.exit_code == 0, result.output
+    result = run.ok(f"experiment guide-nightly --quick --data {features} --out found")
     assert "retraining the forest gains little" in result.output
     assert (tmp_path / "found" / "guide-nightly.svg").exists()
     assert "guide-nightly.md" in (tmp_path / "found" / "index.md").read_text()
 
 
-def test_data_of_ones_own_have_no_use_where_none_are_taken(run, features):
-    result = run("experiment", "guide-many-classes", "--data", features)
-    assert result.exit_code == 2
-    assert "generates its own data" in result.output
+def test_data_are_refused_by_experiments_that_generate_them(run, features):
+    run.fails(
+        f"experiment guide-many-classes --data {features}", code=2, says="generates its own data"
+    )
 
 
 def test_without_a_name_it_says_what_to_do(run):
-    result = run("experiment")
-    assert result.exit_code == 2
-    assert "--list" in result.output
+    run.fails("experiment", code=2, says="--list")
 
 
-def test_a_wrong_name_is_said(run):
-    result = run("experiment", "cvpr2014-fig11")
-    assert result.exit_code == 1
-    assert "did you mean cvpr2014-fig1" in result.output
+def test_a_wrong_name_is_reported(run):
+    run.fails("experiment cvpr2014-fig11", says="did you mean cvpr2014-fig1")
 
 
-def test_an_output_folder_that_cannot_be_written_is_said(run, tmp_path):
+def test_an_output_folder_that_cannot_be_written_is_reported(run, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    result = run("experiment", "guide-nightly", "--quick", "--out", "file/results")
-    assert result.exit_code == 1
-    assert "cannot write to the folder" in result.output
+    run.fails(
+        "experiment guide-nightly --quick --out file/results", says="cannot write to the folder"
+    )
 
 
 def _broken(tmp_path, **arrays):
@@ -75,19 +69,16 @@ def _broken(tmp_path, **arrays):
         ({"X": np.ones((4, 2)), "y": np.array([1, "a", None, 2], dtype=object)}, "pickle"),
     ],
 )
-def test_data_that_cannot_be_used_are_said(run, tmp_path, arrays, message):
+def test_data_that_cannot_be_used_are_reported(run, tmp_path, arrays, message):
     path = _broken(tmp_path, **arrays)
-    result = run("experiment", "guide-nightly", "--quick", "--data", path)
-    assert result.exit_code == 1
+    result = run.fails("experiment guide-nightly --quick --data", path)
     assert any(part in result.output for part in message.split("|")), result.output
 
 
-def test_data_with_fewer_classes_than_asked_for_are_said(run, tmp_path):
+def test_data_with_too_few_classes_are_reported(run, tmp_path):
     data = mixture(2, 4, 20, 5)
     path = _broken(tmp_path, X=data.X_train, y=data.y_train)
-    result = run("experiment", "cvpr2014-fig5", "--quick", "--data", path)
-    assert result.exit_code == 1
-    assert "classes" in result.output
+    run.fails("experiment cvpr2014-fig5 --quick --data", path, says="classes")
 
 
 def _command(folder, features):

@@ -1,7 +1,5 @@
 """The command line as a whole: help, exit codes, speed, a real process."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess
@@ -14,9 +12,9 @@ from click.testing import CliRunner
 import evergrow
 from evergrow.cli import main
 from evergrow.vision import ImageClassifier
-from tests.cli.conftest import Run
 from tests.vision.classifier.pictures import folder_of
 
+COMMAND_LINE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
 BAD_OPTIONS = [
     ["fit", ".", "-o", "m", "--features", "pixels"],
     ["fit", ".", "-o", "m", "--jobs", "0"],
@@ -25,18 +23,19 @@ BAD_OPTIONS = [
 
 
 @pytest.mark.parametrize("name", sorted(main.commands))
-def test_the_help_of_every_command_has_examples(name: str) -> None:
+def test_the_help_of_every_command_has_examples(name):
     result = CliRunner().invoke(main, [name, "--help"])
     assert result.exit_code == 0
     assert f"\n    evergrow {name} " in result.output
     assert "  -h, --help" in result.output
+    assert f"evergrow {name}" in COMMAND_LINE
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed():
     assert evergrow.__version__ in CliRunner().invoke(main, ["--version"]).output
 
 
-def test_help_needs_no_slow_import() -> None:
+def test_help_needs_no_slow_import():
     code = (
         "import sys; from evergrow.cli import main; main(['fit', '--help'], standalone_mode=False);"
         "sys.exit(any(name in sys.modules for name in ('numpy', 'sklearn', 'PIL', 'rich')))"
@@ -45,68 +44,64 @@ def test_help_needs_no_slow_import() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["paint"], ["fit"], ["predict"], *BAD_OPTIONS])
-def test_a_command_that_is_not_understood_ends_with_2(run: Run, arguments: list[str]) -> None:
-    assert run(*arguments).exit_code == 2
+def test_a_command_that_is_not_understood_ends_with_2(run, arguments):
+    run.fails(*arguments, code=2)
 
 
-def test_an_interrupted_command_ends_with_130_and_writes_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> None:
+def test_an_interrupted_command_ends_with_130_and_writes_nothing(run, tmp_path, monkeypatch):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ImageClassifier, "fit", interrupt)
-    result = run("fit", ".", "-o", "m.evergrow")
-    assert result.exit_code == 130
+    result = run.fails("fit . -o m.evergrow", code=130)
     assert result.stderr == "Interrupted.\n"
     assert not list(tmp_path.iterdir())
 
 
-def test_too_little_memory_is_said_in_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+def test_too_little_memory_is_reported_in_one_line(run, monkeypatch):
+    def fail(*_):
         raise MemoryError("561 GiB")
 
     monkeypatch.setattr(ImageClassifier, "fit", fail)
-    result = run("fit", ".", "-o", "m.evergrow")
-    assert result.exit_code == 1
+    result = run.fails("fit . -o m.evergrow")
     assert result.stderr == "Error: out of memory: 561 GiB\n"
 
 
-def test_debug_shows_the_traceback(run: Run) -> None:
-    result = run("--debug", "fit", "nowhere", "-o", "m.evergrow")
+def test_debug_shows_the_traceback(run):
+    result = run("--debug fit nowhere -o m.evergrow")
     assert isinstance(result.exception, FileNotFoundError)
 
 
-def test_an_unexpected_error_is_reported_as_a_bug(
-    run: Run, monkeypatch: pytest.MonkeyPatch, model: Path
-) -> None:
-    def fail(*_: object) -> None:
+def test_an_unexpected_error_is_reported_as_a_bug(run, monkeypatch, model):
+    def fail(*_):
         raise ValueError("operands could not be broadcast together")
 
     monkeypatch.setattr(importlib.import_module("evergrow.cli.info"), "_described", fail)
-    result = run("info", model)
-    assert result.exit_code == 3
-    assert "internal error (ValueError: operands could not be broadcast together)" in result.stderr
+    result = run.fails(
+        f"info {model}",
+        code=3,
+        says="internal error (ValueError: operands could not be broadcast together)",
+    )
     assert "--debug" in result.stderr
-    assert isinstance(run("--debug", "info", model).exception, ValueError)
+    assert isinstance(run(f"--debug info {model}").exception, ValueError)
 
 
-def test_a_process_trains_and_answers_through_pipes(tmp_path: Path) -> None:
+def test_a_process_trains_and_answers_through_pipes(tmp_path):
     folder_of(tmp_path / "photos", "red", "green", n=2)
     environment = {**os.environ, "LC_ALL": "C"}
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "evergrow", *arguments]
+    def run_process(line):
+        command = [sys.executable, "-m", "evergrow", *line.split()]
         return subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
 
-    trained = run("fit", "photos", "-o", "m.evergrow", "--features", "hsl")
+    trained = run_process("fit photos -o m.evergrow --features hsl")
     assert (trained.returncode, trained.stdout) == (0, ""), trained.stderr
-    # No progress bars where nobody looks.
+    # No progress bars without a terminal.
     assert len(trained.stderr.splitlines()) == 2
     (tmp_path / "bad.jpg").write_text("no image")
-    asked = run("predict", "m.evergrow", "photos/red/0.png", "bad.jpg")
+    asked = run_process("predict m.evergrow photos/red/0.png bad.jpg")
     assert asked.returncode == 1
     assert asked.stdout.startswith("photos/red/0.png\tred\t")
     assert asked.stderr.startswith("Error: 'bad.jpg': ")

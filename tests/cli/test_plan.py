@@ -1,7 +1,5 @@
 """``evergrow plan``: output, options and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,24 +7,22 @@ import pytest
 import evergrow
 from evergrow.cli.plan import _DTYPES, _ESTIMATORS
 from evergrow.distributed.planning.workload import ESTIMATORS
-from tests.cli.conftest import Run
 from tests.distributed.planning.conftest import known_speed
 
 __all__ = ["known_speed"]
 
 pytestmark = pytest.mark.usefixtures("known_speed")
 
-IMAGENET = ["plan", "--rows", "1.2e6", "--features", "1000", "--classes", "1000"]
+IMAGENET = "plan --rows 1.2e6 --features 1000 --classes 1000"
 
 
-def test_the_choices_are_those_of_the_library() -> None:
+def test_the_choices_are_those_of_the_library():
     assert tuple(ESTIMATORS) == _ESTIMATORS
     assert _DTYPES == ("float16", "float32", "float64")
 
 
-def test_a_plan_tells_time_memory_disk_network_and_limits(run: Run) -> None:
-    result = run(*IMAGENET, "--nodes", "4", "--cores-per-node", "16")
-    assert result.exit_code == 0, result.output
+def test_a_plan_reports_time_memory_disk_network_and_limits(run):
+    result = run.ok(IMAGENET, "--nodes", "4", "--cores-per-node", "16")
     names = [line.split("\t")[0] for line in result.stdout.splitlines()]
     for name in (
         "time on one core",
@@ -42,24 +38,21 @@ def test_a_plan_tells_time_memory_disk_network_and_limits(run: Run) -> None:
         assert name in names
 
 
-def test_on_a_terminal_the_plan_is_in_columns_as_in_python(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_the_plan_is_in_columns_as_in_python(run, monkeypatch):
     monkeypatch.setattr("evergrow.cli.output._is_terminal", lambda: True)
-    result = run(*IMAGENET)
+    result = run(IMAGENET)
     assert result.stdout == f"{evergrow.plan(1.2e6, 1000, 1000)}\n"
     assert "\t" not in result.stdout
 
 
 @pytest.mark.parametrize(("size", "n_bytes"), [("1e9", 10**9), ("1000000", 10**6), ("2kB", 2000)])
-def test_bytes_may_be_written_as_numbers(run: Run, size: str, n_bytes: int) -> None:
-    result = run(*IMAGENET, "--network", size, "--json")
+def test_bytes_may_be_written_as_numbers(run, size, n_bytes):
+    result = run(IMAGENET, "--network", size, "--json")
     assert json.loads(result.stdout)["cluster"]["network"] == n_bytes
 
 
-def test_json_is_in_seconds_and_bytes(run: Run) -> None:
-    result = run(*IMAGENET, "--json", "--dtype", "float16")
-    assert result.exit_code == 0, result.output
+def test_json_is_in_seconds_and_bytes(run):
+    result = run.ok(IMAGENET, "--json", "--dtype", "float16")
     found = json.loads(result.stdout)
     assert found["shard_bytes"] == 1_200_000 * (1000 * 2 + 4)
     assert found["one_core_seconds"] > 0
@@ -73,15 +66,18 @@ def test_json_is_in_seconds_and_bytes(run: Run) -> None:
 
 
 @pytest.mark.parametrize("estimator", _ESTIMATORS)
-def test_every_estimator_can_be_planned(run: Run, estimator: str) -> None:
-    assert run(*IMAGENET, "--estimator", estimator).exit_code == 0
+def test_every_estimator_can_be_planned(run, estimator):
+    run.ok(IMAGENET, "--estimator", estimator)
 
 
 @pytest.mark.parametrize("rows", ["-5", "0", "1e400", "nan", "text", "1.5", "", "1e-3"])
-def test_rows_that_are_no_number_of_rows_are_not_understood(run: Run, rows: str) -> None:
-    result = run("plan", "--rows", rows, "--features", "10", "--classes", "2")
-    assert result.exit_code == 2
-    assert "is not a whole number of at least 1, such as 1.2e6" in result.stderr
+def test_invalid_numbers_of_rows_are_refused(run, rows):
+    run.fails(
+        "plan --features 10 --classes 2 --rows",
+        rows,
+        code=2,
+        says="is not a whole number of at least 1, such as 1.2e6",
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,9 +92,7 @@ def test_rows_that_are_no_number_of_rows_are_not_understood(run: Run, rows: str)
     ],
     ids=str,
 )
-def test_wrong_amounts_end_with_1_and_a_sentence(run: Run, wrong: list[str]) -> None:
-    result = run(*IMAGENET, *wrong)
-    assert result.exit_code == 1
-    assert "must be" in result.stderr
+def test_wrong_amounts_end_with_1_and_a_sentence(run, wrong):
+    result = run.fails(IMAGENET, *wrong, says="must be")
     assert len(result.stderr) < 200
     assert "Traceback" not in result.output

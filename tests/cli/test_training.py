@@ -1,33 +1,28 @@
 """fit, add and forget: files that are whole, and errors that say what to do."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
-from evergrow.foundation.locks import lock_path, locked
+from evergrow.foundation.locks import lock_or_wait, lock_path
 from evergrow.vision.classifier.components import FEATURES, LEARNERS
-from tests.cli.conftest import Run
 from tests.vision.classifier.pictures import folder_of
 
 
-def test_the_command_offers_what_the_classifier_takes() -> None:
+def test_the_command_offers_what_the_classifier_takes():
     choices = {one.name: getattr(one.type, "choices", ()) for one in fit.params}
     assert set(choices["features"]) == set(FEATURES)
     assert set(choices["learner"]) == set(LEARNERS)
 
 
-def test_fit_writes_a_model_and_nothing_to_standard_output(run: Run, tmp_path: Path) -> None:
+def test_fit_writes_a_model_and_nothing_to_standard_output(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=3)
-    result = run("fit", photos, "-o", "m.evergrow", "--features", "hsl", "--learner", "forest")
-    assert result.exit_code == 0, result.output
+    result = run.ok(f"fit {photos} -o m.evergrow --features hsl --learner forest")
     assert result.stdout == ""
     assert "m.evergrow: 2 classes, 6 images." in result.stderr
     model = evergrow.load("m.evergrow")
@@ -35,37 +30,60 @@ def test_fit_writes_a_model_and_nothing_to_standard_output(run: Run, tmp_path: P
     assert isinstance(model.learner_, NCMForestClassifier)
 
 
-def test_photographs_are_embedded_unless_told_otherwise(run: Run, tmp_path: Path) -> None:
+def test_photographs_are_embedded_by_default(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=2)
-    assert run("fit", photos, "-o", "m.evergrow").exit_code == 0
-    assert run("add", "m.evergrow", folder_of(tmp_path / "more", "blue", n=2)).exit_code == 0
-    result = run("evaluate", "m.evergrow", folder_of(tmp_path / "test", "blue", n=1, seed=9))
-    assert result.stdout.splitlines()[0] == "accuracy\t1.0000\t1\t1"
+    run.ok(f"fit {photos} -o m.evergrow")
+    run.ok("add m.evergrow", folder_of(tmp_path / "more", "blue", n=2))
+    result = run("evaluate m.evergrow", folder_of(tmp_path / "test", "blue", n=1, seed=9))
+    assert result.stdout.splitlines()[0] == "accuracy\t1.0000\t1\t1\t0"
 
 
-def test_quiet_says_nothing(run: Run, tmp_path: Path) -> None:
+def test_quiet_says_nothing(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", n=2)
-    result = run("fit", photos, "-o", "m.evergrow", "--features", "hsl", "-q")
+    result = run(f"fit {photos} -o m.evergrow --features hsl -q")
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_one_seed_gives_one_model(run: Run, tmp_path: Path) -> None:
+def test_a_model_may_answer_unknown_and_still_learn_and_forget(run, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", "grey", n=12)
+    run.ok(f"fit {photos} -o m.evergrow --features hsl --unknown --false-alarms 0.2")
+    learner = evergrow.load("m.evergrow").learner_
+    assert learner.false_alarms == 0.2
+    assert learner.level_ < float("inf")
+    run.ok("add m.evergrow", folder_of(tmp_path / "more", "blue", n=12))
+    run.ok("forget m.evergrow grey")
+    known = evergrow.load("m.evergrow")
+    assert known.learner_._fitted.moments.settled is not None
+    lines = run.ok("evaluate m.evergrow", tmp_path / "more").stdout.splitlines()
+    n_images, right, _, rejected = lines[1].split("\t")[2:]
+    assert int(n_images) == 12 == int(right) + int(rejected)
+    assert lines[0].split("\t")[-1] == rejected
+
+
+def test_a_share_of_false_alarms_needs_unknown(run, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=2)
+    arguments = ("fit", photos, "-o", "m.evergrow", "--false-alarms", "0.2")
+    run.fails(*arguments, code=2, says="--false-alarms needs --unknown")
+    run.fails(*arguments[:-1], "2", "--unknown", code=2, says="0<=x<=1")
+    assert not Path("m.evergrow").exists()
+
+
+def test_one_seed_gives_one_model(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=3)
     for name, jobs in (("a", 1), ("b", 2)):
         arguments = ["--features", "hsl", "--learner", "forest", "--seed", 5, "--jobs", jobs]
-        assert run("fit", photos, "-o", name, *arguments).exit_code == 0
+        arguments += ["--unknown"]
+        run.ok(f"fit {photos} -o", name, *arguments)
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
-def test_an_output_is_not_replaced_unless_forced(run: Run, tmp_path: Path) -> None:
+def test_an_output_is_not_replaced_unless_forced(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", n=2)
     Path("m.evergrow").write_text("old")
     arguments = ("fit", photos, "-o", "m.evergrow", "--features", "hsl")
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert "'m.evergrow' exists: use --force to replace it" in result.stderr
+    run.fails(*arguments, says="'m.evergrow' exists: use --force to replace it")
     assert Path("m.evergrow").read_text() == "old"
-    assert run(*arguments, "--force").exit_code == 0
+    run.ok(*arguments, "--force")
     assert evergrow.load("m.evergrow").classes_.tolist() == ["red"]
 
 
@@ -73,46 +91,38 @@ def test_an_output_is_not_replaced_unless_forced(run: Run, tmp_path: Path) -> No
     ("output", "message"),
     [("nowhere/m.evergrow", "does not exist"), (".", "it is a folder, name a file")],
 )
-def test_an_output_that_cannot_be_is_refused_before_training(
-    run: Run, output: str, message: str
-) -> None:
-    result = run("fit", "no such folder", "-o", output)
-    assert result.exit_code == 1
-    assert message in result.stderr
+def test_an_output_that_cannot_be_is_refused_before_training(run, output, message):
+    run.fails("fit", "no such folder", "-o", output, says=message)
 
 
-def test_an_output_folder_that_is_not_writable_is_refused(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_folder_that_is_not_writable_is_refused(run, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    result = run("fit", "no such folder", "-o", "m.evergrow")
-    assert result.exit_code == 1
-    assert "its folder is not writable" in result.stderr
+    run.fails("fit", "no such folder", "-o", "m.evergrow", says="its folder is not writable")
 
 
-def empty(folder: Path) -> None:
+def empty(folder):
     folder.mkdir()
 
 
-def flat(folder: Path) -> None:
+def flat(folder):
     folder_of(folder.parent / "other", "red", n=1)
     (folder.parent / "other" / "red").rename(folder)
 
 
-def no_images(folder: Path) -> None:
+def no_images(folder):
     (folder / "red").mkdir(parents=True)
     (folder / "red" / "notes.txt").write_text("no image")
 
 
-def nothing(folder: Path) -> None:
+def nothing(folder):
     pass
 
 
-def a_file(folder: Path) -> None:
+def a_file(folder):
     folder.write_text("no folder")
 
 
-def bad_image(folder: Path) -> None:
+def bad_image(folder):
     folder_of(folder, "red", n=1)
     (folder / "red" / "bad.jpg").write_text("no image")
 
@@ -129,22 +139,19 @@ def bad_image(folder: Path) -> None:
     ],
 )
 def test_a_folder_that_cannot_be_learnt_is_an_error_without_a_traceback(
-    run: Run, tmp_path: Path, make: Any, message: str
-) -> None:
+    run, tmp_path, make, message
+):
     make(tmp_path / "photos")
-    result = run("fit", "photos", "-o", "m.evergrow", "--features", "hsl")
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit)
+    result = run.fails("fit photos -o m.evergrow --features hsl")
     assert result.stderr.startswith("Error: ")
     assert message in result.stderr
     assert not Path("m.evergrow").exists()
 
 
-def test_bad_images_can_be_skipped_with_a_warning(run: Run, tmp_path: Path) -> None:
+def test_bad_images_can_be_skipped_with_a_warning(run, tmp_path):
     bad_image(tmp_path / "photos")
     arguments = ["--features", "hsl", "--on-error", "skip"]
-    result = run("fit", "photos", "-o", "m.evergrow", *arguments)
-    assert result.exit_code == 0
+    result = run.ok("fit photos -o m.evergrow", *arguments)
     assert "Warning: 1 image was left out" in result.stderr
     model = evergrow.load("m.evergrow")
     assert model.class_counts_.tolist() == [1]
@@ -152,23 +159,22 @@ def test_bad_images_can_be_skipped_with_a_warning(run: Run, tmp_path: Path) -> N
     assert model.on_error == "raise"
 
 
-def test_names_of_classes_may_hold_anything(run: Run, tmp_path: Path) -> None:
+def test_names_of_classes_may_hold_anything(run, tmp_path):
     names = ["red cat", "猫", "two\nlines", 'comma, "quote"']
     for name in names:
         folder_of(tmp_path / "drawn", "red", n=1)
         (tmp_path / "photos").mkdir(exist_ok=True)
         (tmp_path / "drawn" / "red").rename(tmp_path / "photos" / name)
-    assert run("fit", "photos", "-o", "m.evergrow", "--features", "hsl").exit_code == 0
+    run.ok("fit photos -o m.evergrow --features hsl")
     classes = evergrow.load("m.evergrow").classes_.tolist()
     assert sorted(classes) == sorted(["red cat", "猫", "two\\nlines", 'comma, "quote"'])
-    assert run("forget", "m.evergrow", "猫", "two\\nlines").exit_code == 0
+    run.ok("forget m.evergrow 猫", "two\\nlines")
     assert len(evergrow.load("m.evergrow").classes_) == 2
 
 
-def test_add_teaches_new_and_known_classes(run: Run, model: Path, tmp_path: Path) -> None:
+def test_add_teaches_new_and_known_classes(run, model, tmp_path):
     more = folder_of(tmp_path / "more", "blue", "red", n=2, seed=70)
-    result = run("add", model, more)
-    assert result.exit_code == 0, result.output
+    result = run.ok(f"add {model} {more}")
     assert result.stdout == ""
     assert "Learned 4 images" in result.stderr
     assert "3 classes, 16 images." in result.stderr
@@ -176,59 +182,51 @@ def test_add_teaches_new_and_known_classes(run: Run, model: Path, tmp_path: Path
     assert sorted(os.listdir(tmp_path)) == ["model.evergrow", "more"]
 
 
-def test_add_keeps_the_settings_of_the_model(run: Run, model: Path, tmp_path: Path) -> None:
+def test_add_keeps_the_settings_of_the_model(run, model, tmp_path):
     before = evergrow.load(model).get_params()
     more = folder_of(tmp_path / "more", "blue", n=1)
-    assert run("add", model, more, "--on-error", "skip", "--jobs", 2).exit_code == 0
+    run.ok(f"add {model} {more} --on-error skip --jobs 2")
     assert evergrow.load(model).get_params() == before
 
 
-def test_add_can_leave_the_model_as_it_is(run: Run, model: Path, tmp_path: Path) -> None:
+def test_add_can_leave_the_model_as_it_is(run, model, tmp_path):
     before = model.read_bytes()
     more = folder_of(tmp_path / "more", "blue", n=2)
-    assert run("add", model, more, "-o", "larger.evergrow").exit_code == 0
+    run.ok(f"add {model} {more} -o larger.evergrow")
     assert model.read_bytes() == before
     assert len(evergrow.load("larger.evergrow").classes_) == 3
-    assert run("add", model, more, "-o", "larger.evergrow").exit_code == 1
-    assert run("add", model, more, "-o", "larger.evergrow", "--force").exit_code == 0
+    run.fails(f"add {model} {more} -o larger.evergrow")
+    run.ok(f"add {model} {more} -o larger.evergrow --force")
 
 
-def test_a_failed_add_leaves_the_file(run: Run, model: Path, tmp_path: Path) -> None:
+def test_a_failed_add_leaves_the_file(run, model, tmp_path):
     before = model.read_bytes()
     bad_image(tmp_path / "more")
-    result = run("add", model, "more")
-    assert result.exit_code == 1
-    assert "bad.jpg" in result.stderr
+    run.fails(f"add {model} more", says="bad.jpg")
     assert model.read_bytes() == before
     assert not lock_path(model).exists()
 
 
-def test_a_file_that_something_else_changed_is_not_overwritten(
-    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_something_else_changed_is_not_overwritten(run, model, tmp_path, monkeypatch):
     more = folder_of(tmp_path / "more", "blue", n=1)
     learn = ImageClassifier.partial_fit
 
-    def learn_while_another_saves(self: Any, *arguments: Any) -> Any:
+    def learn_while_another_saves(self, *arguments):
         evergrow.load(model).forget(classes=["red"]).save(model)
         return learn(self, *arguments)
 
     monkeypatch.setattr(ImageClassifier, "partial_fit", learn_while_another_saves)
-    result = run("add", model, more)
-    assert result.exit_code == 1
-    assert "was changed by another program meanwhile" in result.stderr
+    run.fails(f"add {model} {more}", says="was changed by another program meanwhile")
     assert evergrow.load(model).classes_.tolist() == ["green"]
 
 
-def test_two_that_add_at_the_same_time_take_turns(
-    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_commands_that_add_wait_for_each_other(run, model, tmp_path, monkeypatch):
     more = folder_of(tmp_path / "more", "blue", n=1)
     waits = threading.Event()
     released = threading.Event()
 
-    def hold() -> None:
-        with locked(model, lambda: None):
+    def hold():
+        with lock_or_wait(model, lambda: None):
             held.set()
             waits.wait(30)
             evergrow.load(model).forget(classes=["red"]).save(model)
@@ -238,23 +236,23 @@ def test_two_that_add_at_the_same_time_take_turns(
     other = threading.Thread(target=hold)
     other.start()
     assert held.wait(30)
-    monkeypatch.setattr("evergrow.cli.models.click.echo", lambda *_, **__: waits.set())
-    assert run("add", model, more, "-q").exit_code == 0
+    monkeypatch.setattr("evergrow.cli.models.report", lambda *_, **__: waits.set())
+    run.ok(f"add {model} {more} -q")
     other.join()
     assert released.is_set()
     assert evergrow.load(model).classes_.tolist() == ["green", "blue"]
 
 
-def test_one_that_waited_holds_the_lock_that_others_see(model: Path) -> None:
+def test_one_that_waited_holds_the_lock_that_others_see(model):
     waits = threading.Event()
     seen = []
 
-    def wait() -> None:
-        with locked(model, waits.set):
+    def wait():
+        with lock_or_wait(model, waits.set):
             seen.append(lock_path(model).exists())
 
     other = threading.Thread(target=wait)
-    with locked(model, lambda: None):
+    with lock_or_wait(model, lambda: None):
         other.start()
         assert waits.wait(30)
     other.join()
@@ -262,27 +260,26 @@ def test_one_that_waited_holds_the_lock_that_others_see(model: Path) -> None:
     assert not lock_path(model).exists()
 
 
-def test_one_that_is_interrupted_while_it_waits_leaves_the_lock_to_its_holder(model: Path) -> None:
-    def interrupt() -> None:
+def test_one_that_is_interrupted_while_it_waits_leaves_the_lock_to_its_holder(model):
+    def interrupt():
         raise KeyboardInterrupt
 
-    with locked(model, lambda: None):
-        with pytest.raises(KeyboardInterrupt), locked(model, interrupt):
+    with lock_or_wait(model, lambda: None):
+        with pytest.raises(KeyboardInterrupt), lock_or_wait(model, interrupt):
             pass
         assert lock_path(model).exists()
     assert not lock_path(model).exists()
 
 
-def test_a_lock_that_was_left_behind_does_not_block(run: Run, model: Path, tmp_path: Path) -> None:
+def test_a_lock_that_was_left_behind_does_not_block(run, model, tmp_path):
     lock_path(model).touch()
     more = folder_of(tmp_path / "more", "blue", n=1)
-    assert run("add", model, more).exit_code == 0
+    run.ok(f"add {model} {more}")
     assert not lock_path(model).exists()
 
 
-def test_forget_takes_a_class_out(run: Run, model: Path) -> None:
-    result = run("forget", model, "red")
-    assert result.exit_code == 0
+def test_forget_takes_a_class_out(run, model):
+    result = run.ok(f"forget {model} red")
     assert "1 class, 6 images." in result.stderr
     assert evergrow.load(model).classes_.tolist() == ["green"]
 
@@ -291,20 +288,16 @@ def test_forget_takes_a_class_out(run: Run, model: Path) -> None:
     ("classes", "message"),
     [(["pink"], "unknown classes ['pink']"), (["red", "green"], "forget would leave no class")],
 )
-def test_what_cannot_be_forgotten_leaves_the_file(
-    run: Run, model: Path, classes: list[str], message: str
-) -> None:
+def test_what_cannot_be_forgotten_leaves_the_file(run, model, classes, message):
     before = model.read_bytes()
-    result = run("forget", model, *classes)
-    assert result.exit_code == 1
-    assert message in result.stderr
+    run.fails(f"forget {model}", *classes, says=message)
     assert model.read_bytes() == before
 
 
-def test_classes_that_are_numbers_are_forgotten_by_their_digits(run: Run, trained: Path) -> None:
+def test_classes_that_are_numbers_are_forgotten_by_their_digits(run, trained):
     model = evergrow.load(trained)
     numbered = ImageClassifier(model.features, random_state=0)
     images = [str(path) for path in sorted((trained.parent / "photos").glob("*/*"))]
     numbered.fit(images, [int("red" in path) for path in images]).save("m.evergrow")
-    assert run("forget", "m.evergrow", "1").exit_code == 0
+    run.ok("forget m.evergrow 1")
     assert evergrow.load("m.evergrow").classes_.tolist() == [0]

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +21,16 @@ _ROOT = Path(__file__).parents[2]
 
 
 def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
+    """A port for this process, below those that systems give to outgoing connections.
+
+    Any program could take one of those between this call and the start of the server.
+    """
+    first = 20_000 + os.getpid() % 100 * 100
+    for port in range(first, first + 100):
+        with socket.socket() as listening, suppress(OSError):
+            listening.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"no port from {first} to {first + 99} is free")
 
 
 @contextmanager
@@ -92,10 +99,16 @@ def run_script(tmp_path):
         environment.pop("RAY_ADDRESS", None)
         command = [sys.executable, str(script)]
         return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
 
     return run
+
+
+def enter(address, **options):
+    """Open a block and leave it."""
+    with evergrow.cluster(address, **options):
+        pass
 
 
 def same_trees(one, other):

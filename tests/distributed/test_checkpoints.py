@@ -15,9 +15,9 @@ from evergrow.distributed.checkpoints import CheckpointedEngine, CheckpointStore
 from evergrow.estimators.forest.cluster import driver_grow
 from evergrow.foundation.engine import Job, LocalEngine, current_engine
 from evergrow.foundation.errors import CacheWarning
-from evergrow.storage.files import read_model, write_model
+from evergrow.storage.models.format import read_model, write_model
 from tests.distributed import work
-from tests.distributed.conftest import same_trees
+from tests.distributed.conftest import enter, same_trees
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_samples_on_disk_are_resumed_too(rows, tmp_path, monkeypatch, grown, opt
     monkeypatch.chdir(tmp_path)
     many = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
     for _ in range(2):
-        with evergrow.cluster(None, resume=tmp_path / "kept"):
+        with evergrow.cluster(None, resume=tmp_path / "checkpoints"):
             resumed = _fit(many, n_jobs=1, **options)
     assert len(grown) == 8
     assert same_trees(resumed, _fit(many, n_jobs=1, **options))
@@ -97,24 +97,22 @@ def test_samples_on_disk_are_resumed_too(rows, tmp_path, monkeypatch, grown, opt
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "foreign", "garbage"])
 def test_a_damaged_result_is_computed_again(tmp_path, damage):
-    kept = CheckpointStore(tmp_path)
-    engine = CheckpointedEngine(LocalEngine(), kept)
-    expected = dict(engine.run(Job(work.shifted, range(3), [10], "adding", name="sums")))
-    path = kept.path_of("sums", 1)
+    store = CheckpointStore(tmp_path)
+    engine = CheckpointedEngine(LocalEngine(), store)
+    job = Job(work.shifted, range(3), [10], "adding", name="sums")
+    expected = dict(engine.run(job))
+    path = store.path_of("sums", 1)
     content = path.read_bytes()
     path.write_bytes(
         {
             "truncated": content[:-3],
             "changed": content[:-8] + b"\x07" + content[-7:],
-            "foreign": kept.path_of("sums", 2).read_bytes(),
+            "foreign": store.path_of("sums", 2).read_bytes(),
             "garbage": b"nonsense",
         }[damage]
     )
     with pytest.warns(CacheWarning, match="computed again|is ignored"):
-        found = dict(engine.run(Job(work.shifted, range(3), [10], "adding", name="sums")))
-    assert {p: int(r["value"][0]) for p, r in found.items()} == {
-        p: int(r["value"][0]) for p, r in expected.items()
-    }
+        assert dict(engine.run(job)) == expected
 
 
 @pytest.mark.parametrize("forgery", ["other numbers", "fewer arrays", "fewer trees"])
@@ -141,7 +139,7 @@ def test_a_whole_file_of_unusable_trees_is_computed_again(rows, tmp_path, grown,
     assert len(grown) == 8 + 1
 
 
-def test_a_kept_seed_that_is_none_is_drawn_again(rows, tmp_path):
+def test_a_stored_seed_that_is_not_one_is_drawn_again(rows, tmp_path):
     with evergrow.cluster(None, resume=tmp_path):
         made = current_engine().restore_or_make("seed", lambda: {"seed": np.array([3])})
     path = CheckpointStore(tmp_path).path_of("seed", 0)
@@ -161,12 +159,9 @@ def test_a_warning_points_at_the_line_that_asked(rows, tmp_path):
 
 
 @pytest.mark.parametrize("resume", ["", 3, b"folder", "a\0b"])
-def test_what_is_no_path_to_resume_from_is_refused(resume):
-    with (
-        pytest.raises(ValueError, match=r"^resume must be None or a path, got"),
-        evergrow.cluster(None, resume=resume),
-    ):
-        pass
+def test_a_value_that_is_not_a_path_to_resume_from_is_refused(resume):
+    with pytest.raises(ValueError, match=r"^resume must be None or a path, got"):
+        enter(None, resume=resume)
 
 
 def test_coarse_and_fine_classes_without_a_seed_are_resumed_too(rows, tmp_path, grown):
@@ -179,17 +174,13 @@ def test_coarse_and_fine_classes_without_a_seed_are_resumed_too(rows, tmp_path, 
 
 def test_a_reduction_that_is_resumed_gives_the_same_sum(tmp_path):
     engine = CheckpointedEngine(LocalEngine(), CheckpointStore(tmp_path))
-    expected = LocalEngine().reduce(
-        Job(work.random_numbers, range(7), description="adding"), work.add
-    )
+    job = Job(work.random_numbers, range(7), description="adding", name="sums")
+    expected = LocalEngine().reduce(job, work.add)
     for _ in range(2):
-        found = engine.reduce(
-            Job(work.random_numbers, range(7), description="adding", name="sums"), work.add
-        )
-        assert np.array_equal(found["sum"], expected["sum"])
+        assert np.array_equal(engine.reduce(job, work.add)["sum"], expected["sum"])
 
 
-def test_work_without_a_name_is_not_kept(tmp_path):
+def test_results_of_a_job_without_a_name_are_not_stored(tmp_path):
     engine = CheckpointedEngine(LocalEngine(), CheckpointStore(tmp_path))
     list(engine.run(Job(work.shifted, range(3), [10], "adding")))
     assert list(tmp_path.iterdir()) == []
@@ -202,17 +193,15 @@ def test_a_full_disk_does_not_stop_the_work(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("evergrow.distributed.checkpoints.write_model", full)
+    job = Job(work.random_numbers, range(3), description="adding", name="sums")
     with pytest.warns(CacheWarning, match="No space left"):
-        found = engine.reduce(
-            Job(work.random_numbers, range(3), description="adding", name="sums"), work.add
-        )
-    assert found["sum"].shape == (1000,)
+        assert engine.reduce(job, work.add)["sum"].shape == (1000,)
 
 
-def test_a_file_is_no_folder_to_resume_from(tmp_path):
+def test_a_file_is_refused_as_a_folder_to_resume_from(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError), evergrow.cluster(None, resume=tmp_path / "file"):
-        pass
+    with pytest.raises(NotADirectoryError):
+        enter(None, resume=tmp_path / "file")
 
 
 _DRIVER = """
@@ -225,7 +214,7 @@ with evergrow.cluster(sys.argv[4], n_workers=1, resume=sys.argv[3]):
 
 def test_a_killed_driver_is_resumed_from_its_finished_trees(two_nodes, rows, tmp_path, grown):
     X, y = np.tile(rows[0], (6, 1)), np.tile(rows[1], 6)
-    paths = [tmp_path / "X.npy", tmp_path / "y.npy", tmp_path / "kept"]
+    paths = [tmp_path / "X.npy", tmp_path / "y.npy", tmp_path / "checkpoints"]
     np.save(paths[0], X)
     np.save(paths[1], y)
     command = [sys.executable, "-c", _DRIVER, *map(str, paths), two_nodes.address]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-import evergrow
 from evergrow.distributed import connection
-from evergrow.distributed.versions import local_versions
+from evergrow.distributed.worker import local_versions
 from evergrow.foundation.engine import Job
 from evergrow.foundation.errors import ClusterError
+from tests.distributed.conftest import enter
 
 _CONNECT = """
 import evergrow, ray, time
@@ -46,11 +47,8 @@ def test_an_address_where_no_ray_answers_is_named_in_time(needs_ray, run_script)
     "address", ["", "nonsense", "host:", "host:99999", "http://a:1", 7, b"a:1"]
 )
 def test_what_is_no_address_is_refused(address):
-    with (
-        pytest.raises(ValueError, match="address must be None, 'auto', 'local', 'host:port' or"),
-        evergrow.cluster(address),
-    ):
-        pass
+    with pytest.raises(ValueError, match="address must be None, 'auto', 'local', 'host:port' or"):
+        enter(address)
 
 
 @pytest.mark.parametrize(
@@ -66,23 +64,15 @@ def test_what_is_no_address_is_refused(address):
 )
 def test_wrong_options_are_named(options):
     (name,) = options
-    with pytest.raises(ValueError, match=f"^{name} must be"), evergrow.cluster(None, **options):
-        pass
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        enter(None, **options)
 
 
-def test_without_ray_the_extra_is_named(monkeypatch):
+def test_without_ray_the_extra_is_named_and_no_cluster_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with (
-        pytest.raises(ImportError, match=r'pip install "evergrow\[cluster\]"'),
-        evergrow.cluster("auto"),
-    ):
-        pass
-
-
-def test_without_ray_there_is_still_no_cluster(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with evergrow.cluster(None):
-        pass
+    enter(None)
+    with pytest.raises(ImportError, match=r'pip install "evergrow\[cluster\]"'):
+        enter("auto")
 
 
 @pytest.mark.parametrize("thing", ["Python", "Evergrow", "NumPy", "instruction set"])
@@ -93,11 +83,8 @@ def test_a_node_with_another_version_is_named_before_any_work(two_nodes, monkeyp
         return {**versions_of(*args), "odd (10.0.0.7)": {**local_versions(), thing: "0.0"}}
 
     monkeypatch.setattr(connection, "_versions_of", with_an_odd_one)
-    with (
-        pytest.raises(ClusterError, match=rf"odd \(10.0.0.7\) has {thing} 0.0"),
-        evergrow.cluster("auto"),
-    ):
-        pass
+    with pytest.raises(ClusterError, match=rf"odd \(10.0.0.7\) has {thing} 0.0"):
+        enter("auto")
 
 
 def test_a_worker_of_a_node_that_joined_later_is_checked_too(engine, monkeypatch):
@@ -112,11 +99,8 @@ def test_a_worker_of_a_node_that_joined_later_is_checked_too(engine, monkeypatch
 
 
 def test_more_threads_than_a_node_has_are_refused(two_nodes):
-    with (
-        pytest.raises(ClusterError, match="no node has threads_per_worker=64"),
-        evergrow.cluster("auto", threads_per_worker=64),
-    ):
-        pass
+    with pytest.raises(ClusterError, match="no node has threads_per_worker=64"):
+        enter("auto", threads_per_worker=64)
 
 
 _CLIENT = """
@@ -125,7 +109,8 @@ from evergrow.foundation.engine import Job, current_engine
 random = np.random.default_rng(0)
 X, y = random.normal(size=(300, 8)), random.integers(0, 5, 300)
 here = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)
-with evergrow.cluster({address!r}):
+# The first worker of a busy machine may take long to start.
+with evergrow.cluster({address!r}, connect_timeout=120):
     assert current_engine().capacity.is_remote
     there = evergrow.NCMForestClassifier(8, random_state=1).fit(X, y)
     try:
@@ -160,3 +145,41 @@ def test_a_cluster_that_was_started_is_gone_after_the_block(needs_ray, run_scrip
     assert done.returncode == 0, done.stderr
     assert done.stdout == "False True\nTrue\n"
     assert "uthentication" not in done.stderr
+
+
+class FailingRay:
+    """Stands in for Ray: the first ``n_failures`` connections fail with ``message``."""
+
+    exceptions = SimpleNamespace(AuthenticationError=PermissionError, RayError=ArithmeticError)
+
+    def __init__(self, n_failures, message):
+        self.n_failures = n_failures
+        self.message = message
+        self.calls = []
+
+    def init(self, **options):
+        self.calls.append("init")
+        if self.calls.count("init") <= self.n_failures:
+            raise ConnectionAbortedError(f"Initialization failure from server: {self.message}")
+
+    def is_initialized(self):
+        return False
+
+    def shutdown(self):
+        self.calls.append("shutdown")
+
+
+def test_a_server_of_the_client_that_died_at_its_start_is_asked_for_again():
+    ray = FailingRay(2, "Starting Ray client server failed.")
+    connection._init_client(ray, "ray://10.0.0.7:10001")
+    assert ray.calls == ["init", "shutdown", "init", "shutdown", "init"]
+
+
+@pytest.mark.parametrize(
+    ("message", "n_calls"), [("Starting Ray client server failed.", 3), ("Other version", 1)]
+)
+def test_a_client_that_always_fails_is_not_tried_for_ever(message, n_calls):
+    ray = FailingRay(9, message)
+    with pytest.raises(ClusterError, match=f"cannot use Ray at ray://10.0.0.7:10001: .*{message}"):
+        connection._init_client(ray, "ray://10.0.0.7:10001")
+    assert ray.calls.count("init") == n_calls

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
@@ -20,22 +21,24 @@ from tests.conftest import FORESTS
 from tests.distributed.conftest import rays_own_warnings, same_trees
 
 
+def check_same(train, **options):
+    """The forest that workers grow is the one grown here."""
+    here = train()
+    with evergrow.cluster("auto", **options):
+        assert same_trees(train(), here)
+
+
 @pytest.mark.parametrize("kind", FORESTS)
 def test_every_kind_of_forest_is_the_one_grown_here(two_nodes, rows, kind):
-    here = kind(9, random_state=3).fit(*rows)
-    with evergrow.cluster("auto"):
-        there = kind(9, random_state=3).fit(*rows)
-    assert same_trees(there, here)
+    check_same(lambda: kind(9, random_state=3).fit(*rows))
 
 
 @pytest.mark.parametrize(
     "options", [{"n_workers": 1}, {"n_workers": 2}, {"threads_per_worker": 1, "n_workers": 5}]
 )
 def test_the_forest_does_not_depend_on_the_workers(two_nodes, rows, options):
-    here = NCMForestClassifier(20, sample_dtype="float16", random_state=3).fit(*rows)
-    with evergrow.cluster("auto", **options):
-        there = NCMForestClassifier(20, sample_dtype="float16", random_state=3).fit(*rows)
-    assert same_trees(there, here)
+    forest = NCMForestClassifier(20, sample_dtype="float16", random_state=3)
+    check_same(lambda: clone(forest).fit(*rows), **options)
 
 
 def test_a_forest_is_whole_after_the_block(two_nodes, rows, tmp_path):

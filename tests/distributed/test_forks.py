@@ -1,4 +1,4 @@
-"""Processes and threads beside the one that opened a block."""
+"""Other processes and threads than the one that opened a block."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from evergrow.distributed import connection
 from evergrow.foundation.engine import Job, current_engine
 from evergrow.foundation.errors import ClusterError
 from tests.distributed import work
+from tests.distributed.conftest import enter
 
-_FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+_needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+_quiet = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 def _in_child(action):
@@ -37,20 +39,15 @@ def _in_child(action):
     return text
 
 
-def _block():
-    with evergrow.cluster("auto"):
-        pass
-
-
-@_FORKS
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@_needs_fork
+@_quiet
 @pytest.mark.parametrize(
     "action",
     [
         lambda engine: engine.share(1),
         lambda engine: list(engine.run(Job(work.shifted, range(2), [1], "adding"))),
         lambda engine: engine.capacity.n_workers,
-        lambda engine: _block(),
+        lambda engine: enter("auto"),
     ],
     ids=["share", "run", "n_workers", "a block"],
 )
@@ -59,8 +56,8 @@ def test_work_is_refused_in_a_process_that_was_forked_in_a_block(engine, action)
     assert found.startswith("ClusterError: this process was forked inside evergrow.cluster")
 
 
-@_FORKS
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@_needs_fork
+@_quiet
 def test_a_fork_that_leaves_the_block_does_not_disturb_the_parent(engine):
     results = engine.run(Job(work.shifted, range(6), [1], "adding"))
     next(results)
@@ -76,8 +73,8 @@ def test_a_fork_that_leaves_the_block_does_not_disturb_the_parent(engine):
     assert len(list(engine.run(Job(work.shifted, range(4), [1], "adding")))) == 4
 
 
-@_FORKS
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@_needs_fork
+@_quiet
 def test_a_fork_may_work_on_its_own(engine, rows):
     def alone():
         with evergrow.cluster(None):

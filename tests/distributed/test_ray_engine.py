@@ -14,6 +14,9 @@ import evergrow
 from evergrow.foundation.engine import Job, LocalEngine, current_engine
 from evergrow.foundation.errors import ClusterError, ShardError
 from tests.distributed import work
+from tests.distributed.conftest import enter
+
+FOUR = Job(work.shifted, range(4), [1], "adding")
 
 
 def _values(results):
@@ -28,10 +31,8 @@ def test_every_part_is_done_with_what_is_shared(engine):
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 7, 8])
 def test_sums_are_rounded_as_in_one_process(engine, n_parts):
-    there = engine.reduce(Job(work.random_numbers, range(n_parts), description="adding"), work.add)
-    here = LocalEngine().reduce(
-        Job(work.random_numbers, range(n_parts), description="adding"), work.add
-    )
+    job = Job(work.random_numbers, range(n_parts), description="adding")
+    there, here = engine.reduce(job, work.add), LocalEngine().reduce(job, work.add)
     assert np.array_equal(there["sum"], here["sum"])
 
 
@@ -100,14 +101,14 @@ def test_an_interrupted_run_leaves_the_workers_free(engine):
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
         list(engine.run(Job(work.hang, range(4), description="hanging")))
-    assert len(list(engine.run(Job(work.shifted, range(4), [1], "adding")))) == 4
+    assert len(list(engine.run(FOUR))) == 4
 
 
-def test_whoever_stops_asking_stops_the_work(engine):
+def test_closing_the_results_stops_the_work(engine):
     results = engine.run(Job(work.shifted, range(50), [1], "adding"))
     next(results)
     results.close()
-    assert len(list(engine.run(Job(work.shifted, range(4), [1], "adding")))) == 4
+    assert len(list(engine.run(FOUR))) == 4
 
 
 def test_after_the_block_there_is_no_engine(two_nodes):
@@ -138,11 +139,8 @@ def test_a_cluster_that_was_there_before_stays(two_nodes):
 
 
 def test_a_second_cluster_is_refused_while_one_is_in_use(two_nodes):
-    with (
-        pytest.raises(ClusterError, match=r"connected to Ray at .* only one cluster"),
-        evergrow.cluster("local"),
-    ):
-        pass
+    with pytest.raises(ClusterError, match=r"connected to Ray at .* only one cluster"):
+        enter("local")
 
 
 def test_the_bar_shows_parts_that_are_done(engine, capfd):
@@ -173,7 +171,7 @@ ray.shutdown()
 """
 
 
-def test_of_many_failures_one_is_told_and_ray_adds_nothing(needs_ray, run_script):
+def test_of_many_failures_one_is_reported_and_ray_adds_nothing(needs_ray, run_script):
     root = str(Path(__file__).parents[2])
     done = run_script(_ALL_FAIL, PYTHONPATH=root, RAY_AUTH_MODE="disabled")
     assert done.stdout.count("caught these cannot be added") == 2, done.stderr

@@ -8,8 +8,11 @@ import pytest
 import evergrow
 from evergrow import Embedder, NCMClassifier, RaggedArray, RLSClassifier
 from evergrow.foundation.errors import ImageError, ShardError
+from evergrow.storage import Sharded
 from evergrow.storage.shards import parts
-from evergrow.vision import BagOfWords, KMeansCodebook
+from evergrow.vision import BagOfWords, KMeansCodebook, shard_images
+from tests.vision.classifier.pictures import folder_of
+from tests.vision.embedding.models import onnx_model
 
 
 def mean_colours(images):
@@ -76,3 +79,19 @@ def test_images_are_embedded_by_groups(engine):
     np.testing.assert_array_equal(vectors[:, 0], np.arange(300) % 256)
     with pytest.raises(ImageError, match="<4 bytes>"):
         Embedder(mean_colours).transform([*images, b"text"])
+
+
+def test_workers_write_the_shards_that_this_process_writes(two_nodes, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=5)
+    (tmp_path / "small.onnx").write_bytes(onnx_model().SerializeToString())
+    embedder = Embedder(tmp_path / "small.onnx", cache=False)
+    shard_images(tmp_path / "here", photos, embedder=embedder, rows_per_shard=3)
+    with evergrow.cluster("auto"):
+        there = [
+            shard_images(tmp_path / "there", photos, embedder=embedder, rows_per_shard=3)
+            for _ in range(2)
+        ]
+    assert there == [Sharded(10, 0), Sharded(0, 10)]
+    shards = evergrow.open_shards(tmp_path / "there")
+    shards.verify()
+    assert shards.digest == evergrow.open_shards(tmp_path / "here").digest

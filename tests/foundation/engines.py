@@ -41,10 +41,13 @@ class Shuffled(Engine):
         has_checkpoints: bool = False,
         updates: str = "here",
         n_workers: int = 3,
+        repeats: bool = False,
     ) -> None:
         self._random = np.random.default_rng(seed)
         self._capacity = Capacity(n_workers, is_remote=True, updates=updates)
         self.has_checkpoints = has_checkpoints
+        # Whether every other part runs twice, as after the loss of a worker.
+        self._repeats = repeats
         self.sizes: list[int] = []
         self.jobs: list[Job] = []
         self.loads: list[int] = []
@@ -66,7 +69,8 @@ class Shuffled(Engine):
             task, part = pickle.loads(pickle.dumps((job.task, job.parts[index])))
             # A worker has no engine.
             with use_engine(None):
-                result = task(part, *map(_received, job.shared))
+                for _ in range(1 + (self._repeats and index % 2)):
+                    result = task(part, *map(_received, job.shared))
             self.sizes.append(sum(array.nbytes for array in result.values()))
             yield index, _read_only(pickle.loads(pickle.dumps(result)))
 

@@ -46,30 +46,24 @@ def test_offsets_that_do_not_fit_are_refused(offsets):
         RaggedArray(np.zeros((4, 2)), offsets)
 
 
-def test_images_of_different_widths_are_refused():
-    with pytest.raises(ValueError, match="number 1 has the shape"):
-        RaggedArray.of([np.zeros((1, 2)), np.zeros((1, 3))])
-
-
-def test_no_images_are_refused():
-    with pytest.raises(ValueError, match="at least one image"):
-        RaggedArray.of([])
-
-
-def test_values_per_image_must_be_as_many_as_images():
-    with pytest.raises(ValueError, match="2 images, got 3"):
-        two_images().per_row([1, 2, 3])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: RaggedArray.of([np.zeros((1, 2)), np.zeros((1, 3))]), "number 1 has the shape"),
+        (lambda: RaggedArray.of([]), "at least one image"),
+        (lambda: two_images().per_row([1, 2, 3]), "2 images, got 3"),
+        (lambda: two_images().per_row("abc"), "one value for each of 2 images, got 'abc'"),
+    ],
+)
+def test_wrong_images_and_values_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 @pytest.mark.parametrize("images", [[1, 2], [[1, 2], [3, 4]], "ab", [np.zeros((1, 2)), 3]])
-def test_images_that_are_no_matrices_are_refused(images):
+def test_images_that_are_not_matrices_are_refused(images):
     with pytest.raises(ValueError, match=r"every image must be a matrix.* number \d has the shape"):
         RaggedArray.of(images)
-
-
-def test_one_value_for_all_images_is_refused():
-    with pytest.raises(ValueError, match="one value for each of 2 images, got 'abc'"):
-        two_images().per_row("abc")
 
 
 def test_nothing_is_looked_for_by_equality():

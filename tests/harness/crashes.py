@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.harness.pictures import photograph
-from tests.harness.process import ServiceProcess
-from tests.harness.teaching_clients import Acknowledged, TeachingClient
+from tests.harness.process import NO_RATE_LIMIT, ServiceProcess
+from tests.harness.teaching_clients import Acknowledged, TeachingClient, finish
 from tests.harness.workspaces import (
     Contents,
     find_damage,
@@ -26,8 +26,6 @@ STARTING_SHARE = 0.25
 # Seconds of teaching before a kill: from the first request to several hundred.
 SHORTEST, LONGEST = 0.002, 1.0
 N_CLIENTS = 4
-# More than the clients can send.
-RATE = ("--rate", "100000")
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def kill_while_teaching(
 ) -> Survival:
     """Teach a new workspace with four clients, kill its service repeatedly, and check it."""
     tokens = new_workspace(folder, features=features, n_features=n_features)
-    service = ServiceProcess(folder, RATE)
+    service = ServiceProcess(folder, NO_RATE_LIMIT)
     service.start()
     starting_seconds = service.wait_ready()
     clients = [
@@ -78,13 +76,7 @@ def kill_while_teaching(
     for client in clients:
         client.start()
     kills = _kill_repeatedly(service, n_kills, starting_seconds, np.random.default_rng(seed))
-    # Each client gets its last example acknowledged, then the service is stopped normally.
-    service.start()
-    for client in clients:
-        client.end()
-    for client in clients:
-        client.join()
-    service.stop()
+    finish(clients, service)
     return _check(folder, clients, kills)
 
 
@@ -118,7 +110,7 @@ def _kill_repeatedly(
 
 
 def _check(folder: Path, clients: Sequence[TeachingClient], kills: _Kills) -> Survival:
-    """Compare a workspace with what its clients were told."""
+    """Compare a workspace with the responses to its clients."""
     acknowledged = [example for client in clients for example in client.acknowledged]
     lost, duplicates, unknown = compare(acknowledged, read_contents(folder))
     return Survival(

@@ -13,8 +13,6 @@ from functools import cache
 from tests.harness.http_client import LOST, Body, Caller, pictures_body, raw_request
 from tests.harness.pictures import photograph
 
-__all__ = ["FloodDelay", "malicious_json", "measure_floods"]
-
 JSON = "application/json"
 # Just under the longest body of all, and just under the longest of embeddings.
 LENGTHS = {"18 MB": 18_000_000, "1.6 MB": 1_600_000}

@@ -20,10 +20,9 @@ from tests.harness.http_client import (
     picture_body,
 )
 from tests.harness.pictures import different, photograph
-from tests.harness.process import ServiceProcess
+from tests.harness.process import NO_RATE_LIMIT, ServiceProcess
 from tests.harness.workspaces import find_damage, new_workspace, read_contents
 
-RATE = ("--rate", "100000")
 PAGE = 4096
 # Free pages when teaching begins: each runs out at another step of teaching an example.
 FREE_PAGES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 30, 40, 60, 90, 150)
@@ -116,7 +115,7 @@ def fill_disk(
     tokens = new_workspace(folder, features=features, n_features=n_features)
     found, filler = Fullness(), FullDisk(disk)
     log = Path(tempfile.gettempdir(), f"evergrow-disk-full-{os.getpid()}.log")
-    with ServiceProcess(folder, RATE, log=log) as service:
+    with ServiceProcess(folder, NO_RATE_LIMIT, log=log) as service:
         caller = Caller(service.port, tokens.teach)
         examples = _ExampleSource(caller, tokens.n_features, found)
         examples.teach(examples.vector())

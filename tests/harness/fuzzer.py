@@ -37,7 +37,7 @@ class FuzzResult:
 
 
 def teach_some(service: ServiceProcess, tokens: Tokens) -> None:
-    """Teach some classes with finer classes, so that there is something to rename and split."""
+    """Teach some classes with fine classes, so that there is something to rename and split."""
     caller = Caller(service.port, tokens.teach)
     X, labels = vectors(40, tokens.n_features, N_CLASSES, seed=1)
     for i, (row, label) in enumerate(zip(X, labels, strict=True)):

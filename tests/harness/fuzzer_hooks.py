@@ -15,8 +15,6 @@ from hypothesis.strategies._internal import regex
 
 from tests.harness.pictures import different, photograph
 
-__all__ = ["PICTURES"]
-
 _DRAWN = [photograph(seed, width=48, height=32) for seed in range(4)]
 
 PICTURES = st.builds(different, st.sampled_from(_DRAWN), st.integers(0, 10**6))

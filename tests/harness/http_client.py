@@ -12,17 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "LOST",
-    "Caller",
-    "Reply",
-    "embedding_body",
-    "embeddings_body",
-    "picture_body",
-    "pictures_body",
-    "raw_request",
-]
-
 BOUNDARY = "a-boundary-that-no-picture-has-f3c1"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
 JSON = "application/json"

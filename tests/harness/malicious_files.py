@@ -15,21 +15,24 @@ from functools import cache
 
 from tests.harness.floods import malicious_json
 from tests.harness.http_client import LOST, Body, Caller, Reply, picture_body, pictures_body
-from tests.harness.pictures import photograph
+from tests.harness.pictures import photograph, picture
 
 MEGABYTE = 1 << 20
 
 
-def _png(width: int, height: int, rows: bytes, *, kind: int = 0, depth: int = 8) -> bytes:
-    parts = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)),
-        (b"IDAT", rows),
-        (b"IEND", b""),
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-        for name, data in parts
-    )
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _png(width: int, height: int, packed: bytes, *, kind: int = 0, depth: int = 8) -> bytes:
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", packed), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in parts)
+
+
+def png_that_claims(width: int, height: int, rows: bytes = b"") -> bytes:
+    """A small PNG file that claims to be large."""
+    return _png(width, height, zlib.compress(rows), kind=2)
 
 
 def _zeros(n_bytes: int) -> bytes:
@@ -54,19 +57,16 @@ def _with_size(jpeg: bytes, width: int, height: int) -> bytes:
     return jpeg[:place] + struct.pack(">HH", height, width) + jpeg[place + 4 :]
 
 
-def _text_bomb() -> bytes:
-    """A small PNG with compressed text of 512 MB."""
+def _text_bomb(text: bytes) -> bytes:
+    """A small PNG with a long compressed text."""
     png = _saved("PNG")
-    data = b"Comment\0\0" + _zeros(512 * MEGABYTE)
-    chunk = struct.pack(">I", len(data)) + b"zTXt" + data
-    chunk += struct.pack(">I", zlib.crc32(b"zTXt" + data))
-    return png[:33] + chunk + png[33:]
+    return png[:33] + _chunk(b"zTXt", b"Comment\0\0" + text) + png[33:]
 
 
-def _zip_bomb() -> bytes:
+def _archive(content: bytes) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        archive.writestr("picture.png", bytes(256 * MEGABYTE))
+        archive.writestr("picture.png", content)
     return file.getvalue()
 
 
@@ -78,25 +78,17 @@ def _svg() -> bytes:
     )
 
 
-def _gif_script() -> bytes:
-    return b"GIF89a/*" + bytes(64) + b"*/=1;alert(document.domain)//"
-
-
-def _postscript() -> bytes:
-    return b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n{ } loop\n"
-
-
 @cache
 def malicious_files() -> Mapping[str, bytes]:
     """Files that are not valid pictures, by name."""
-    jpeg, png, archive = photograph(0), _saved("PNG"), _zip_bomb()
+    jpeg, png, archive = photograph(0), _saved("PNG"), _archive(bytes(256 * MEGABYTE))
     return {
         "empty": b"",
         "one byte": b"\xff",
         "text": b"not a picture at all\n" * 50,
         "PNG bomb, 50000 x 50000": _png(50_000, 50_000, _zeros(256 * MEGABYTE)),
         "PNG bomb, just the header": _png(2_147_483_647, 2_147_483_647, b"", depth=1),
-        "PNG with 512 MB of packed text": _text_bomb(),
+        "PNG with 512 MB of packed text": _text_bomb(_zeros(512 * MEGABYTE)),
         "JPEG claiming 65500 x 65500": _with_size(jpeg, 65_500, 65_500),
         "JPEG claiming no pixel": _with_size(jpeg, 0, 0),
         "truncated JPEG": jpeg[: len(jpeg) // 2],
@@ -106,14 +98,55 @@ def malicious_files() -> Mapping[str, bytes]:
         "10000 x 1 pixels": _saved("PNG", (10_000, 1)),
         "1 x 10000 pixels": _saved("PNG", (1, 10_000)),
         "SVG with a script and entities": _svg(),
-        "script that begins as a GIF": _gif_script(),
+        "script that begins as a GIF": b"GIF89a/*" + bytes(64) + b"*/=1;alert(document.domain)//",
         "page that begins as a PNG": png[:8] + b"<html><script>alert(1)</script></html>",
         "JPEG with an archive behind it": jpeg + archive,
-        "PostScript that never ends": _postscript(),
+        "PostScript that never ends": (
+            b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n{ } loop\n"
+        ),
         "zip bomb": archive,
         "gzip": gzip.compress(jpeg),
         "PDF": b"%PDF-1.7\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n",
     }
+
+
+@cache
+def refused_files() -> Mapping[str, tuple[bytes, set[int], str]]:
+    """Files that decoders refuse: content, statuses that fit, a word of the reason."""
+    jpeg, png, gif = picture(), picture("PNG"), picture("GIF")
+    archive = _archive(b"alert(1)")
+    return {
+        "empty": (b"", {422}, "empty"),
+        "text": (b"hello", {415}, "format"),
+        "svg": (_svg(), {415}, "format"),
+        "html": (b"<!doctype html><script>alert(1)</script>", {415}, "format"),
+        "zip": (archive, {415}, "format"),
+        "pdf": (b"%PDF-1.7\n" + b"x" * 100, {415}, "format"),
+        "many pixels": (png_that_claims(50_000, 50_000), {413}, "pixels"),
+        "many pixels in a few bytes": (png_that_claims(65_535, 65_535), {413}, "pixels"),
+        "long text": (_text_bomb(zlib.compress(b"A" * 80_000_000)), {413, 422}, ""),
+        "rows that are missing": (png_that_claims(5_000, 5_000), {422}, ""),
+        "too long": (_saved("PNG", (10_000, 1)), {413}, "100 times"),
+        "too high": (png_that_claims(1, 10_000, bytes(40_000)), {413}, "100 times"),
+        "no pixels": (png_that_claims(0, 5), {413, 422}, ""),
+        "a truncated JPEG": (jpeg[: len(jpeg) // 2], {422}, "truncated"),
+        "a JPEG without an end": (jpeg[:-2], {422}, "truncated"),
+        "a truncated PNG": (png[: len(png) // 2], {422}, "truncated"),
+        "a truncated GIF": (gif[: len(gif) // 2], {422}, ""),
+        "only the head of a JPEG": (jpeg[:4], {415, 422}, ""),
+        "a broken JPEG": (jpeg[:100] + bytes(200) + jpeg[300:], {422}, ""),
+        "a JPEG and a ZIP": (jpeg + archive, {422}, "ZIP"),
+        "a PNG and a ZIP": (png + archive, {422}, "ZIP"),
+        "a JPEG and a PDF": (_with_comment(jpeg, b"%PDF-1.7"), {422}, "PDF"),
+        "a JPEG and markup": (_with_comment(jpeg, b"<script>alert(1)</script>"), {422}, "markup"),
+        "a GIF and markup": (gif + b"<html><script>alert(1)</script>", {422}, "markup"),
+        "a JPEG and a program": (jpeg + b"\x7fELF" + bytes(100) + b"x", {422}, "follow"),
+        "a PNG and PHP": (png + b"<?php system($_GET['c']); ?>", {422}, "markup"),
+    }
+
+
+def _with_comment(jpeg: bytes, text: bytes) -> bytes:
+    return jpeg[:2] + b"\xff\xfe" + struct.pack(">H", len(text) + 2) + text + jpeg[2:]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Synthetic photographs: any number of different files, made from a few drawn ones."""
+"""Synthetic pictures: any number of different files, made from a few drawn ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import io
 import struct
 
 import numpy as np
-
-__all__ = ["different", "photograph", "photographs"]
 
 _START_OF_IMAGE = b"\xff\xd8"
 _COMMENT = b"\xff\xfe"
@@ -39,3 +37,16 @@ def photographs(n: int, *, n_drawn: int = 40, first: int = 0) -> list[bytes]:
     """Many different files of a few drawn pictures; each ``first`` gives other files."""
     drawn = [photograph(seed) for seed in range(min(n, n_drawn))]
     return [different(drawn[i % len(drawn)], first + i) for i in range(n)]
+
+
+def picture(
+    kind: str = "JPEG", size: tuple[int, int] = (64, 48), seed: int = 0, **options: object
+) -> bytes:
+    """An image file of coloured patches."""
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    patches = rng.integers(0, 255, (6, 8, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(patches).resize(size, Image.Resampling.NEAREST).save(file, kind, **options)
+    return file.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import signal
 import socket
 import subprocess
@@ -12,16 +12,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psutil
 
-__all__ = ["ServiceDiedError", "ServiceProcess", "free_port", "small_disk"]
-
+# Options for tests: more requests than their clients can send.
+NO_RATE_LIMIT = ("--rate", "100000")
 # Enough for a busy machine that has to load the network; a longer start hangs.
 READY_SECONDS = 120.0
 STOP_SECONDS = 60.0
+# Runs the command with further arguments of the function that it calls.
+_WITH_LIMITS = """
+import functools, json, sys
+from evergrow.cli import main
+from evergrow.service.http import server
+server.serve = functools.partial(server.serve, **json.loads(sys.argv.pop(1)))
+main()
+"""
 # Between two checks whether the service is ready; short compared with what is measured.
 _PAUSE_SECONDS = 0.005
 
@@ -46,11 +53,11 @@ class ServiceProcess:
         The workspace.
     options : sequence of str
         Further options of the command.
+    limits : mapping or None
+        Arguments of :func:`evergrow.service.serve` that the command does not have.
     log : path or None
         Where its output goes; next to the workspace if None. Not inside it: a full disk would
         truncate the log too.
-    environment : mapping or None
-        Added to this process's environment.
     """
 
     def __init__(
@@ -59,14 +66,15 @@ class ServiceProcess:
         options: Sequence[str] = (),
         *,
         log: Path | None = None,
-        environment: dict[str, str] | None = None,
+        limits: dict[str, object] | None = None,
     ) -> None:
         self.folder = folder
         self.port = free_port()
         self.log = folder.with_name(f"{folder.name}.log") if log is None else log
-        self._command = [sys.executable, "-m", "evergrow", "serve", str(folder)]
-        self._command += ["--port", str(self.port), *options]
-        self._environment = {**os.environ, **(environment or {})}
+        start = [sys.executable, "-m", "evergrow"]
+        if limits is not None:
+            start = [sys.executable, "-c", _WITH_LIMITS, json.dumps(limits)]
+        self._command = [*start, "serve", str(folder), "--port", str(self.port), *options]
         self._process: subprocess.Popen[bytes] | None = None
         self._children: list[psutil.Process] = []
 
@@ -75,12 +83,7 @@ class ServiceProcess:
         self.wait_ready()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.running:
             self.kill()
 
@@ -103,7 +106,6 @@ class ServiceProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=self._environment,
             )
 
     def wait_ready(self) -> float:

@@ -11,12 +11,8 @@ from pathlib import Path
 
 from tests.harness.crashes import compare
 from tests.harness.process import ServiceProcess
-from tests.harness.teaching_clients import Acknowledged, TeachingClient
-from tests.harness.workspaces import (
-    Tokens,
-    find_damage,
-    read_contents,
-)
+from tests.harness.teaching_clients import Acknowledged, TeachingClient, finish
+from tests.harness.workspaces import Tokens, find_damage, read_contents
 
 
 @dataclass(frozen=True)
@@ -46,19 +42,14 @@ def stop_while_teaching(
     for client in clients:
         client.start()
     time.sleep(seconds)
-    told = _acknowledged(clients)
+    acknowledged = _acknowledged(clients)
     begun = time.perf_counter()
     command = [sys.executable, "-m", "evergrow", "backup", str(service.folder), str(copy)]
     subprocess.run(command, check=True, capture_output=True)
     copied = time.perf_counter() - begun
     stopped = service.stop()
     # Clients that were refused during the stop retry and are served.
-    service.start()
-    for client in clients:
-        client.end()
-    for client in clients:
-        client.join()
-    service.stop()
+    finish(clients, service)
     examples = _acknowledged(clients)
     found = {id_: one for id_, one in read_contents(service.folder).items() if id_ not in before}
     lost, duplicates, _ = compare(examples, found)
@@ -66,7 +57,7 @@ def stop_while_teaching(
         len(examples),
         lost,
         duplicates,
-        compare(told, read_contents(copy))[0],
+        compare(acknowledged, read_contents(copy))[0],
         (*find_damage(service.folder), *find_damage(copy)),
         tuple(failure for client in clients for failure in client.failures),
         stopped,

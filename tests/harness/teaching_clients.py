@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,8 +15,7 @@ import numpy.typing as npt
 
 from tests.harness.http_client import LOST, Body, Caller, embedding_body, picture_body
 from tests.harness.pictures import different
-
-__all__ = ["Acknowledged", "TeachingClient", "row_digest"]
+from tests.harness.process import ServiceProcess
 
 # Statuses after which a request is retried: rate limit, not ready, disk full.
 RETRIED = (429, 503, 507)
@@ -138,3 +138,13 @@ class TeachingClient(threading.Thread):
                 return None
             self.n_retried += 1
             time.sleep(_PAUSE_SECONDS)
+
+
+def finish(clients: Sequence[TeachingClient], service: ServiceProcess) -> None:
+    """Start a service, let each client get its last example acknowledged, and stop it."""
+    service.start()
+    for client in clients:
+        client.end()
+    for client in clients:
+        client.join()
+    service.stop()

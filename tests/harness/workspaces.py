@@ -15,18 +15,6 @@ from evergrow.workspace import Event, NewExample, Page, Picture, Workspace
 from evergrow.workspace.tokens import Tokens as TokenFile
 from tests.harness.teaching_clients import row_digest
 
-__all__ = [
-    "Contents",
-    "Tokens",
-    "fill_workspace",
-    "find_damage",
-    "new_workspace",
-    "read_contents",
-    "remove_snapshots",
-    "twin_difference",
-    "vectors",
-]
-
 Item = TypeVar("Item")
 
 # By example id: the label, and the SHA-256 of what was sent.

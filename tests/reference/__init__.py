@@ -1,1 +1,1 @@
-"""NumPy twins of the core's algorithms, written to be read beside the papers."""
+"""NumPy twins of the core's algorithms, written to be read with the papers."""

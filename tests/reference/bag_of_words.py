@@ -38,8 +38,8 @@ def thresholds(counts: Ints, y: Ints) -> list[int]:
     """Per word the smallest threshold of those that say most about the class."""
     chosen = []
     for column in counts.T:
-        said = [mutual_information(column >= t, y) for t in range(1, int(column.max()) + 1)]
-        best = max(said, default=0.0)
-        good = [t for t, value in enumerate(said, start=1) if value >= best - 1e-9]
+        information = [mutual_information(column >= t, y) for t in range(1, int(column.max()) + 1)]
+        best = max(information, default=0.0)
+        good = [t for t, value in enumerate(information, start=1) if value >= best - 1e-9]
         chosen.append(min(good, default=1))
     return chosen

@@ -54,7 +54,7 @@ class Node:
 
 
 def n_entropy(counts: Ints) -> int:
-    """``n H`` of classes with these counts, in fixed point as the core keeps it."""
+    """``n H`` of classes with these counts, in fixed point as the core stores it."""
     f = [math.floor(int(n) * math.log(int(n)) * 2.0**30 + 0.5) if n else 0 for n in counts]
     n = int(counts.sum())
     return math.floor(n * math.log(n) * 2.0**30 + 0.5) - sum(f)
@@ -105,7 +105,7 @@ def find_test(X: Floats, y: Ints, node: Node, rules: Rules) -> tuple[int, float,
 
 
 def bits(gain: int, n_rows: int) -> float:
-    """What a test tells on average over the descriptors of the tree."""
+    """Mean information of a test over the descriptors of the tree."""
     return gain / (2.0**30 * n_rows) / math.log(2)
 
 

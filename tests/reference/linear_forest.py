@@ -17,7 +17,7 @@ from tests.reference.random import Stream
 
 @dataclass
 class PlaneNode(Node):
-    """Sends right what lies beyond a threshold along a direction, kept in half precision."""
+    """Sends right what lies beyond a threshold along a direction, stored in half precision."""
 
     threshold: float = 0.0
 

@@ -76,7 +76,7 @@ def information_gain(parent: list[int], right: list[int]) -> float:
 
 
 def centroid_of(X: Floats, rows: Ints) -> Floats:
-    """The mean [Ristin2014 Eq. 5], kept in half precision; a single sample is itself."""
+    """The mean [Ristin2014 Eq. 5], stored in half precision; a single sample is itself."""
     mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
     centroid: Floats = mean.astype(np.float32)
     return centroid if len(rows) == 1 else centroid.astype(np.float16).astype(np.float32)
@@ -95,7 +95,7 @@ def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
     return nearest
 
 
-def colourings(k: int, n_assignments: int, stream: Stream) -> list[list[bool]]:
+def assignments(k: int, n_assignments: int, stream: Stream) -> list[list[bool]]:
     """Which centroids go right, the e of [Ristin2014 Eq. 6].
 
     The last one never does, or each split came twice.
@@ -133,7 +133,7 @@ def classes_at(y: Ints, rows: Ints) -> tuple[list[int], list[int]]:
 
 
 def propose_ncm(X: Floats, y: Ints, rows: Ints, stream: Stream, rules: Rules) -> Node | None:
-    """The best colouring of the means of a few random classes."""
+    """The best assignment of the means of a few random classes."""
     present, totals = classes_at(y, rows)
     classes = draw_classes(present, rules.n_centroids, stream)
     centroids = np.stack([centroid_of(X, rows[y[rows] == c]) for c in classes])
@@ -141,14 +141,14 @@ def propose_ncm(X: Floats, y: Ints, rows: Ints, stream: Stream, rules: Rules) ->
     table = [np.bincount(nearest[y[rows] == c], minlength=len(classes)) for c in present]
 
     best, best_gain = None, 0.0
-    for colouring in colourings(len(classes), rules.n_assignments, stream):
-        right = [int(counts[colouring].sum()) for counts in table]
+    for assignment in assignments(len(classes), rules.n_assignments, stream):
+        right = [int(counts[assignment].sum()) for counts in table]
         n_right = sum(right)
         if min(n_right, len(rows) - n_right) < rules.min_samples_leaf:
             continue
         gain = information_gain(totals, right)
         if best is None or gain > best_gain:
-            best, best_gain = colouring, gain
+            best, best_gain = assignment, gain
     if best is None or not best_gain > rules.min_gain:
         return None
     node = Node(rows, classes=classes, centroids=centroids, goes_right=best)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.reference.ncm_forest import Floats, Ints, Node, Proposer, Rules, leaf_of, propose_ncm
-from tests.reference.updates import TreeUpdate, children, counts_below, is_leaf, leaves
+from tests.reference.updates import TreePass, children, counts_below, is_leaf, leaves
 
 
 def refine_tree(
@@ -27,7 +27,7 @@ def refine_tree(
     The topmost nodes of whose samples at least ``share`` belong to one refined coarse class are
     grown again, and so are leaves with such rows.
     """
-    work = TreeUpdate(root, X, y, rules, key, propose)
+    work = TreePass(root, X, y, rules, key, propose)
     for leaf in leaves(root):
         moved = [row for row in leaf.rows.tolist() if row in rows]
         if not moved:

@@ -20,16 +20,16 @@ from tests.reference.ncm_forest import (
     Mask,
     Node,
     Rules,
+    assignments,
     centroid_of,
     classes_at,
-    colourings,
     draw_classes,
     entropy_term,
     nearest_centroid,
     only_row,
 )
 from tests.reference.random import Stream, derive
-from tests.reference.updates import TreeUpdate, counts_below
+from tests.reference.updates import TreePass, counts_below
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def propose_regularised(
 ) -> Node | None:
     """The best assignment of the best subset of class means, by [Ristin2015 Eq. 5, 6]."""
     assert isinstance(rules, RegularisedRules)
-    key, colouring_key = stream.next(), stream.next()
+    key, assignment_key = stream.next(), stream.next()
     present, _ = classes_at(y, rows)
     pool = pooled_classes(present, rules)
     if len(pool) < 2:
@@ -169,15 +169,15 @@ def propose_regularised(
     means = np.stack([centroid_of(X, own_rows[c]) for c in classes])
     tried = subsets(len(classes), rules, key)
 
-    # If some rows tell nothing, all of them are asked.
+    # If some rows give no information, all of them are used.
     for scored in (draw_scored(rows, rules, stream), rows):
         least = -(-rules.min_samples_leaf * len(scored) // len(rows))
-        best = best_candidate(X, y, scored, means, tried, colouring_key, least, rules)
+        best = best_candidate(X, y, scored, means, tried, assignment_key, least, rules)
         if best is None:
             continue
-        members, colouring = best
+        members, assignment = best
         node = Node(rows, classes=[classes[j] for j in members], centroids=means[members])
-        node.goes_right = colouring
+        node.goes_right = assignment
         node.centroid_rows = [only_row(own_rows[c]) for c in node.classes]
         right = node.sends_right(X[rows])
         if min(right.sum(), (~right).sum()) >= rules.min_samples_leaf:
@@ -191,7 +191,7 @@ def best_candidate(
     scored: Ints,
     means: Floats,
     tried: list[list[int]],
-    colouring_key: int,
+    assignment_key: int,
     least: int,
     rules: RegularisedRules,
 ) -> tuple[list[int], list[bool]] | None:
@@ -200,19 +200,19 @@ def best_candidate(
     for members in tried:
         nearest = nearest_centroid(X[scored], means[members])
         # Sets of one size share their assignments.
-        own_stream = Stream(derive(colouring_key, len(members)))
-        for colouring in colourings(len(members), rules.n_assignments, own_stream):
-            right = np.array(colouring)[nearest]
+        own_stream = Stream(derive(assignment_key, len(members)))
+        for assignment in assignments(len(members), rules.n_assignments, own_stream):
+            right = np.array(assignment)[nearest]
             if min(right.sum(), (~right).sum()) < least:
                 continue
             gain = total_gain(y[scored], right, rules)
             score = gain - rules.cost_weight * len(members)
             if gain > rules.min_gain and (best is None or score > best_score):
-                best, best_score = (members, colouring), score
+                best, best_score = (members, assignment), score
     return best
 
 
-class RegularisedUpdate(TreeUpdate):
+class RegularisedPass(TreePass):
     """Updates of regularised nodes differ in RUST only."""
 
     rules: RegularisedRules
@@ -229,7 +229,7 @@ class RegularisedUpdate(TreeUpdate):
                 new[c] = arrivals[np.isin(self.y[arrivals], members)]
         return new, n_held
 
-    def room(self, node: Node) -> int:
+    def most_centroids(self, node: Node) -> int:
         """A node has as many means as it found worth their cost."""
         return len(node.classes)
 

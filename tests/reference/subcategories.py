@@ -18,8 +18,8 @@ from tests.reference.guessing import guess_by_nearest, guess_by_ridge
 from tests.reference.ncm_forest import Floats, Ints, Node, grow_forest
 from tests.reference.random import tree_key
 from tests.reference.regularised_forest import (
+    RegularisedPass,
     RegularisedRules,
-    RegularisedUpdate,
     propose_regularised,
 )
 from tests.reference.updates import Update, update_tree
@@ -85,7 +85,7 @@ class Settings:
 class Model:
     """Classes in the order they appeared, samples, and trees.
 
-    ``labels`` are the fine classes that somebody gave, ``finest`` what the trees were told.
+    ``labels`` are the given fine classes, ``finest`` those that the trees are grown from.
     """
 
     method: Method
@@ -119,7 +119,7 @@ class Model:
         return any(p == c for f, p in enumerate(self.parents) if f != p)
 
     def rules(self) -> RegularisedRules:
-        """What nodes are told; subsets have up to the square root of the number of means."""
+        """Parameters of nodes; subsets have up to the square root of the number of means."""
         n = len(self.parents)
         divided = sum(self.is_divided(c) for c in range(n))
         n_means = n if self.method.coarse_means else n - divided
@@ -172,10 +172,10 @@ class Model:
         )
 
     def partial_fit(self, X: Floats, coarse: list[int], fine: list[int]) -> None:
-        """Guess open labels anew where fine ones came, then add the samples."""
+        """Guess missing labels again where fine ones came, then add the samples."""
         known = len(self.parents)
         owners, labels = self.name(coarse, fine)
-        taught = {int(c) for c, f in zip(owners, labels, strict=True) if f != MISSING}
+        labelled = {int(c) for c, f in zip(owners, labels, strict=True) if f != MISSING}
         finest = self.guessed(
             np.concatenate([self.X, X]),
             np.append(self.coarse, owners),
@@ -183,8 +183,8 @@ class Model:
         )
         divided = {self.parents[f] for f in range(known, len(self.parents)) if self.parents[f] != f}
         for classes, share in (
-            (taught & divided, self.settings.refine_share),
-            (taught - divided, 2),
+            (labelled & divided, self.settings.refine_share),
+            (labelled - divided, 2),
         ):
             self.relabel(finest, classes, share)
         rows = self.store(X, owners, labels, finest[len(self.finest) :])
@@ -199,11 +199,11 @@ class Model:
                 Update(self.settings.strategy),
                 tree_key(self.settings.seed, t, self.n_updates),
                 propose=propose_regularised,
-                kind=RegularisedUpdate,
+                kind=RegularisedPass,
             )
 
     def refine(self, rows: list[int], fine: list[int]) -> None:
-        """Give stored samples fine labels, and guess anew for others of their coarse classes."""
+        """Give stored samples fine labels, and guess again for others of their coarse classes."""
         owners = [self.classes[c][1] for c in self.coarse[rows]]
         _, labels = self.name(owners, fine)
         self.labels[rows] = labels

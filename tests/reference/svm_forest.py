@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tests.reference.axis_forest import best_of
 from tests.reference.linear_forest import PlaneNode, project, to_half
-from tests.reference.ncm_forest import Floats, Ints, Node, Rules, classes_at, colourings
+from tests.reference.ncm_forest import Floats, Ints, Node, Rules, assignments, classes_at
 from tests.reference.random import Stream, derive
 
 Doubles = npt.NDArray[np.float64]
@@ -97,8 +97,8 @@ def propose_svm(X: Floats, y: Ints, rows: Ints, stream: Stream, rules: Rules) ->
     variance = float(((own - centre) ** 2).mean())
     spread = math.sqrt(variance) if variance > 0 else 1.0
     candidates: list[Node] = []
-    for i, colouring in enumerate(colourings(len(present), rules.n_assignments, stream)):
-        goes_right = dict(zip(present, colouring, strict=True))
+    for i, assignment in enumerate(assignments(len(present), rules.n_assignments, stream)):
+        goes_right = dict(zip(present, assignment, strict=True))
         labels = np.array([1.0 if goes_right[int(c)] else -1.0 for c in y[trained]])
         scaled = (own - centre) / spread
         w, b = train_svm(scaled, labels, rules.regularization, Stream(derive(key, i)))

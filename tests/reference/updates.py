@@ -1,6 +1,6 @@
 """Growing a trained forest [Ristin2014 Sec. 4] in plain NumPy.
 
-ULS, IGT, RTST (and the report's RTSTQ) and RUST, forgetting, and letting samples go while their
+ULS, IGT, RTST (and the report's RTSTQ) and RUST, forgetting, and eviction of samples while their
 counts stay. All but RUST work with any kind of split. The core makes the identical forest on
 small integers.
 """
@@ -33,7 +33,7 @@ from tests.reference.random import CHOICE, RESERVOIR, ROOT, ROWS, Stream, derive
 
 @dataclass(frozen=True)
 class Update:
-    """What one update is told."""
+    """Parameters of one update."""
 
     strategy: str  # uls, igt, rtst, rust
     share: float = 0.8
@@ -121,7 +121,7 @@ def become(node: Node, other: Node) -> None:
     vars(node).update(vars(other))
 
 
-class TreeUpdate:
+class TreePass:
     """One pass of an update through one tree."""
 
     def __init__(
@@ -214,13 +214,13 @@ class TreeUpdate:
         stored = rows_below(node)
         everything = np.concatenate([stored, arrivals])
         nearest = nearest_centroid(self.X[everything], np.stack(centroids))
-        colours: list[bool | None] = [
+        known: list[bool | None] = [
             node.goes_right[j] if c is None else None for j, c in enumerate(places)
         ]
         for j, c in enumerate(places):
             if c is not None:
-                colours[j] = self.better_colour(everything, nearest, colours, j)
-        sides = [bool(colour) for colour in colours]
+                known[j] = self.better_side(everything, nearest, known, j)
+        sides = [bool(side) for side in known]
         if len(set(sides)) < 2:
             self.cut(node, arrivals)
             return None
@@ -242,7 +242,7 @@ class TreeUpdate:
         new = [c for c in dict.fromkeys(self.y[arrivals].tolist()) if c in batch and c not in seen]
         return {c: arrivals[self.y[arrivals] == c] for c in new}, len(seen)
 
-    def room(self, node: Node) -> int:
+    def most_centroids(self, node: Node) -> int:
         """Means that a node may have."""
         return self.rules.n_centroids
 
@@ -253,18 +253,18 @@ class TreeUpdate:
         places: list[int | None] = [None] * len(node.classes)
         for c in new:
             n_seen += 1
-            if len(places) < self.room(node):
+            if len(places) < self.most_centroids(node):
                 places.append(c)
-            elif stream.below(n_seen) < self.room(node):
+            elif stream.below(n_seen) < self.most_centroids(node):
                 places[stream.below(len(places))] = c
         return places
 
-    def better_colour(self, rows: Ints, nearest: Ints, colours: list[bool | None], j: int) -> bool:
+    def better_side(self, rows: Ints, nearest: Ints, known: list[bool | None], j: int) -> bool:
         """The side of centroid j that is worth more, left if both are worth the same."""
 
         def score(right: bool) -> float:
-            trial = [right if i == j else colour for i, colour in enumerate(colours)]
-            sided = [i for i, colour in enumerate(trial) if colour is not None]
+            trial = [right if i == j else side for i, side in enumerate(known)]
+            sided = [i for i, side in enumerate(trial) if side is not None]
             counted = np.isin(nearest, sided)
             return self.worth(rows[counted], np.array(trial)[nearest[counted]].astype(bool))
 
@@ -389,7 +389,7 @@ def update_tree(
     refreshed: bool = False,
     evicted: frozenset[int] = frozenset(),
     propose: Proposer = propose_ncm,
-    kind: type[TreeUpdate] = TreeUpdate,
+    kind: type[TreePass] = TreePass,
 ) -> None:
     """Update one tree in place; ``rows`` are the new ones, in the order they came."""
     work = kind(root, X, y, rules, key, propose)
@@ -422,7 +422,7 @@ def forget_in_tree(
     propose: Proposer = propose_ncm,
 ) -> None:
     """Forget rows and classes in one tree, in place."""
-    work = TreeUpdate(root, X, y, rules, key, propose)
+    work = TreePass(root, X, y, rules, key, propose)
     work.forget(rows, classes)
     work.settle()
 

@@ -1,10 +1,8 @@
-"""A real service, a real browser, and what they look at."""
+"""A service in its own process, a browser, and the pictures that they show."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +13,9 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 
+from tests.harness.process import ServiceProcess
+from tests.harness.workspaces import new_workspace
+
 # Where the things are drawn, and in which colours: enough for a network that only shrinks images.
 THINGS = {
     "mug": ((235, 225, 205), (190, 60, 40), (0.2, 0.25, 0.5, 0.8)),
@@ -24,20 +25,6 @@ THINGS = {
 SIZE = (160, 120)
 N_FRAMES = 30
 TIMEOUT = 15
-
-_SERVE = """
-import sys
-from evergrow.service import serve
-from evergrow.workspace.tokens import Tokens
-from evergrow.workspace.workspace import Workspace
-
-folder, network = sys.argv[1:]
-Workspace.create(folder, features=network).close()
-tokens = Tokens(folder)
-print(tokens.add("teacher", "teach"))
-print(tokens.add("reader", "read"))
-serve(folder, port=0, decoders=1, announce=lambda url: print(url, flush=True))
-"""
 
 
 def drawn(thing: str, seed: int) -> Any:
@@ -131,18 +118,10 @@ def serving(folder: Path) -> Iterator[Served]:
     """Serve a new workspace in the folder."""
     network = folder / "network.onnx"
     write_network(network)
-    command = [sys.executable, "-c", _SERVE, str(folder / "workspace"), str(network)]
-    with (folder / "service.log").open("w") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-    try:
-        teaching, reading, url = (process.stdout.readline().strip() for _ in range(3))
-        if not url:
-            raise RuntimeError(f"the service did not start: {(folder / 'service.log').read_text()}")
-        yield Served(url, teaching, reading)
-    finally:
-        process.terminate()
-        process.wait(TIMEOUT)
-        process.stdout.close()
+    tokens = new_workspace(folder / "workspace", features=network)
+    with ServiceProcess(folder / "workspace", ["--decoders", "1"]) as service:
+        yield Served(f"http://127.0.0.1:{service.port}/", tokens.teach, tokens.read)
+        service.stop()
 
 
 @dataclass
@@ -165,10 +144,10 @@ class Visit:
         page.on("console", self._hear)
 
     def _hear(self, message: Any) -> None:
-        told = f"{message.type}: {message.text}"
-        expected = any(part in told for part in (*self.expected, self.always_expected))
+        text = f"{message.type}: {message.text}"
+        expected = any(part in text for part in (*self.expected, self.always_expected))
         if message.type in ("error", "warning") and not expected:
-            self.complaints.append(told)
+            self.complaints.append(text)
 
     def enter(self, token: str | None = None) -> None:
         """Come in with a token, the teaching one unless another is given."""

@@ -1,4 +1,4 @@
-"""A service over a small workspace, and ways to ask it."""
+"""A service over a small workspace, and functions that send requests to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra 'service' is not installed")
 
 with warnings.catch_warnings():
-    # Starlette would rather have a package that is not there yet for older Pythons.
+    # Starlette warns about a package that older Pythons lack.
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
@@ -87,6 +87,17 @@ def served_images(folder: Path, settings: Settings) -> Iterator[Served]:
 
 
 @pytest.fixture
+def served_stages(folder: Path, settings: Settings) -> Iterator[Served]:
+    """The same with a network of which a stage is offered, of five and three numbers."""
+    from evergrow.vision import Embedder, OnnxModel
+    from tests.vision.embedding.models import staged_model
+
+    model = OnnxModel(staged_model().SerializeToString())
+    features = Embedder(model, stages=(2,), cache=False)
+    yield from _served(folder, settings, features=features, n_features=None)
+
+
+@pytest.fixture
 def served(folder: Path, settings: Settings) -> Iterator[Served]:
     """A service that takes embeddings of four numbers."""
     yield from _served(folder, settings)
@@ -101,7 +112,7 @@ def _served(folder: Path, settings: Settings, **options: Any) -> Iterator[Served
 
 
 def expired_token(folder: Path) -> str:
-    """A token that was good yesterday."""
+    """A token that was valid yesterday."""
     then = datetime.now(UTC) - timedelta(days=1)
     return Tokens(folder, read_clock=lambda: then).add(
         "yesterday", "teach", expires_in=timedelta(hours=1)
@@ -109,8 +120,8 @@ def expired_token(folder: Path) -> str:
 
 
 def revoked_token(folder: Path) -> str:
-    """A token that was taken back."""
+    """A token that was revoked."""
     tokens = Tokens(folder)
-    token = tokens.add("taken back", "teach")
-    tokens.revoke("taken back")
+    token = tokens.add("revoked", "teach")
+    tokens.revoke("revoked")
     return token

@@ -9,18 +9,13 @@ from typing import Any
 import numpy as np
 
 from evergrow.workspace import NewExample, Picture, Request, Workspace
-from evergrow.workspace.events import (
-    DomainEvent,
-    EventLog,
-    ExamplesAdded,
-    ExamplesMoved,
-    ExamplesRemoved,
-)
+from evergrow.workspace.events import DomainEvent, ExamplesAdded, ExamplesMoved, ExamplesRemoved
+from evergrow.workspace.store.event_log import EventLog
 
 N_FEATURES = 3
 
 
-def made(folder: Path, **options: Any) -> Workspace:
+def new_workspace(folder: Path, **options: Any) -> Workspace:
     """A new workspace for embeddings, open."""
     return Workspace.create(folder / "workspace", features=None, **options)
 
@@ -41,13 +36,13 @@ def new_example(label: str, seed: object = 0, **options: Any) -> NewExample:
     return NewExample(row((label, seed)), label, **options)
 
 
-def asked(key: str | None, actor: str = "robot") -> Request:
+def request_with_key(key: str | None, actor: str = "robot") -> Request:
     """A request with a key."""
     return Request(actor, key)
 
 
 def labels(workspace: Workspace) -> dict[int, tuple[str, str | None]]:
-    """Label and given fine name of every example, by number."""
+    """Label and given fine class of every example, by number."""
     found = {}
     after = None
     while True:
@@ -66,7 +61,7 @@ def counts(workspace: Workspace) -> dict[str, int]:
 
 
 class Mirror:
-    """A projection that keeps where every example is, and its embedding."""
+    """A projection that stores the classes and the embedding of every example."""
 
     def __init__(self) -> None:
         self.places: dict[int, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Faults at chosen steps: the n-th thing done to the disk kills the process or finds it full."""
+"""Faults at chosen steps: the n-th write to disk kills the process or finds the disk full."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ WRITING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "COMMIT")
 CALLS = ("fsync", "fdatasync", "pwrite", "posix_fallocate", "replace", "mkdir", "unlink", "chmod")
 
 
-class Steps:
-    """Counts what is done to the disk and has something happen before a step of this number."""
+class FaultInjector:
+    """Counts disk operations and triggers a fault before the n-th."""
 
-    def __init__(self, fault_at: int, happen: Callable[[], None]) -> None:
+    def __init__(self, fault_at: int, trigger: Callable[[], None]) -> None:
         self.n_done = 0
         self._fault_at = fault_at
-        self._happen = happen
+        self._trigger = trigger
 
     def step(self) -> None:
-        """One more thing is about to be done."""
+        """Count an operation that is about to run."""
         self.n_done += 1
         if self.n_done == self._fault_at:
-            self._happen()
+            self._trigger()
 
     def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call with a step before it."""
+        """Wrap a call so that it is counted before it runs."""
 
         def counted(*values: Any, **options: Any) -> Any:
             self.step()
@@ -43,15 +43,17 @@ class Steps:
 
 
 @contextmanager
-def faulty(steps: Steps, connection: sqlite3.Connection | None = None) -> Iterator[None]:
-    """Within the block every change of a file is a step, and every one through a connection."""
+def inject_faults(
+    injector: FaultInjector, connection: sqlite3.Connection | None = None
+) -> Iterator[None]:
+    """Within the block, count every file operation, and every write through a connection."""
     patches = [
-        mock.patch.object(os, name, steps.before(getattr(os, name)))
+        mock.patch.object(os, name, injector.before(getattr(os, name)))
         for name in CALLS
         if hasattr(os, name)
     ]
     if connection is not None:
-        connection.set_trace_callback(lambda text: text.startswith(WRITING) and steps.step())
+        connection.set_trace_callback(lambda text: text.startswith(WRITING) and injector.step())
     for patch in patches:
         patch.start()
     try:
@@ -67,9 +69,9 @@ def killed_at(folder: Any, act: Callable[[Workspace], object], step: int) -> boo
     if child == 0:
         # Nothing of the test's process may run in its copy, whatever happens.
         try:
-            steps = Steps(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            injector = FaultInjector(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
             workspace = Workspace.open(folder)
-            with faulty(steps, workspace._store.database.writer):
+            with inject_faults(injector, workspace._store.database.writer):
                 act(workspace)
             workspace.close()
         except BaseException:  # noqa: BLE001
@@ -86,9 +88,9 @@ def killed_at_creation(folder: Any, step: int) -> bool:
     """Make a workspace in another process and die before a step; True if it was not reached."""
     child = os.fork()
     if child == 0:
-        steps = Steps(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+        injector = FaultInjector(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
         try:
-            with faulty(steps):
+            with inject_faults(injector):
                 Workspace.create(folder, features=None)
         finally:
             os._exit(0)
@@ -97,5 +99,5 @@ def killed_at_creation(folder: Any, step: int) -> bool:
 
 
 def full() -> None:
-    """What the system says when a disk has no room."""
+    """The error of a full disk."""
     raise OSError(errno.ENOSPC, "No space left on device")

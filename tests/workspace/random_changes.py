@@ -1,4 +1,4 @@
-"""Random lives of a workspace: all kinds of changes in any order, if they fit."""
+"""Random sequences of all kinds of changes; those that are not possible are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 N_FEATURES = 6
 LABELS = ("ant", "bee", "cat", "dog")
 FINES = (None, "red", "blue", "green")
-# What a random step may meet that is no failure.
+# Refusals that a random step may get.
 REFUSED = (ConflictError, NoSuchClassError, NoSuchExampleError)
 
 
@@ -45,7 +45,7 @@ def embedding(rng: np.random.Generator, label: str, fine: str | None = None) -> 
 def new_examples(
     rng: np.random.Generator, n: int, labels: Sequence[str] = LABELS
 ) -> list[NewExample]:
-    """Examples of random classes, half of them with fine names."""
+    """Examples of random classes, half of them with fine classes."""
     made = []
     for _ in range(n):
         label, fine = str(rng.choice(labels)), FINES[int(rng.choice([0, 0, 1, 2, 3]))]
@@ -133,7 +133,7 @@ def answers(workspace: Workspace) -> dict[str, Any]:
         return {"classes": []}
     names = [snapshot.names[k] for k in snapshot.class_ids.tolist()]
     order = np.argsort(names)
-    said: dict[str, Any] = {
+    answers: dict[str, Any] = {
         "classes": sorted(names),
         "scores": snapshot.scores(X)[:, order],
         "novelty": snapshot.novelty(X),
@@ -143,10 +143,10 @@ def answers(workspace: Workspace) -> dict[str, Any]:
         "temperature": snapshot.temperature,
     }
     if snapshot.forest is not None:
-        said["forest"] = snapshot.forest.predict_proba(X)
-        said["forest classes"] = snapshot.forest.classes_.tolist()
-        said["forest lacks"] = workspace.status().forest_lacks
-    return said
+        answers["forest"] = snapshot.forest.predict_proba(X)
+        answers["forest classes"] = snapshot.forest.classes_.tolist()
+        answers["forest lacks"] = workspace.status().forest_lacks
+    return answers
 
 
 def assert_same(found: dict[str, Any], expected: dict[str, Any], tolerance: float = 1e-9) -> None:

@@ -1,4 +1,4 @@
-"""A process that is killed between any two steps leaves the state before or the one after."""
+"""A process killed between any two steps leaves the state before or after the change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from evergrow.workspace import Workspace
-from tests.workspace.builders import labels, made, new_example, picture
+from tests.workspace.builders import labels, new_example, new_workspace, picture
 from tests.workspace.faults import killed_at, killed_at_creation
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -26,7 +26,7 @@ ACTIONS = {
 
 
 def prepared(folder, action):
-    with made(folder, rows_per_shard=2) as workspace:
+    with new_workspace(folder, rows_per_shard=2) as workspace:
         if action != "the first new_example":
             workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(2)])
             workspace.teach([new_example("pen", 2, fine="red")])
@@ -34,7 +34,7 @@ def prepared(folder, action):
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_killed_at_any_step_all_or_nothing_is_done(tmp_path, action):
+def test_a_process_killed_at_any_step_leaves_all_or_nothing(tmp_path, action):
     folder = prepared(tmp_path, action)
     shutil.copytree(folder, tmp_path / "undisturbed")
     with Workspace.open(tmp_path / "undisturbed") as workspace:
@@ -50,7 +50,7 @@ def test_killed_at_any_step_all_or_nothing_is_done(tmp_path, action):
         with Workspace.open(copy) as workspace:
             seen.append(labels(workspace))
             if seen[-1] == before and step % 3 == 0:
-                # Whatever was left over is in nobody's way.
+                # Leftovers do not prevent a retry.
                 ACTIONS[action](workspace)
                 assert labels(workspace) == after
             findings = workspace.check()
@@ -62,7 +62,7 @@ def test_killed_at_any_step_all_or_nothing_is_done(tmp_path, action):
     assert seen.count(before) > 3
 
 
-def test_killed_while_it_is_made_a_workspace_can_be_made_again(tmp_path):
+def test_a_workspace_can_be_created_again_after_a_kill(tmp_path):
     for step in range(1, 200):
         target = tmp_path / f"{step}"
         finished = killed_at_creation(target, step)

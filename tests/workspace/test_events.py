@@ -1,4 +1,4 @@
-"""Facts for whoever follows a workspace."""
+"""Domain events that a projection gets, live and in a replay."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from evergrow.workspace.events import (
     SplitChanged,
 )
 from evergrow.workspace.store import event_log
-from tests.workspace.builders import Mirror, made, new_example, row
+from tests.workspace.builders import Mirror, new_example, row
 
 
-class Diary:
-    """Keeps all events in the order in which they came."""
+class EventRecorder:
+    """Records all events in their order."""
 
     def __init__(self):
         self.events = []
@@ -39,13 +39,12 @@ class Diary:
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    with made(tmp_path) as workspace:
-        workspace._writer.publisher.projection = Diary()
-        yield workspace
+def workspace(workspace):
+    workspace._writer.publisher.projection = EventRecorder()
+    return workspace
 
 
-def test_a_projection_hears_of_a_example_with_its_embedding(workspace):
+def test_a_projection_gets_an_example_with_its_embedding(workspace):
     workspace.teach([new_example("cup", 1, fine="red"), new_example("pen", 2)])
     *named, added = workspace._writer.publisher.projection.events
     assert [(event.class_id, event.name, event.parent) for event in named] == [
@@ -59,14 +58,14 @@ def test_a_projection_hears_of_a_example_with_its_embedding(workspace):
     assert block.rows.tobytes() == row(("cup", 1)).tobytes() + row(("pen", 2)).tobytes()
 
 
-def test_a_renamed_class_is_named_anew_and_nothing_else(workspace):
+def test_renaming_a_class_publishes_only_its_name(workspace):
     workspace.teach([new_example("cup")])
     workspace._writer.publisher.projection.events.clear()
     workspace.rename("cup", "mug")
     assert workspace._writer.publisher.projection.events == [ClassNamed(2, 1, "mug", None)]
 
 
-def test_a_class_that_is_there_again_is_named_again(workspace):
+def test_a_restored_class_is_named_again(workspace):
     workspace.teach([new_example("cup")])
     workspace.forget("cup")
     workspace._writer.publisher.projection.events.clear()
@@ -85,7 +84,7 @@ def test_an_erased_class_is_removed_from_projections_with_its_embeddings(workspa
     assert (erased.ids.tolist(), erased.class_ids.tolist()) == ([2], [2])
 
 
-def test_a_replay_never_shows_what_was_erased(workspace):
+def test_a_replay_does_not_contain_erased_examples(workspace):
     workspace.teach([new_example("cup", 1), new_example("pen", 2)])
     workspace.forget("cup", erase=True)
     added, erased = workspace.log.replay()
@@ -94,7 +93,7 @@ def test_a_replay_never_shows_what_was_erased(workspace):
     assert workspace.log.last_erasure == 3
 
 
-def test_a_replay_gives_the_facts_in_recorded_order(workspace):
+def test_a_replay_gives_the_events_in_recorded_order(workspace):
     workspace.teach(
         [new_example("cup", n, fine=fine) for n, fine in enumerate(["r", "r", "b", "b"])]
     )
@@ -133,7 +132,7 @@ def test_a_replay_comes_in_blocks_of_bounded_size(workspace, monkeypatch, block)
     assert max(len(one) for one in blocks) == min(block, 7)
 
 
-def test_a_replay_from_the_middle_goes_on_from_there(workspace):
+def test_a_replay_from_the_middle_continues_there(workspace):
     workspace.teach([new_example("cup", n) for n in range(4)])
     early = Mirror()
     early.take(list(workspace.log.replay()))
@@ -146,8 +145,8 @@ def test_a_replay_from_the_middle_goes_on_from_there(workspace):
     assert early.places == late.places
 
 
-def test_a_projection_that_fails_begins_anew_and_the_change_stands(workspace):
-    class Fragile(Diary):
+def test_a_projection_that_fails_is_rebuilt_and_the_change_is_kept(workspace):
+    class Fragile(EventRecorder):
         def apply(self, events, log):
             raise RuntimeError("no")
 
@@ -156,17 +155,17 @@ def test_a_projection_that_fails_begins_anew_and_the_change_stands(workspace):
     assert workspace._writer.publisher.projection.kinds() == [ExamplesAdded]
 
 
-def test_a_projection_that_missed_something_begins_anew(workspace):
-    tell = workspace._writer.publisher.publish
+def test_a_projection_that_missed_events_is_rebuilt(workspace):
+    publish = workspace._writer.publisher.publish
     workspace._writer.publisher.publish = lambda before, events: None
     workspace.teach([new_example("cup", 1)])
-    workspace._writer.publisher.publish = tell
+    workspace._writer.publisher.publish = publish
     workspace.teach([new_example("cup", 2)])
     (added,) = workspace._writer.publisher.projection.events
     assert added.block.ids.tolist() == [1, 2]
 
 
-def test_examples_can_be_had_by_whether_they_have_a_fine_name(workspace):
+def test_examples_can_be_filtered_by_a_given_fine_name(workspace):
     workspace.teach(
         [
             new_example("cup", 1, fine="red"),
@@ -188,7 +187,7 @@ def test_a_sample_of_examples_is_the_same_every_time(workspace):
     assert len(workspace.log.examples(limit=100)) == 30
 
 
-def test_a_class_knows_its_newest_change_and_guess(workspace):
+def test_the_newest_change_and_guess_of_a_class_are_recorded(workspace):
     workspace.teach([new_example("cup", 1, fine="red"), new_example("pen", 2)])
     history = workspace.log
     assert (history.changed_at(1), history.changed_at(3), history.guessed_at(1)) == (1, 2, 0)
@@ -197,14 +196,14 @@ def test_a_class_knows_its_newest_change_and_guess(workspace):
     assert (history.changed_at(1), history.guessed_at(1)) == (3, seq)
 
 
-def test_a_workspace_without_examples_has_no_facts(workspace):
+def test_a_workspace_without_examples_has_no_events(workspace):
     assert list(workspace.log.replay()) == []
     assert len(workspace.log.examples()) == 0
     assert workspace.log.n_features is None
 
 
 class Broken:
-    """A projection that fails, also at beginning anew, until it is mended."""
+    """A projection that fails, also to rebuild, until ``broken`` is reset."""
 
     def __init__(self):
         self.broken = True
@@ -220,7 +219,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("change", ["teach", "remove"])
-def test_a_change_is_acknowledged_whatever_its_projection_meets(workspace, caplog, change):
+def test_a_change_is_acknowledged_even_if_its_projection_fails(workspace, caplog, change):
     workspace.teach([new_example("cup", 1)])
     workspace._writer.publisher.projection = Broken()
     act = {
@@ -231,7 +230,7 @@ def test_a_change_is_acknowledged_whatever_its_projection_meets(workspace, caplo
     assert "could not be rebuilt; the next change tries again" in caplog.text
 
 
-def test_a_projection_that_could_not_begin_anew_does_so_at_the_next_change(workspace):
+def test_a_projection_that_could_not_be_rebuilt_is_rebuilt_by_the_next_change(workspace):
     workspace._writer.publisher.projection = Broken()
     workspace.teach([new_example("cup", 1)])
     workspace._writer.publisher.projection.broken = False
@@ -245,12 +244,12 @@ def test_embeddings_that_cannot_be_read_do_not_fail_a_change(workspace, monkeypa
     def refuse(self, ids):
         raise OSError("unreadable")
 
-    monkeypatch.setattr(event_log.StoredEventLog, "rows", refuse)
+    monkeypatch.setattr(event_log.EventLog, "rows", refuse)
     assert workspace.remove(1).n_examples == 1
 
 
 class Slow:
-    """A projection that lets another teach while it opens."""
+    """A projection during whose rebuild another example is taught."""
 
     def __init__(self, teach):
         self.teach = teach
@@ -263,10 +262,10 @@ class Slow:
         self.seen.append((log.version, len(added.block)))
 
     def apply(self, events, log):
-        raise AssertionError("nothing is told to a reader")
+        raise AssertionError("a reader gets no events")
 
 
-def test_opening_sees_one_state_whatever_is_taught_meanwhile(workspace):
+def test_opening_sees_one_state_despite_concurrent_teaching(workspace):
     workspace.teach([new_example("cup", 1)])
     with Workspace.open(workspace.layout.folder, read_only=True) as reader:
         reader._writer.publisher.projection = Slow(lambda: workspace.teach([new_example("pen", 2)]))
@@ -275,7 +274,7 @@ def test_opening_sees_one_state_whatever_is_taught_meanwhile(workspace):
         assert reader._writer.publisher._applied == 1
 
 
-def test_opening_begins_again_when_something_was_erased_meanwhile(workspace):
+def test_opening_starts_again_after_a_concurrent_erasure(workspace):
     workspace.teach([new_example("cup", 1), new_example("pen", 2)])
     erase = iter([lambda: workspace.forget("cup", erase=True)])
     with Workspace.open(workspace.layout.folder, read_only=True) as reader:

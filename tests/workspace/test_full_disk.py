@@ -1,4 +1,4 @@
-"""A full disk: nothing is done, nothing is left behind, and it goes on when there is room."""
+"""A full disk: nothing is changed, nothing is left behind, and it works again with space."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import Workspace, WorkspaceFullError
-from evergrow.workspace.changes import forget
-from evergrow.workspace.store.disk_errors import translate_disk_errors
-from tests.workspace.builders import counts, labels, made, new_example, picture
-from tests.workspace.faults import Steps, faulty, full
+from evergrow.workspace.changes import writer
+from evergrow.workspace.store.database import translate_disk_errors
+from tests.workspace.builders import counts, labels, new_example, new_workspace, picture
+from tests.workspace.faults import FaultInjector, full, inject_faults
 
 
 def new_examples(step):
@@ -28,16 +28,16 @@ def files(folder):
 
 
 @pytest.mark.parametrize("taught_before", [0, 2])
-def test_a_full_disk_at_any_write_teaches_nothing_and_says_so(tmp_path, taught_before):
-    with made(tmp_path, rows_per_shard=2) as workspace:
+def test_a_full_disk_at_any_write_is_an_error_and_teaches_nothing(tmp_path, taught_before):
+    with new_workspace(tmp_path, rows_per_shard=2) as workspace:
         if taught_before:
             workspace.teach([new_example("cup", n) for n in range(taught_before)])
         before, there = counts(workspace), files(tmp_path)
         refused = 0
         for step in range(1, 200):
-            steps = Steps(step, full)
+            injector = FaultInjector(step, full)
             try:
-                with faulty(steps):
+                with inject_faults(injector):
                     workspace.teach(new_examples(step))
             except WorkspaceFullError:
                 assert counts(workspace) == before
@@ -47,7 +47,7 @@ def test_a_full_disk_at_any_write_teaches_nothing_and_says_so(tmp_path, taught_b
                 assert [f for f in workspace.check() if f.severity == "damage"] == []
                 refused += 1
                 continue
-            if steps.n_done < step:
+            if injector.n_done < step:
                 break
             # Where only a thumbnail was lost, the example counts.
             workspace.forget("mug")
@@ -68,118 +68,110 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_a_full_database_changes_nothing_and_goes_on_with_room(tmp_path, kind):
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example("cup", n) for n in range(120)])
-        workspace.teach([new_example("pen", n) for n in range(120)])
-        workspace.merge("pen", "cup")
-        workspace.undo()
-        before, version = labels(workspace), workspace.version
-        writer = workspace._store.database.writer
-        (pages,) = writer.execute("PRAGMA page_count").fetchone()
-        writer.execute(f"PRAGMA max_page_count = {pages}")
-        changed = 0
-        try:
-            while True:
-                CHANGES[kind](workspace)
-                changed += 1
-                before, version = labels(workspace), workspace.version
-                workspace.teach([new_example("pen", f"filling {changed}")])
-                before, version = labels(workspace), workspace.version
-        except WorkspaceFullError:
-            pass
-        assert (labels(workspace), workspace.version) == (before, version)
-        writer.execute(f"PRAGMA max_page_count = {pages + 1000}")
-        workspace.teach([new_example("new", 1)])
-        assert workspace.check() == []
+def test_a_full_database_changes_nothing_and_works_again_with_free_space(workspace, kind):
+    workspace.teach([new_example("cup", n) for n in range(120)])
+    workspace.teach([new_example("pen", n) for n in range(120)])
+    workspace.merge("pen", "cup")
+    workspace.undo()
+    before, version = labels(workspace), workspace.version
+    writer = workspace._store.database.writer
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
+    writer.execute(f"PRAGMA max_page_count = {pages}")
+    changed = 0
+    try:
+        while True:
+            CHANGES[kind](workspace)
+            changed += 1
+            before, version = labels(workspace), workspace.version
+            workspace.teach([new_example("pen", f"filling {changed}")])
+            before, version = labels(workspace), workspace.version
+    except WorkspaceFullError:
+        pass
+    assert (labels(workspace), workspace.version) == (before, version)
+    writer.execute(f"PRAGMA max_page_count = {pages + 1000}")
+    workspace.teach([new_example("new", 1)])
+    assert workspace.check() == []
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_quota_is_a_full_disk(tmp_path, monkeypatch, number):
+def test_a_full_quota_is_a_full_disk(workspace, monkeypatch, number):
     def refuse(*_):
-        raise OSError(number, "no room")
+        raise OSError(number, "no space")
 
-    with made(tmp_path) as workspace:
-        monkeypatch.setattr("os.pwrite", refuse)
-        with pytest.raises(
-            WorkspaceFullError, match="is full: nothing was changed; free some space"
-        ):
-            workspace.teach([new_example("cup")])
+    monkeypatch.setattr("os.pwrite", refuse)
+    with pytest.raises(WorkspaceFullError, match="is full: nothing was changed; free some space"):
+        workspace.teach([new_example("cup")])
 
 
-def test_a_class_is_erased_although_the_disk_is_full(tmp_path, monkeypatch):
+def test_a_class_is_erased_although_the_disk_is_full(workspace, monkeypatch):
     def refuse(store):
         finish(store)
         raise WorkspaceFullError("full")
 
-    finish = forget.finish_erasure
+    finish = writer.finish_erasure
 
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen")])
-        monkeypatch.setattr(forget, "finish_erasure", refuse)
-        workspace.forget("cup", erase=True)
-        assert counts(workspace) == {"pen": 1}
-
-
-def test_snapshots_make_room_for_an_erasing_that_finds_none(tmp_path, monkeypatch):
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example("cup"), new_example("pen")])
-        workspace.save_snapshot()
-        begin = type(workspace._store.database).transaction
-
-        def begin_with_room(store):
-            if list(workspace.layout.models.iterdir()):
-                raise WorkspaceFullError("full")
-            return begin(store)
-
-        monkeypatch.setattr(type(workspace._store.database), "transaction", begin_with_room)
-        with pytest.raises(WorkspaceFullError):
-            workspace.forget("cup")
-        workspace.forget("cup", erase=True)
-        assert counts(workspace) == {"pen": 1}
+    workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen")])
+    monkeypatch.setattr(writer, "finish_erasure", refuse)
+    workspace.forget("cup", erase=True)
+    assert counts(workspace) == {"pen": 1}
 
 
-def test_a_model_that_finds_no_room_says_so_and_leaves_no_file(tmp_path, monkeypatch):
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example(label, n) for label in ("cup", "pen") for n in range(3)])
-        (tmp_path / "out").mkdir()
-        monkeypatch.setattr("os.fsync", lambda _: full())
-        with pytest.raises(WorkspaceFullError, match="out' is full: nothing was changed"):
-            workspace.export(tmp_path / "out" / "model.evergrow")
-        assert not list((tmp_path / "out").iterdir())
+def test_snapshots_are_deleted_to_free_space_for_an_erasure(workspace, monkeypatch):
+    workspace.teach([new_example("cup"), new_example("pen")])
+    workspace.save_snapshot()
+    begin = type(workspace._store.database).transaction
+
+    def begin_with_room(store):
+        if list(workspace.layout.models.iterdir()):
+            raise WorkspaceFullError("full")
+        return begin(store)
+
+    monkeypatch.setattr(type(workspace._store.database), "transaction", begin_with_room)
+    with pytest.raises(WorkspaceFullError):
+        workspace.forget("cup")
+    workspace.forget("cup", erase=True)
+    assert counts(workspace) == {"pen": 1}
 
 
-def test_another_error_of_the_disk_is_not_taken_for_a_full_one(tmp_path, monkeypatch):
+def test_an_export_to_a_full_disk_is_an_error_and_leaves_no_file(workspace, tmp_path, monkeypatch):
+    workspace.teach([new_example(label, n) for label in ("cup", "pen") for n in range(3)])
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr("os.fsync", lambda _: full())
+    with pytest.raises(WorkspaceFullError, match="out' is full: nothing was changed"):
+        workspace.export(tmp_path / "out" / "model.evergrow")
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_another_disk_error_is_not_reported_as_a_full_disk(workspace, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EIO, "broken")
 
-    with made(tmp_path) as workspace:
-        monkeypatch.setattr("os.pwrite", refuse)
-        with pytest.raises(OSError, match="broken"):
-            workspace.teach([new_example("cup")])
-        monkeypatch.undo()
+    monkeypatch.setattr("os.pwrite", refuse)
+    with pytest.raises(OSError, match="broken"):
         workspace.teach([new_example("cup")])
-        assert counts(workspace) == {"cup": 1}
+    monkeypatch.undo()
+    workspace.teach([new_example("cup")])
+    assert counts(workspace) == {"cup": 1}
 
 
 def test_no_workspace_is_left_where_the_disk_was_full_from_the_start(tmp_path, monkeypatch):
     def refuse(*_):
-        raise OSError(errno.ENOSPC, "no room")
+        raise OSError(errno.ENOSPC, "no space")
 
     monkeypatch.setattr("os.fsync", refuse)
     with pytest.raises(WorkspaceFullError):
-        made(tmp_path)
+        new_workspace(tmp_path)
     monkeypatch.undo()
-    made(tmp_path).close()
+    new_workspace(tmp_path).close()
 
 
-def test_a_database_that_cannot_say_why_it_cannot_write_is_taken_for_full(monkeypatch, tmp_path):
+def test_an_io_error_of_the_database_on_a_nearly_full_disk_means_full(monkeypatch, tmp_path):
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
-    monkeypatch.setattr("evergrow.workspace.store.disk_errors._is_nearly_full", lambda _: True)
+    monkeypatch.setattr("evergrow.workspace.store.database._is_nearly_full", lambda _: True)
     with pytest.raises(WorkspaceFullError), translate_disk_errors(tmp_path):
         raise error
-    monkeypatch.setattr("evergrow.workspace.store.disk_errors._is_nearly_full", lambda _: False)
+    monkeypatch.setattr("evergrow.workspace.store.database._is_nearly_full", lambda _: False)
     with (
         pytest.raises(WorkspaceError, match="cannot be used: disk I/O error"),
         translate_disk_errors(tmp_path),
@@ -187,9 +179,9 @@ def test_a_database_that_cannot_say_why_it_cannot_write_is_taken_for_full(monkey
         raise error
 
 
-def test_the_first_length_of_embeddings_is_forgotten_when_nothing_was_taught(tmp_path):
-    with made(tmp_path) as workspace:
-        with pytest.raises(WorkspaceFullError), faulty(Steps(8, full)):
+def test_the_length_of_embeddings_is_not_fixed_by_a_failed_example(tmp_path):
+    with new_workspace(tmp_path) as workspace:
+        with pytest.raises(WorkspaceFullError), inject_faults(FaultInjector(8, full)):
             workspace.teach([new_example("cup")])
         assert workspace.n_features is None
     with Workspace.open(tmp_path / "workspace") as workspace:

@@ -1,4 +1,4 @@
-"""Random lives of a workspace, against a few lines of Python that do the same."""
+"""Random changes of a workspace, compared with a model of a few lines of Python."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, Workspace
 from tests.budget import budget
-from tests.workspace.builders import Mirror, labels, made, new_example, picture
+from tests.workspace.builders import Mirror, labels, new_example, new_workspace, picture
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 FINE = st.sampled_from([None, None, "x", "y"])
 
 
-class Life(RuleBasedStateMachine):
+class RandomChanges(RuleBasedStateMachine):
     """Examples by number, as they should be, and all states that undo can lead back to."""
 
     def __init__(self):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.workspace = made(Path(self.folder.name), rows_per_shard=4)
+        self.workspace = new_workspace(Path(self.folder.name), rows_per_shard=4)
         self.follow()
         self.examples = {}
         self.before = []
@@ -158,5 +158,5 @@ class Life(RuleBasedStateMachine):
         assert self.workspace.check() == []
 
 
-Life.TestCase.settings = settings(max_examples=budget(15), stateful_step_count=20)
-TestLife = Life.TestCase
+RandomChanges.TestCase.settings = settings(max_examples=budget(15), stateful_step_count=20)
+TestRandomChanges = RandomChanges.TestCase

@@ -1,4 +1,4 @@
-"""Tokens: who may use the service."""
+"""Access tokens of the service."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def tokens(tmp_path):
     return Tokens(tmp_path)
 
 
-class Hands:
-    """A clock that is moved by hand."""
+class ManualClock:
+    """A clock that is set by hand."""
 
     def __init__(self):
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,20 +31,20 @@ class Hands:
 
 
 @pytest.mark.parametrize("scope", ["teach", "read"])
-def test_a_token_says_its_scope_and_has_256_random_bits(tokens, scope):
+def test_a_token_shows_its_scope_and_has_256_random_bits(tokens, scope):
     token = tokens.add("robot", scope)
     assert token.startswith(f"eg_{scope}_")
     assert len(token.removeprefix(f"eg_{scope}_")) == 43
 
 
-def test_a_token_that_was_added_is_taken(tokens):
+def test_an_added_token_is_accepted(tokens):
     token = tokens.add("robot", "teach")
     found = tokens.authenticate(token)
     assert isinstance(found, TokenRecord)
     assert (found.name, found.scope) == ("robot", "teach")
 
 
-def test_who_may_teach_may_read_and_not_the_other_way_round(tokens):
+def test_the_scope_teach_includes_read(tokens):
     teach, read = (tokens.authenticate(tokens.add(scope, scope)) for scope in ("teach", "read"))
     assert teach.may("read")
     assert teach.may("teach")
@@ -56,7 +56,7 @@ def test_who_may_teach_may_read_and_not_the_other_way_round(tokens):
     "guess",
     ["", "x", "eg_teach_" + "a" * 43, "eg_teach_\n", "é" * 50, "\ud800", "eg_admin_" + "a" * 43],
 )
-def test_a_token_that_nobody_was_given_is_unknown(tokens, guess):
+def test_a_token_that_was_never_created_is_unknown(tokens, guess):
     tokens.add("robot", "teach")
     assert tokens.authenticate(guess) == "unknown"
 
@@ -66,13 +66,13 @@ def test_a_token_with_the_wrong_scope_before_it_is_unknown(tokens):
     assert tokens.authenticate(token.replace("read", "teach")) == "unknown"
 
 
-def test_the_hash_of_a_token_does_not_pass_for_it(tokens):
+def test_the_hash_of_a_token_is_not_accepted(tokens):
     tokens.add("robot", "teach")
     assert tokens.authenticate(tokens.list()[0].sha256) == "unknown"
 
 
-def test_a_token_ends_when_it_should(tmp_path):
-    clock = Hands()
+def test_a_token_expires_on_time(tmp_path):
+    clock = ManualClock()
     tokens = Tokens(tmp_path, read_clock=clock)
     token = tokens.add("robot", "read", expires_in=timedelta(hours=1))
     clock.time += timedelta(minutes=59)
@@ -81,18 +81,18 @@ def test_a_token_ends_when_it_should(tmp_path):
     assert tokens.authenticate(token) == "expired"
 
 
-def test_a_token_that_ends_after_all_time_is_good_until_then(tokens):
+def test_a_token_may_expire_after_the_last_date(tokens):
     token = tokens.add("robot", "read", expires_in=timedelta.max)
     assert isinstance(tokens.authenticate(token), TokenRecord)
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
-def test_a_token_must_end_in_the_future(tokens, seconds):
+def test_a_token_must_expire_in_the_future(tokens, seconds):
     with pytest.raises(WorkspaceError, match="must expire in the future"):
         tokens.add("robot", "read", expires_in=timedelta(seconds=seconds))
 
 
-def test_a_revoked_token_is_refused_by_who_has_seen_it_before(tmp_path, tokens):
+def test_a_revoked_token_is_refused_by_a_running_service(tmp_path, tokens):
     token = tokens.add("robot", "teach")
     service = Tokens(tmp_path)
     assert isinstance(service.authenticate(token), TokenRecord)
@@ -100,14 +100,14 @@ def test_a_revoked_token_is_refused_by_who_has_seen_it_before(tmp_path, tokens):
     assert service.authenticate(token) == "revoked"
 
 
-def test_a_token_that_is_added_is_taken_by_who_is_running(tmp_path, tokens):
+def test_an_added_token_is_accepted_by_a_running_service(tmp_path, tokens):
     service = Tokens(tmp_path)
     assert service.list() == ()
     assert isinstance(service.authenticate(tokens.add("robot", "teach")), TokenRecord)
 
 
-def test_a_token_that_was_revoked_keeps_the_time(tmp_path):
-    clock = Hands()
+def test_revoking_a_token_again_does_not_change_its_time(tmp_path):
+    clock = ManualClock()
     tokens = Tokens(tmp_path, read_clock=clock)
     tokens.add("robot", "teach")
     first = tokens.revoke("robot")
@@ -122,18 +122,18 @@ def test_a_name_is_never_used_twice(tokens):
         tokens.add("robot", "read")
 
 
-def test_revoking_a_token_that_is_not_there_lists_those_that_are(tokens):
+def test_revoking_an_unknown_token_lists_the_known_ones(tokens):
     tokens.add("robot", "teach")
     with pytest.raises(WorkspaceError, match="there is no token 'phone'; there are: 'robot'"):
         tokens.revoke("phone")
 
 
-def test_a_scope_that_is_none_is_refused(tokens):
+def test_an_unknown_scope_is_refused(tokens):
     with pytest.raises(WorkspaceError, match=r"scope must be one of \['read', 'teach'\]"):
         tokens.add("robot", "admin")
 
 
-def test_tokens_are_not_in_the_file_that_keeps_them(tmp_path, tokens):
+def test_the_token_file_does_not_contain_tokens(tmp_path, tokens):
     token = tokens.add("robot", "teach")
     assert token[-20:] not in (tmp_path / "tokens.json").read_text()
 
@@ -170,7 +170,7 @@ def test_the_file_is_for_its_owner_only(tmp_path, tokens):
         ).encode(),
     ],
 )
-def test_nobody_gets_in_by_a_damaged_file(tmp_path, content):
+def test_a_damaged_token_file_accepts_no_token(tmp_path, content):
     (tmp_path / "tokens.json").write_bytes(content)
     with pytest.raises(WorkspaceError, match="is damaged"):
         Tokens(tmp_path).authenticate("eg_teach_" + "a" * 43)
@@ -182,7 +182,7 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path):
         Tokens(tmp_path).list()
 
 
-def test_tokens_added_at_once_are_all_kept(tmp_path):
+def test_tokens_added_concurrently_are_all_stored(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda n: Tokens(tmp_path).add(f"t{n}", "read"), range(12)))
     tokens = Tokens(tmp_path)

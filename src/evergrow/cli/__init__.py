@@ -8,36 +8,44 @@ Start reading with ``fit`` and ``workspace/learn``.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from evergrow.cli.add import add
-from evergrow.cli.compare import compare
-from evergrow.cli.download import download
-from evergrow.cli.evaluate import evaluate
-from evergrow.cli.experiment import experiment
-from evergrow.cli.fit import fit
-from evergrow.cli.forget import forget
 from evergrow.cli.group import Commands
-from evergrow.cli.info import info
 from evergrow.cli.options import examples
-from evergrow.cli.plan import plan
-from evergrow.cli.predict import predict
-from evergrow.cli.shard import shard
-from evergrow.cli.workspace.edits import merge, rename, split, undo, unsplit
-from evergrow.cli.workspace.init import init
-from evergrow.cli.workspace.learn import learn
-from evergrow.cli.workspace.maintenance import backup, check, export
-from evergrow.cli.workspace.serve import serve
-from evergrow.cli.workspace.status import classes, status
-from evergrow.cli.workspace.token import token
 from evergrow.foundation.version import __version__
 
 __all__ = ["main"]
 
+# The modules of this package, and the commands in each.
+_COMMANDS = {
+    "add": ["add"],
+    "compare": ["compare"],
+    "curation": ["label_issues", "next_to_label"],
+    "download": ["download"],
+    "evaluate": ["evaluate"],
+    "experiment": ["experiment"],
+    "fit": ["fit"],
+    "forget": ["forget"],
+    "info": ["info"],
+    "plan": ["plan"],
+    "predict": ["predict"],
+    "shard": ["shard"],
+    "workspace.edits": ["merge", "rename", "split", "undo", "unsplit"],
+    "workspace.init": ["init"],
+    "workspace.learn": ["learn"],
+    "workspace.maintenance": ["backup", "check", "export"],
+    "workspace.re_embed": ["re_embed"],
+    "workspace.serve": ["serve"],
+    "workspace.status": ["classes", "status"],
+    "workspace.token": ["token"],
+}
+
 
 @click.group(
     cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog=examples(
         "evergrow fit photos/ -o model.evergrow",
         "evergrow predict model.evergrow new/*.jpg",
@@ -61,18 +69,6 @@ def main(debug: bool) -> None:
     """
 
 
-_MODEL_FILE_COMMANDS = (fit, add, predict, evaluate, info, forget)
-_WORKSPACE_COMMANDS = (
-    *(init, learn, serve, status, classes),
-    *(rename, merge, split, unsplit, undo),
-    *(export, check, backup, token),
-)
-_RESEARCH_COMMANDS = (experiment, compare, download)
-_CLUSTER_COMMANDS = (shard, plan)
-for command in (
-    *_MODEL_FILE_COMMANDS,
-    *_WORKSPACE_COMMANDS,
-    *_RESEARCH_COMMANDS,
-    *_CLUSTER_COMMANDS,
-):
-    main.add_command(command)
+for module, names in _COMMANDS.items():
+    for name in names:
+        main.add_command(getattr(import_module(f"evergrow.cli.{module}"), name))

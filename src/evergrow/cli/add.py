@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
-from evergrow.cli.models import check_output, edit_model
+from evergrow.cli.models import check_output, edit_model, report_training
 from evergrow.cli.options import (
     FOLDER,
     FORCE,
@@ -13,17 +11,14 @@ from evergrow.cli.options import (
     ON_ERROR,
     OUTPUT,
     QUIET,
-    examples,
+    command,
     verbosity,
 )
-from evergrow.cli.summaries import report_training
 
 
-@click.command(
-    epilog=examples(
-        "evergrow add model.evergrow more_photos/",
-        "evergrow add model.evergrow more_photos/ -o larger.evergrow",
-    )
+@command(
+    "evergrow add model.evergrow more_photos/",
+    "evergrow add model.evergrow more_photos/ -o larger.evergrow",
 )
 @MODEL
 @FOLDER
@@ -50,5 +45,4 @@ def add(
         check_output(output, force=force)
     with edit_model(model, output, verbose=verbosity(quiet), jobs=jobs) as classifier:
         classifier.set_params(on_error=on_error).partial_fit(folder)
-    if not quiet:
-        report_training(classifier, output or model)
+    report_training(classifier, output or model, quiet=quiet)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from evergrow.cli.options import QUIET, examples, verbosity
+from evergrow.cli.options import QUIET, command, verbosity
+from evergrow.cli.output import report
 
 
-@click.command(
-    epilog=examples(
-        "evergrow download mnist data/mnist",
-        "evergrow download cifar100 data/cifar100",
-    )
+@command(
+    "evergrow download mnist data/mnist",
+    "evergrow download cifar100 data/cifar100",
 )
 @click.argument("name", type=click.Choice(["cifar10", "cifar100", "mnist"]))
 @click.argument("folder", type=click.Path())
@@ -24,7 +23,5 @@ def download(name: str, folder: str, quiet: bool) -> None:
     """
     from evergrow.research import datasets
 
-    paths = datasets.download(name, folder, verbose=verbosity(quiet))
-    if not quiet:
-        for path in paths:
-            click.echo(f"{click.format_filename(path)}: complete.", err=True)
+    for path in datasets.download(name, folder, verbose=verbosity(quiet)):
+        report(f"{click.format_filename(path)}: complete.", quiet=quiet)

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from evergrow.cli.models import check_output, load_classifier, predict_images
-from evergrow.cli.options import FOLDER, FORCE, JOBS, MODEL, QUIET, examples, verbosity
-from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.options import FOLDER, FORCE, JOBS, MODEL, QUIET, command, verbosity
+from evergrow.cli.output import report_errors, write_fields, write_json
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,9 @@ class _Result:
         ]
 
 
-@click.command(
-    epilog=examples(
-        "evergrow evaluate model.evergrow test_photos/",
-        "evergrow evaluate model.evergrow test_photos/ --confusion confusion.svg",
-    )
+@command(
+    "evergrow evaluate model.evergrow test_photos/",
+    "evergrow evaluate model.evergrow test_photos/ --confusion confusion.svg",
 )
 @MODEL
 @FOLDER
@@ -76,8 +74,9 @@ def evaluate(
     """Measure the accuracy of MODEL on FOLDER.
 
     FOLDER contains one folder of images per class. Writes tab-separated lines: the accuracy, the
-    number of correct answers and the number of images; then for each class the number of images,
-    the number of correct answers and their share. Class folders that the model does not know and
+    number of correct answers, the number of images and the number of those answered "unknown"; then
+    for each class the number of images, the number of correct answers, their share and the number
+    answered "unknown". Class folders that the model does not know and
     images that cannot be read are listed on standard error and ignored; the exit code is then 1.
     """
     if confusion is not None:
@@ -90,12 +89,11 @@ def evaluate(
         from evergrow.vision.classifier import draw_confusion
 
         draw_confusion(result.confusion, result.classes, confusion, rejected=result.rejected)
-    for name, count in result.unknown.items():
-        click.echo(f"Error: the model does not know {name!r}, {count} images ignored", err=True)
-    for problem in result.problems:
-        click.echo(f"Error: {problem}", err=True)
-    if result.unknown or result.problems:
-        raise click.exceptions.Exit(1)
+    unknown = (
+        f"the model does not know {name!r}, {count} images ignored"
+        for name, count in result.unknown.items()
+    )
+    report_errors([*unknown, *result.problems])
 
 
 def _evaluate(classifier: Any, folder: str) -> _Result:
@@ -128,10 +126,11 @@ def _evaluate(classifier: Any, folder: str) -> _Result:
 
 
 def _write_text(result: _Result) -> None:
-    write_fields(["accuracy", f"{result.accuracy:.4f}", result.n_right, int(result.images.sum())])
+    n_images, n_rejected = int(result.images.sum()), int(result.rejected.sum())
+    write_fields(["accuracy", f"{result.accuracy:.4f}", result.n_right, n_images, n_rejected])
     for entry in result.per_class():
-        share = f"{entry['accuracy']:.4f}"
-        write_fields(["class", entry["class"], entry["images"], entry["right"], share])
+        counts = [entry["images"], entry["right"], f"{entry['accuracy']:.4f}", entry["rejected"]]
+        write_fields(["class", entry["class"], *counts])
 
 
 def _write_json(result: _Result) -> None:

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evergrow.cli.options import JOBS, QUIET, examples, verbosity
+from evergrow.cli.options import JOBS, QUIET, command, verbosity
+from evergrow.cli.output import report
 
 if TYPE_CHECKING:
     from evergrow.research.experiments import Experiment
 
 
-@click.command(
-    epilog=examples(
-        "evergrow experiment --list",
-        "evergrow experiment cvpr2014-fig5 --quick",
-        "evergrow experiment cvpr2014-fig5 --data features.npz --out results",
-        "evergrow experiment icra2017",
-    )
+@command(
+    "evergrow experiment --list",
+    "evergrow experiment cvpr2014-fig5 --quick",
+    "evergrow experiment cvpr2014-fig5 --data features.npz --out results",
+    "evergrow experiment icra2017",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="List all tables and figures.")
@@ -74,17 +73,16 @@ def experiment(
             each.sources, quick=quick, data=data, n_seeds=seeds, n_jobs=jobs
         )
         for file in context.missing_files:
-            click.echo(f"{each.name}: built-in data stand in for {file}", err=True)
+            report(f"{each.name}: built-in data stand in for {file}")
         try:
             outcome = run_experiment(each, out, context, fresh=fresh, verbose=verbosity(quiet))
         except KeyboardInterrupt:
-            click.echo("Finished runs are cached; run the same command again to resume.", err=True)
+            report("Finished runs are cached; run the same command again to resume.")
             raise
         click.echo(f"{each.name}: {each.title}")
         for finding in outcome.findings:
             click.echo(f"  {finding.verdict}: {finding.claim} {finding.here}")
-        if not quiet:
-            click.echo(f"  {out}/{each.name}.svg", err=True)
+        report(f"  {out}/{each.name}.svg", quiet=quiet)
     write_index(out)
 
 
@@ -97,7 +95,7 @@ def _taking_data(experiments: list[Experiment]) -> list[Experiment]:
             f"{', '.join(left_out)}: generates its own data and does not accept --data"
         )
     for name in left_out:
-        click.echo(f"{name}: skipped, it generates its own data", err=True)
+        report(f"{name}: skipped, it generates its own data")
     return taking
 
 

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from evergrow.cli.models import check_output
-from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, examples, verbosity
-from evergrow.cli.summaries import report_training
+from evergrow.cli.models import check_output, report_training
+from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, command, verbosity
 
 
-@click.command(
-    epilog=examples(
-        "evergrow fit photos/ -o model.evergrow",
-        "evergrow fit textures/ -o textures.evergrow --features haar --learner forest",
-        "evergrow fit scraped/ -o model.evergrow --on-error skip",
-    )
+@command(
+    "evergrow fit photos/ -o model.evergrow",
+    "evergrow fit textures/ -o textures.evergrow --features haar --learner forest",
+    "evergrow fit scraped/ -o model.evergrow --on-error skip",
+    "evergrow fit photos/ -o model.evergrow --unknown --false-alarms 0.05",
 )
 @FOLDER
 @click.option("-o", "--output", type=click.Path(), required=True, help="Model file to write.")
 @click.option(
     "--features",
-    type=click.Choice(["embed", "sift", "hsl", "haar"]),
-    default="embed",
-    show_default=True,
-    help="A network trained on photographs, or visual words of SIFT, colour or wavelets.",
+    type=click.Choice(["auto", "embed", "sift", "hsl", "haar"]),
+    default="auto",
+    help="A network trained on photographs, with or without its earlier stages (auto, embed), or "
+    "visual words of SIFT, colour or wavelets.",
 )
 @click.option(
     "--learner",
     type=click.Choice(["rls", "forest"]),
     default="rls",
-    show_default=True,
     help="Regularised least squares, or a nearest class mean forest.",
 )
-@ON_ERROR
+@click.option("--unknown", is_flag=True, help='Answer "unknown" for images that fit no class.')
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
+    "--false-alarms",
+    type=click.FloatRange(0, 1),
+    help='Share of images of known classes that may be answered "unknown"; 0.1 by default.',
 )
+@ON_ERROR
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
 @JOBS
 @FORCE
 @QUIET
@@ -44,6 +47,8 @@ def fit(
     output: str,
     features: str,
     learner: str,
+    unknown: bool,
+    false_alarms: float | None,
     on_error: str,
     seed: int,
     jobs: int,
@@ -54,12 +59,14 @@ def fit(
 
     FOLDER contains one folder of images per class; the folder is named after the class.
     """
+    if false_alarms is not None and not unknown:
+        raise click.UsageError("--false-alarms needs --unknown")
     check_output(output, force=force)
     from evergrow.vision.classifier import ImageClassifier
 
     model = ImageClassifier(
         features,
-        learner,
+        _rejecting(learner, seed, false_alarms) if unknown else learner,
         on_error=on_error,  # type: ignore[arg-type]
         n_jobs=jobs,
         random_state=seed,
@@ -67,5 +74,15 @@ def fit(
     )
     # Parameters of this command are not saved.
     model.fit(folder).set_params(n_jobs=None, on_error="raise", verbose=0).save(output)
-    if not quiet:
-        report_training(model, output)
+    report_training(model, output, quiet=quiet)
+
+
+def _rejecting(learner: str, seed: int, false_alarms: float | None) -> Any:
+    """Return the learner with the answer "unknown"."""
+    from evergrow.estimators.novelty import RejectingClassifier
+    from evergrow.vision.classifier.components import LEARNERS, ComponentOptions
+
+    # Its parameters are saved, so they must not depend on this machine.
+    inside = LEARNERS[learner](ComponentOptions(n_jobs=None, seed=seed, verbose=0))
+    model = RejectingClassifier(inside, random_state=seed)
+    return model if false_alarms is None else model.set_params(false_alarms=false_alarms)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import click
 
-from evergrow.cli.models import check_output, edit_model
-from evergrow.cli.options import FORCE, OUTPUT, QUIET, examples
-from evergrow.cli.summaries import report_model
+from evergrow.cli.models import check_output, edit_model, report_model
+from evergrow.cli.options import FORCE, OUTPUT, QUIET, command
 from evergrow.cli.workspace.access import is_workspace
 from evergrow.cli.workspace.edits import forget_classes
 
 
-@click.command(
-    epilog=examples(
-        'evergrow forget model.evergrow "grey cat"',
-        "evergrow forget model.evergrow ant bee -o smaller.evergrow",
-        'evergrow forget things "grey cat" --erase',
-    )
+@command(
+    'evergrow forget model.evergrow "grey cat"',
+    "evergrow forget model.evergrow ant bee -o smaller.evergrow",
+    'evergrow forget things "grey cat" --erase',
 )
 @click.argument("model", metavar="MODEL|DIR", type=click.Path())
 @click.argument("classes", metavar="CLASS...", nargs=-1, required=True)
@@ -57,5 +54,4 @@ def forget(
         # Classes may be numbers if the model was trained in Python.
         labels = ClassList(classifier.classes_).from_text(classes)
         classifier.forget(classes=labels)
-    if not quiet:
-        report_model(classifier, output or model)
+    report_model(classifier, output or model, quiet=quiet)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from evergrow.foundation.errors import EvergrowError
+from evergrow.foundation.formatting import printable
 
 _INTERRUPTED = 130
 # Problems with the input, with files and with missing packages. Any other exception is a bug.
@@ -69,6 +70,4 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 def _one_line(message: str) -> str:
     # Messages quote file names, which may contain control characters.
-    from evergrow.foundation.naming import printable
-
     return printable(" ".join(message.splitlines()))

@@ -8,15 +8,13 @@ from typing import Any
 import click
 
 from evergrow.cli.models import load_model
-from evergrow.cli.options import MODEL, examples
-from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.options import MODEL, command
+from evergrow.cli.output import write_description
 
 
-@click.command(
-    epilog=examples(
-        "evergrow info model.evergrow",
-        "evergrow info model.evergrow --json | jq .classes",
-    )
+@command(
+    "evergrow info model.evergrow",
+    "evergrow info model.evergrow --json | jq .classes",
 )
 @MODEL
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -26,21 +24,12 @@ def info(model: str, as_json: bool) -> None:
     Shows estimator, features, classes, size and versions. Reads any model file of Evergrow, not
     only image classifiers.
     """
-    found = _described(model)
-    if as_json:
-        write_json(found)
-        return
-    classes = found.pop("classes")
-    for name, value in found.items():
-        write_fields([name, "" if value is None else value])
-    for entry in classes or []:
-        count = entry["images"]
-        write_fields(["class", entry["class"], *([] if count is None else [count])])
+    write_description(_described(model), as_json=as_json)
 
 
 def _described(path: str) -> dict[str, Any]:
     model = load_model(path)
-    from evergrow.storage.files import read_model
+    from evergrow.storage.models.format import read_model
     from evergrow.vision.classifier import ImageClassifier
 
     header, _ = read_model(path)
@@ -51,6 +40,7 @@ def _described(path: str) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "features": _named(model.features, model.features_) if of_images else None,
         "learner": _named(model.learner, model.learner_) if of_images else None,
+        "blocks": _blocks(model) if of_images else None,
         "n_classes": None if classes is None else len(classes),
         "n_images": int(model.class_counts_.sum()) if of_images else None,
         "size_bytes": os.path.getsize(path),
@@ -58,6 +48,23 @@ def _described(path: str) -> dict[str, Any]:
         "library_version": header.get("library_version"),
         "classes": classes,
     }
+
+
+def _blocks(model: Any) -> list[dict[str, Any]]:
+    """Blocks of features, if the learner chooses among them; the network is not loaded."""
+    from evergrow.vision.embedding.networks import HEAD
+    from evergrow.vision.embedding.onnx_file import stage_name
+
+    learner = getattr(model.learner_, "estimator_", model.learner_)
+    widths = getattr(learner, "blocks", None) or ()
+    names = [HEAD, *map(stage_name, getattr(model.features_, "stages", ()))]
+    if len(names) != len(widths):
+        # Several networks have the same stages.
+        names = [str(number) for number in range(len(widths))]
+    return [
+        {"name": name, "width": int(width), "used": number in learner.used_blocks_}
+        for number, (name, width) in enumerate(zip(names, widths, strict=True))
+    ]
 
 
 def _named(choice: Any, fitted: Any) -> str:

@@ -1,4 +1,4 @@
-"""Model files as commands load and change them."""
+"""Model files as commands load, change and report them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evergrow.cli.output import report
 from evergrow.cli.workspace.access import is_workspace
-from evergrow.foundation.locks import locked
+from evergrow.foundation.formatting import format_count
+from evergrow.foundation.locks import lock_or_wait
 
 if TYPE_CHECKING:
     from evergrow.cli.workspace.predictor import WorkspaceClassifier
@@ -58,8 +60,8 @@ def _checked_classifier(path: str) -> ImageClassifier:
 
     if not isinstance(model, ImageClassifier):
         raise click.ClickException(
-            f"{click.format_filename(path)!r} holds a {type(model).__name__}, which takes numbers, "
-            "not images: use it in Python with evergrow.load"
+            f"{click.format_filename(path)!r} holds the estimator {type(model).__name__}, which "
+            "takes numbers, not images: use it in Python with evergrow.load"
         )
     return model
 
@@ -108,11 +110,11 @@ def edit_model(
 
     def on_wait() -> None:
         name = click.format_filename(target)
-        click.echo(f"Waiting for another command that changes {name!r}.", err=True)
+        report(f"Waiting for another command that changes {name!r}.")
 
     if is_workspace(path):
         raise click.ClickException(_folder_message(path))
-    with locked(target, on_wait):
+    with lock_or_wait(target, on_wait):
         before = _stamp(target)
         model = _checked_classifier(path)
         settings = {name: getattr(model, name) for name in _TEMPORARY_PARAMETERS}
@@ -132,3 +134,21 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def report_training(model: ImageClassifier, path: str, *, quiet: bool) -> None:
+    """Print what training did and how long it took, unless ``quiet``."""
+    done = model.report_
+    if done is not None:
+        images = format_count(done.n_images, "image")
+        features = f"{done.seconds_features:.1f} s for features"
+        training = f"{done.seconds_learning:.1f} s for training"
+        report(f"Learned {images}: {features}, {training}.", quiet=quiet)
+    report_model(model, path, quiet=quiet)
+
+
+def report_model(model: ImageClassifier, path: str, *, quiet: bool) -> None:
+    """Print the numbers of classes and images of a model, unless ``quiet``."""
+    counts = model.class_counts_
+    classes, images = format_count(len(counts), "class"), format_count(int(counts.sum()), "image")
+    report(f"{path}: {classes}, {images}.", quiet=quiet)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -21,7 +23,6 @@ JOBS = click.option(
     type=click.IntRange(-1, 1 << 10),
     callback=_checked_jobs,
     default=-1,
-    show_default=True,
     help="Number of threads; -1 for one per processor. Results do not depend on it.",
 )
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress bars and no summary.")
@@ -30,7 +31,6 @@ ON_ERROR = click.option(
     "--on-error",
     type=click.Choice(["raise", "skip"]),
     default="raise",
-    show_default=True,
     help="Stop at an image that cannot be read, or skip it with a warning.",
 )
 OUTPUT = click.option(
@@ -47,3 +47,8 @@ def examples(*lines: str) -> str:
     """Format examples for the end of a help text, one per line."""
     # Click joins lines unless they start with this character.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(*lines: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, whose help ends with these examples."""
+    return click.command(epilog=examples(*lines))

@@ -1,4 +1,4 @@
-"""Standard output: text for people, CSV and JSON for programs, always UTF-8."""
+"""Standard output, as text, CSV or JSON in UTF-8, and messages on standard error."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+
+from evergrow.foundation.formatting import printable
 
 
 def _write(text: str) -> None:
@@ -23,8 +25,6 @@ def _is_terminal() -> bool:
 
 def write_fields(fields: Iterable[Any]) -> None:
     """Write one line of tab-separated fields; tabs and line breaks in them are escaped."""
-    from evergrow.foundation.naming import printable
-
     _write("\t".join(printable(str(field)) for field in fields))
 
 
@@ -34,8 +34,6 @@ def write_table(rows: Sequence[Sequence[Any]]) -> None:
         for row in rows:
             write_fields(row)
         return
-    from evergrow.foundation.naming import printable
-
     texts = [[printable(str(field)) for field in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
@@ -53,3 +51,40 @@ def write_csv_row(fields: Iterable[Any]) -> None:
 def write_json(value: Any) -> None:
     """Write one JSON value in one line of ASCII characters."""
     _write(json.dumps(value))
+
+
+def write_description(found: dict[str, Any], *, as_json: bool) -> None:
+    """Write named values and one entry per class, as lines or as one JSON object."""
+    if as_json:
+        write_json(found)
+        return
+    classes = found.pop("classes")
+    for name, value in found.items():
+        if name == "blocks":
+            write_blocks(value or ())
+        else:
+            write_fields([name, "" if value is None else value])
+    for entry in classes or []:
+        write_fields(["class", *(value for value in entry.values() if value is not None)])
+
+
+def write_blocks(blocks: Iterable[Mapping[str, Any]]) -> None:
+    """Write a line with the blocks of features, their widths, and which of them are used."""
+    uses = {True: "used", False: "not used"}
+    shown = (f"{one['name']} {one['width']} {uses[one['used']]}" for one in blocks)
+    write_fields(["blocks", *shown])
+
+
+def report(message: str, *, quiet: bool = False) -> None:
+    """Print a message on standard error, unless ``quiet``; control characters are escaped."""
+    if not quiet:
+        click.echo(printable(message), err=True)
+
+
+def report_errors(errors: Iterable[object]) -> None:
+    """Print errors on standard error, and end with exit code 1 if there are any."""
+    listed = [*errors]
+    for error in listed:
+        report(f"Error: {error}")
+    if listed:
+        raise click.exceptions.Exit(1)

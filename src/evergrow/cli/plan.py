@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evergrow.cli.options import QUIET, examples, verbosity
+from evergrow.cli.options import QUIET, command, verbosity
 from evergrow.cli.output import write_json, write_table
 
 # As in evergrow.distributed.planning.workload, which is too slow to import for --help; a test
@@ -39,13 +39,11 @@ def amount(value: str) -> int | str:
     return int(number) if 1 <= number < _MOST and number == int(number) else value
 
 
-@click.command(
-    epilog=examples(
-        "evergrow plan --rows 1.2e6 --features 1000 --classes 1000",
-        "evergrow plan --rows 1.2e6 --features 1280 --classes 1000 --images --nodes 50 \\",
-        "              --cores-per-node 16 --memory-per-node 64GiB --memory-limit 2GiB",
-        "evergrow plan --rows 1e5 --features 512 --classes 100 --estimator least_squares --json",
-    )
+@command(
+    "evergrow plan --rows 1.2e6 --features 1000 --classes 1000",
+    "evergrow plan --rows 1.2e6 --features 1280 --classes 1000 --images --nodes 50 \\",
+    "              --cores-per-node 16 --memory-per-node 64GiB --memory-limit 2GiB",
+    "evergrow plan --rows 1e5 --features 512 --classes 100 --estimator least_squares --json",
 )
 @click.option("--rows", type=count, required=True, help="Training examples.")
 @click.option("--features", type=count, required=True, help="Numbers in each.")
@@ -54,26 +52,20 @@ def amount(value: str) -> int | str:
     "--estimator",
     type=click.Choice(_ESTIMATORS),
     default="ncm_forest",
-    show_default=True,
     help="What is to be trained, with its default parameters.",
 )
-@click.option("--trees", type=count, default=50, show_default=True, help="Trees of a forest.")
+@click.option("--trees", type=count, default=50, help="Trees of a forest.")
 @click.option(
-    "--min-samples-leaf",
-    type=count,
-    default=10,
-    show_default=True,
-    help="Fewest examples in a leaf of a forest.",
+    "--min-samples-leaf", type=count, default=10, help="Fewest examples in a leaf of a forest."
 )
 @click.option(
     "--dtype",
     type=click.Choice(_DTYPES),
     default="float32",
-    show_default=True,
     help="Precision of the features as they are given.",
 )
 @click.option("--images", is_flag=True, help="Rows are photographs that are embedded first.")
-@click.option("--nodes", type=count, default=1, show_default=True, help="Machines of the cluster.")
+@click.option("--nodes", type=count, default=1, help="Machines of the cluster.")
 @click.option("--cores-per-node", type=count, help="Cores of each; as many as here.")
 @click.option("--workers", type=count, help="Processes at work at the same time; one per core.")
 @click.option(
@@ -93,21 +85,18 @@ def amount(value: str) -> int | str:
     "--network",
     type=amount,
     default="1.25GB",
-    show_default=True,
     help="Bytes that a machine receives per second, such as 1.25GB or 1.25GB/s.",
 )
 @click.option(
     "--storage",
     type=amount,
     default="1GB",
-    show_default=True,
     help="Bytes that it reads or writes on storage per second.",
 )
 @click.option(
     "--core-speed",
     type=click.FloatRange(0, 1000, min_open=True),
     default=1.0,
-    show_default=True,
     help="How fast a core of the cluster is, in cores of this machine.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, in seconds and bytes.")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.models import load_classifier, predict_images
-from evergrow.cli.options import JOBS, QUIET, examples, verbosity
-from evergrow.cli.output import write_csv_row, write_fields, write_json
+from evergrow.cli.options import JOBS, QUIET, command, verbosity
+from evergrow.cli.output import report_errors, write_csv_row, write_fields, write_json
 
 if TYPE_CHECKING:
     from evergrow.vision.classifier import Answers
@@ -67,24 +67,18 @@ _WRITERS: dict[str, Callable[[_Answer], None]] = {
 }
 
 
-@click.command(
-    epilog=examples(
-        "evergrow predict model.evergrow cat.jpg holiday/",
-        "evergrow predict things cat.jpg holiday/",
-        'evergrow predict model.evergrow "holiday/**/*.jpg" --top 3',
-        "evergrow predict model.evergrow holiday/ --json | jq .label",
-    )
+@command(
+    "evergrow predict model.evergrow cat.jpg holiday/",
+    "evergrow predict things cat.jpg holiday/",
+    'evergrow predict model.evergrow "holiday/**/*.jpg" --top 3',
+    "evergrow predict model.evergrow holiday/ --json | jq .label",
 )
 @click.argument("model", metavar="MODEL|DIR", type=click.Path())
 @click.argument("images", metavar="IMAGES...", nargs=-1, required=True, type=click.Path())
 @click.option("--json", "form", flag_value="json", help="One JSON object per line.")
 @click.option("--csv", "form", flag_value="csv", help="CSV with a header.")
 @click.option(
-    "--top",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Number of classes to list per image.",
+    "--top", type=click.IntRange(1), default=1, help="Number of classes to list per image."
 )
 @JOBS
 @QUIET
@@ -95,7 +89,7 @@ def predict(
 
     MODEL is a model file, DIR a workspace. Writes one tab-separated line per image: its name, the
     class and the probability. A workspace answers "unknown", without a probability, if no class
-    fits, and adds the finer class at the end of the line if it is sure of one. Images that cannot
+    fits, and adds the fine class at the end of the line if it is sure of one. Images that cannot
     be read are listed on standard error; the others are classified, and the exit code is 1.
     """
     classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
@@ -109,11 +103,7 @@ def predict(
         write_csv_row(["image", "label", "probability", *more, *fine])
     for answer in _each(paths, answers):
         write(answer)
-    problems = (*unreadable, *answers.problems)
-    for problem in problems:
-        click.echo(f"Error: {problem}", err=True)
-    if problems:
-        raise click.exceptions.Exit(1)
+    report_errors([*unreadable, *answers.problems])
 
 
 def _each(paths: list[str], answers: Answers) -> Iterator[_Answer]:

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.options import JOBS, ON_ERROR, QUIET, examples, verbosity
-from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.summaries import pluralize
+from evergrow.cli.options import JOBS, ON_ERROR, QUIET, command, verbosity
+from evergrow.cli.output import report, write_description
+from evergrow.foundation.formatting import format_count
 
 if TYPE_CHECKING:
     from evergrow.storage.shards import Shards
     from evergrow.storage.shards.importers import Sharded
 
 
-@click.command(
-    epilog=examples(
-        "evergrow shard photos/ -o features",
-        "evergrow shard features.npz more.parquet -o features --dtype float16",
-        "evergrow shard rows.npy --labels classes.npy -o features",
-        "evergrow shard --verify --info -o features",
-    )
+@command(
+    "evergrow shard photos/ -o features",
+    "evergrow shard features.npz more.parquet -o features --dtype float16",
+    "evergrow shard rows.npy --labels classes.npy -o features",
+    "evergrow shard --verify --info -o features",
 )
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
 @click.option(
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 @click.option(
     "--network",
     default="efficientnet-lite0",
-    show_default=True,
     metavar="NAME|FILE",
     help="Network that embeds images: a known name or an ONNX file.",
 )
@@ -50,9 +47,7 @@ if TYPE_CHECKING:
     help="Round numbers to this type; without it they are stored exactly.",
 )
 @click.option(
-    "--rows-per-shard",
-    type=click.IntRange(1),
-    help="Rows in a file; 64 MiB, or 2048 images.",
+    "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; 64 MiB, or 2048 images."
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
@@ -65,9 +60,6 @@ def shard(
     sources: tuple[str, ...],
     folder: str,
     network: str,
-    features_key: str | None,
-    labels_key: str | None,
-    labels: str | None,
     dtype: str | None,
     rows_per_shard: int | None,
     address: str | None,
@@ -77,6 +69,7 @@ def shard(
     on_error: str,
     jobs: int,
     quiet: bool,
+    **of_tables: str | None,
 ) -> None:
     """Append the features of each SOURCE to a folder of shards.
 
@@ -90,11 +83,6 @@ def shard(
         raise click.UsageError("--json goes with --info")
     verbose = verbosity(quiet)
     of_images: dict[str, Any] = {"network": network, "jobs": jobs, "on_error": on_error}
-    of_tables: dict[str, Any] = {
-        "features_key": features_key,
-        "labels_key": labels_key,
-        "labels": labels,
-    }
     of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
@@ -113,7 +101,7 @@ def shard(
     if not quiet:
         _report_size(shards, folder, verified=verify)
     if info:
-        _write_info(shards, folder, as_json=as_json)
+        write_description(_described(shards, folder), as_json=as_json)
 
 
 @contextmanager
@@ -140,19 +128,21 @@ def _append_images(
     from evergrow.vision.embedding import Embedder, shard_images
 
     embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
-    say = partial(_say_waiting, folder)
-    return shard_images(folder, source, embedder=embedder, verbose=verbose, on_wait=say, **options)
+    on_wait = partial(_report_waiting, folder)
+    return shard_images(
+        folder, source, embedder=embedder, verbose=verbose, on_wait=on_wait, **options
+    )
 
 
 def _append_table(folder: str, source: str, **options: Any) -> Sharded:
     from evergrow.storage.shards.importers import shard_table
 
-    return shard_table(folder, source, on_wait=partial(_say_waiting, folder), **options)
+    return shard_table(folder, source, on_wait=partial(_report_waiting, folder), **options)
 
 
-def _say_waiting(folder: str) -> None:
+def _report_waiting(folder: str) -> None:
     name = click.format_filename(folder)
-    click.echo(f"Waiting for another command that writes to {name!r}.", err=True)
+    report(f"Waiting for another command that writes to {name!r}.")
 
 
 def _cluster(address: str | None) -> AbstractContextManager[Any]:
@@ -165,34 +155,18 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
 
 
 def _report_added(source: str, done: Sharded) -> None:
-    from evergrow.foundation.naming import printable
-
     known = f", {done.n_present} already present" if done.n_present else ""
     left_out = f", {len(done.problems)} skipped" if done.problems else ""
-    rows = pluralize(done.n_added, "row")
-    click.echo(f"{printable(source)}: {rows} added{known}{left_out}.", err=True)
+    rows = format_count(done.n_added, "row")
+    report(f"{source}: {rows} added{known}{left_out}.")
 
 
 def _report_size(shards: Shards, folder: str, *, verified: bool) -> None:
-    from evergrow.foundation.naming import printable
-
     n_classes = 0 if shards.classes is None else len(shards.classes)
-    counts = (pluralize(len(shards), "row"), pluralize(n_classes, "class"))
-    files = pluralize(len(shards.manifest.shards), "shard")
+    counts = (format_count(len(shards), "row"), format_count(n_classes, "class"))
+    files = format_count(len(shards.manifest.shards), "shard")
     as_written = ", all checksums correct" if verified else ""
-    click.echo(f"{printable(folder)}: {', '.join(counts)}, {files}{as_written}.", err=True)
-
-
-def _write_info(shards: Shards, folder: str, *, as_json: bool) -> None:
-    found = _described(shards, folder)
-    if as_json:
-        write_json(found)
-        return
-    classes = found.pop("classes")
-    for name, value in found.items():
-        write_fields([name, "" if value is None else value])
-    for entry in classes or []:
-        write_fields(["class", entry["class"], entry["rows"]])
+    report(f"{folder}: {', '.join(counts)}, {files}{as_written}.")
 
 
 def _described(shards: Shards, folder: str) -> dict[str, Any]:

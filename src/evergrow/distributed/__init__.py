@@ -10,6 +10,6 @@ Only this room imports Ray. Results are the same as without a cluster. Start rea
 ``context``, then ``ray_engine``.
 """
 
-from lazy_loader import attach_stub
+from evergrow.foundation.public_names import attach_names
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from evergrow.distributed.dispatch import check_tries
-from evergrow.distributed.versions import local_versions
-from evergrow.distributed.worker import ResidentValue
-from evergrow.distributed.worker_errors import local_error
+from evergrow.distributed.dispatch import check_tries, local_error
+from evergrow.distributed.worker import ResidentValue, local_versions
 from evergrow.foundation.engine import Arrays, Job, VersionChange
 
 # Extra time for a new actor, which imports modules from a disk that may be cold or shared.
@@ -39,14 +37,8 @@ class ResidentActors:
     """Actors of a Ray cluster that each hold the value of one part.
 
     The caller can make every value again, so no actor has to survive. One that dies or takes too
-    long is replaced by another that starts from the old version.
-
-    Parameters
-    ----------
-    retries : int
-        How often a change is retried when its actor is lost.
-    task_timeout : float or None
-        Seconds after which an actor that has not finished is stopped.
+    long (``task_timeout``, in seconds) is replaced by another that starts from the old version, at
+    most ``retries`` times.
     """
 
     def __init__(self, retries: int, task_timeout: float | None) -> None:

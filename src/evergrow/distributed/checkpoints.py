@@ -21,7 +21,7 @@ from evergrow.foundation.engine import (
     VersionChange,
 )
 from evergrow.foundation.errors import CacheWarning, InvalidInputError, ModelFileError, warn_user
-from evergrow.storage.files import read_model, write_model
+from evergrow.storage.models.format import read_model, write_model
 
 _KIND = "result"
 _UNUSABLE = "a checkpoint cannot be used and is computed again"
@@ -80,12 +80,7 @@ class CheckpointStore:
 class CheckpointedEngine(Engine):
     """An engine that stores the results of its parts and skips parts that have a checkpoint.
 
-    Parameters
-    ----------
-    engine : Engine
-        Runs the parts without a checkpoint, and jobs without a name.
-    store : CheckpointStore
-        Where results are stored.
+    The inner engine runs the parts without a checkpoint, and jobs without a name.
     """
 
     has_checkpoints = True
@@ -158,7 +153,7 @@ class CheckpointedEngine(Engine):
 
     def restore_or_make(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return what was made at this point of the earlier run, or else make and store it."""
-        # The third forest of a program is the third one of the program that resumes it.
+        # Calls are matched by order: the n-th call resumes the n-th call of the earlier run.
         index = self._n_calls[name]
         self._n_calls[name] += 1
         made = make()

@@ -16,13 +16,18 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
-from evergrow.distributed.forks import check_not_forked, is_forked
-from evergrow.distributed.versions import Versions, check_nodes, local_versions
-from evergrow.distributed.worker import report_versions, submit_to_node
-from evergrow.distributed.worker_errors import local_error
+from evergrow.distributed.dispatch import check_not_forked, is_forked, local_error
+from evergrow.distributed.worker import (
+    Versions,
+    check_nodes,
+    local_versions,
+    report_versions,
+    submit_to_node,
+)
 from evergrow.foundation.errors import ClusterError, InvalidInputError
 
 _CLIENT = "ray://"
+_CLIENT_ATTEMPTS = 3
 _ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
 
 # Environment variables that Ray changes, restored afterwards; a value here is one that we set.
@@ -172,11 +177,26 @@ def _connect(ray: Any, address: str, n_processors: int | None, connect_timeout: 
         _init(ray, "this machine", address="local", **options, **here)
     elif target.startswith(_CLIENT):
         options.pop("configure_logging")
-        _init(ray, target, address=target, **options)
+        _init_client(ray, target, **options)
     else:
         # With the address "auto" Ray finds the token of a cluster on this machine.
         by_name = address == "auto" and not os.environ.get("RAY_ADDRESS")
         _init(ray, target, address="auto" if by_name else target, **options)
+
+
+def _init_client(ray: Any, target: str, **options: Any) -> None:
+    """Connect through a Ray client, again if the process that serves it died at its start.
+
+    Ray forks that process while threads of gRPC run, and now and then it crashes.
+    """
+    for left in reversed(range(_CLIENT_ATTEMPTS)):
+        try:
+            _init(ray, target, address=target, **options)
+            break
+        except ClusterError as error:
+            if not left or "Starting Ray client server failed" not in str(error):
+                raise
+            _shut_down(ray)
 
 
 def _init(ray: Any, where: str, **options: Any) -> None:

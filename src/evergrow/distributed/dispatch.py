@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator
@@ -9,9 +11,39 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from evergrow.distributed.forks import check_not_forked, is_forked
-from evergrow.distributed.worker_errors import can_retry, local_error
 from evergrow.foundation.errors import ClusterError
+
+# A forked process inherits a connection to Ray that it must not use: parent and child would give
+# their objects the same names and receive each other's results.
+# The process whose connection to Ray this one inherited, if any.
+_inherited_from: list[int] = []
+
+
+def _note_fork() -> None:
+    ray: Any = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        _inherited_from.append(os.getppid())
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def is_forked() -> bool:
+    """Whether this process was forked from one that was connected to Ray."""
+    return bool(_inherited_from)
+
+
+def check_not_forked() -> None:
+    """Raise a ``ClusterError`` in a forked process, before Ray is used."""
+    if is_forked():
+        raise ClusterError(
+            "this process was forked inside evergrow.cluster, or while connected to Ray, from "
+            f"process {_inherited_from[0]}, whose connection it cannot use: start processes with "
+            "the method 'spawn', or do their work in evergrow.cluster(None)"
+        )
+
 
 # Seconds that cancelled calls have to end.
 _CANCEL_SECONDS = 1.0
@@ -52,17 +84,7 @@ class Dispatcher:
 
     Ray queues, places and retries them. This class limits how many are submitted at once and how
     long each may take, and cancels the rest when one fails.
-
-    Parameters
-    ----------
-    description : str
-        Names the work in error messages.
-    n_at_once : int
-        Calls submitted to Ray at once.
-    retries : int
-        How often a call is retried.
-    task_timeout : float or None
-        Seconds after which a call is cancelled and started again.
+    The description names the work in error messages.
     """
 
     def __init__(
@@ -121,7 +143,7 @@ class Dispatcher:
             self.n_bytes += ray.get(receipt)
         except ray.exceptions.RayError as error:
             _fetch_errors([running.result])
-            if can_retry(error) and running.call.n_tries <= self.retries:
+            if _can_retry(error) and running.call.n_tries <= self.retries:
                 ready.appendleft(running.call)
                 return False
             raise local_error(error, self.description, self.retries) from None
@@ -182,3 +204,36 @@ def _fetch_errors(references: list[Any]) -> None:
         with suppress(ray.exceptions.RayError):
             ray.get(reference)
             return
+
+
+def _can_retry(error: BaseException) -> bool:
+    """Whether a result was computed but lost on its way, beyond what Ray recovers itself."""
+    from ray import exceptions
+
+    return isinstance(error, exceptions.ObjectLostError | exceptions.ObjectFetchTimedOutError)
+
+
+def local_error(error: BaseException, description: str, retries: int) -> BaseException:
+    """Return the exception to raise here for an error that Ray reported.
+
+    An error raised by the task is raised again, with the traceback of the worker as a note. The
+    loss of a worker becomes a ``ClusterError``.
+    """
+    from ray import exceptions
+
+    cause = getattr(error, "cause", None)
+    if isinstance(error, exceptions.RayTaskError) and isinstance(cause, Exception):
+        # Ray's wrapper would hide the error behind a page of its own frames.
+        cause.__cause__, cause.__suppress_context__ = None, True
+        if not getattr(cause, "__notes__", None):
+            cause.add_note(f"Raised on a worker of the cluster:\n{error}")
+        return cause
+    if isinstance(error, exceptions.RayTaskError):
+        return ClusterError(f"{description} failed on a worker: {error}")
+    if isinstance(error, exceptions.RayError):
+        tries = "once" if retries == 0 else f"{retries + 1} times"
+        return ClusterError(
+            f"{description} failed: the workers of one of its parts were lost {tries}; if memory "
+            f"ran out, use fewer workers on each node ({type(error).__name__}: {error})"
+        )
+    return error

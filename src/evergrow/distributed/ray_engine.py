@@ -11,11 +11,17 @@ from importlib import import_module
 from typing import Any
 
 from evergrow.distributed.actors import ResidentActors
-from evergrow.distributed.dispatch import Dispatcher, RemoteCall, check_connected
-from evergrow.distributed.forks import is_forked
-from evergrow.distributed.versions import local_versions
-from evergrow.distributed.worker import join_two, perform, submit_to_node
-from evergrow.foundation.engine import Arrays, Capacity, Engine, Job, Join, VersionChange
+from evergrow.distributed.dispatch import Dispatcher, RemoteCall, check_connected, is_forked
+from evergrow.distributed.worker import join_two, local_versions, perform, submit_to_node
+from evergrow.foundation.engine import (
+    Arrays,
+    Capacity,
+    Engine,
+    Job,
+    Join,
+    PendingJoins,
+    VersionChange,
+)
 from evergrow.foundation.errors import ClusterError, InvalidInputError
 from evergrow.foundation.progress import progress_bar
 
@@ -36,20 +42,7 @@ class _StoredValue:
 class RayEngine(Engine):
     """Runs parts as Ray tasks; Ray places them and retries them when a worker or node is lost.
 
-    Parameters
-    ----------
-    n_workers : int or None
-        Maximum number of parts at the same time; None for as many as the cluster has processors.
-    threads_per_worker : int
-        Processors that a part takes.
-    retries : int
-        How often a part is retried.
-    task_timeout : float or None
-        Seconds after which a part is cancelled and started again.
-    updates : str
-        Where forests are updated: "here", "workers" or "auto".
-    verbose : int
-        Show progress bars even where the estimator would not.
+    The parameters are those of :func:`evergrow.cluster`.
     """
 
     def __init__(
@@ -134,7 +127,7 @@ class RayEngine(Engine):
         if not n_parts:
             raise InvalidInputError(f"there are no parts to run for {job.description}")
         dispatcher = self._dispatcher(job)
-        pending = _PendingJoins(n_parts)
+        pending = PendingJoins(n_parts)
         ready = deque(self._calls(job))
         remote = self._remote(join_two)
         with self._progress(job) as progress:
@@ -213,56 +206,3 @@ class RayEngine(Engine):
             RemoteCall(index, partial(remote, local_versions(), job.task, part, *references))
             for index, part in enumerate(job.parts)
         ]
-
-
-def join_order(n_parts: int) -> list[tuple[int, int]]:
-    """Return the pairs of results to join, in order; the result of a pair gets the next number.
-
-    It is the order of :meth:`evergrow.foundation.engine.Engine.reduce`, so that sums are rounded
-    the same way.
-
-    >>> join_order(4)
-    [(0, 1), (2, 3), (4, 5)]
-    >>> join_order(3)
-    [(0, 1), (3, 2)]
-    """
-    pairs: list[tuple[int, int]] = []
-    waiting: list[tuple[int, int]] = []
-
-    def join_last_two() -> None:
-        (height, first), (_, second) = waiting[-2:]
-        waiting[-2:] = [(height + 1, n_parts + len(pairs))]
-        pairs.append((first, second))
-
-    for part in range(n_parts):
-        waiting.append((0, part))
-        while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
-            join_last_two()
-    while len(waiting) > 1:
-        join_last_two()
-    return pairs
-
-
-class _PendingJoins:
-    """Results that wait for the one they are joined with."""
-
-    def __init__(self, n_parts: int) -> None:
-        self._pair_of: dict[int, tuple[int, int, int]] = {}
-        for number, (first, second) in enumerate(join_order(n_parts)):
-            self._pair_of[first] = self._pair_of[second] = (n_parts + number, first, second)
-        self._waiting: dict[int, Any] = {}
-
-    def add(self, number: int, result: Any) -> tuple[int, Any, Any] | None:
-        """Add a result; return (number, first, second) of the pair it completes, if any."""
-        self._waiting[number] = result
-        pair = self._pair_of.get(number)
-        if pair is None or pair[1] not in self._waiting or pair[2] not in self._waiting:
-            return None
-        number, first, second = pair
-        return number, self._waiting.pop(first), self._waiting.pop(second)
-
-    @property
-    def last(self) -> Any:
-        """The only result left."""
-        (result,) = self._waiting.values()
-        return result

@@ -1,69 +1,39 @@
-from .forest import (
-    IGT,
-    RTST,
-    RUST,
-    ULS,
-    AxisDecision,
-    AxisForestClassifier,
-    Explanation,
-    LinearDecision,
-    LinearForestClassifier,
-    NCMDecision,
-    NCMForestClassifier,
-    SVMForestClassifier,
-    TreePath,
-    UpdateReport,
-)
-from .linear import RFF, RebalancedRLSClassifier, ReLU, RLSClassifier
-from .means import NCMClassifier, NCMMetric
-from .novelty import RejectingClassifier
-from .subcategory import (
-    GUESSERS,
-    CoarseGuesses,
-    ForestGuesser,
-    Guesses,
-    GuessReport,
-    LevelAnswers,
-    LevelMetric,
-    NearestGuesser,
-    RidgeGuesser,
-    SubcategoryForestClassifier,
-    guess_fine,
-    guess_within,
-)
-
-__all__ = [
-    "GUESSERS",
-    "IGT",
-    "RFF",
-    "RTST",
-    "RUST",
-    "ULS",
-    "AxisDecision",
-    "AxisForestClassifier",
-    "CoarseGuesses",
-    "Explanation",
-    "ForestGuesser",
-    "GuessReport",
-    "Guesses",
-    "LevelAnswers",
-    "LevelMetric",
-    "LinearDecision",
-    "LinearForestClassifier",
-    "NCMClassifier",
-    "NCMDecision",
-    "NCMForestClassifier",
-    "NCMMetric",
-    "NearestGuesser",
-    "RLSClassifier",
-    "ReLU",
-    "RebalancedRLSClassifier",
-    "RejectingClassifier",
-    "RidgeGuesser",
-    "SVMForestClassifier",
-    "SubcategoryForestClassifier",
-    "TreePath",
-    "UpdateReport",
-    "guess_fine",
-    "guess_within",
-]
+from .curation import DuplicateGroup as DuplicateGroup
+from .curation import HarmfulExample as HarmfulExample
+from .curation import LabelIssues as LabelIssues
+from .curation import WrongLabel as WrongLabel
+from .curation import label_issues as label_issues
+from .curation import next_to_label as next_to_label
+from .forest import IGT as IGT
+from .forest import RTST as RTST
+from .forest import RUST as RUST
+from .forest import ULS as ULS
+from .forest import AxisDecision as AxisDecision
+from .forest import AxisForestClassifier as AxisForestClassifier
+from .forest import Explanation as Explanation
+from .forest import LinearDecision as LinearDecision
+from .forest import LinearForestClassifier as LinearForestClassifier
+from .forest import NCMDecision as NCMDecision
+from .forest import NCMForestClassifier as NCMForestClassifier
+from .forest import SVMForestClassifier as SVMForestClassifier
+from .forest import TreePath as TreePath
+from .forest import UpdateReport as UpdateReport
+from .linear import RFF as RFF
+from .linear import RebalancedRLSClassifier as RebalancedRLSClassifier
+from .linear import ReLU as ReLU
+from .linear import RLSClassifier as RLSClassifier
+from .means import NCMClassifier as NCMClassifier
+from .means import NCMMetric as NCMMetric
+from .novelty import RejectingClassifier as RejectingClassifier
+from .subcategory import GUESSERS as GUESSERS
+from .subcategory import CoarseGuesses as CoarseGuesses
+from .subcategory import ForestGuesser as ForestGuesser
+from .subcategory import Guesses as Guesses
+from .subcategory import GuessReport as GuessReport
+from .subcategory import LevelAnswers as LevelAnswers
+from .subcategory import LevelMetric as LevelMetric
+from .subcategory import NearestGuesser as NearestGuesser
+from .subcategory import RidgeGuesser as RidgeGuesser
+from .subcategory import SubcategoryForestClassifier as SubcategoryForestClassifier
+from .subcategory import guess_fine as guess_fine
+from .subcategory import guess_within as guess_within

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy.typing as npt
 
@@ -79,23 +79,14 @@ class VersionChange:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What an engine can do at the same time.
-
-    Attributes
-    ----------
-    n_workers : int
-        How many parts run at the same time.
-    threads_per_worker : int
-        Threads that one part may use.
-    is_remote : bool
-        Whether parts run in other processes, so that their input has to be sent.
-    updates : {"here", "workers", "auto"}
-        Where forests are updated.
-    """
+    """How many parts an engine runs at the same time, and how."""
 
     n_workers: int = 1
+    # Threads that one part may use.
     threads_per_worker: int = 1
+    # Whether parts run in other processes, so that their input has to be sent.
     is_remote: bool = False
+    # Where forests are updated: "here", "workers" or "auto".
     updates: str = "here"
 
 
@@ -120,20 +111,13 @@ class Engine(ABC):
         The order of joins depends on the number of parts alone, so rounding is the same for any
         number of workers.
         """
-        waiting: list[tuple[int, Arrays]] = []
-
-        def join_last_two() -> None:
-            (height, first), (_, second) = waiting[-2:]
-            waiting[-2:] = [(height + 1, join(first, second))]
-
-        for _, result in in_order(self.run(job)):
-            waiting.append((0, result))
-            # At most log2(parts) results are held at once.
-            while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
-                join_last_two()
-        while len(waiting) > 1:
-            join_last_two()
-        return waiting[0][1]
+        pending = PendingJoins(len(job.parts))
+        for index, result in self.run(job):
+            pair = pending.add(index, result)
+            while pair is not None:
+                number, first, second = pair
+                pair = pending.add(number, join(first, second))
+        return cast("Arrays", pending.last)
 
     @abstractmethod
     def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
@@ -210,6 +194,57 @@ def in_order(results: Iterator[tuple[int, Arrays]]) -> Iterator[tuple[int, Array
         while next_index in waiting:
             yield next_index, waiting.pop(next_index)
             next_index += 1
+
+
+def join_order(n_parts: int) -> list[tuple[int, int]]:
+    """Return the pairs of results to join, in order; the result of a pair gets the next number.
+
+    The order depends on the number of parts alone, so that sums are rounded the same way by every
+    engine.
+
+    >>> join_order(4)
+    [(0, 1), (2, 3), (4, 5)]
+    >>> join_order(3)
+    [(0, 1), (3, 2)]
+    """
+    pairs: list[tuple[int, int]] = []
+
+    def join(first: int, last: int) -> int:
+        if last - first == 1:
+            return first
+        # The largest power of two that leaves something to join with.
+        middle = first + (1 << (last - first - 1).bit_length() - 1)
+        pairs.append((join(first, middle), join(middle, last)))
+        return n_parts + len(pairs) - 1
+
+    if n_parts > 1:
+        join(0, n_parts)
+    return pairs
+
+
+class PendingJoins:
+    """Results that wait for the one they are joined with."""
+
+    def __init__(self, n_parts: int) -> None:
+        self._pair_of: dict[int, tuple[int, int, int]] = {}
+        for number, (first, second) in enumerate(join_order(n_parts)):
+            self._pair_of[first] = self._pair_of[second] = (n_parts + number, first, second)
+        self._waiting: dict[int, Any] = {}
+
+    def add(self, number: int, result: Any) -> tuple[int, Any, Any] | None:
+        """Add a result; return (number, first, second) of the pair it completes, if any."""
+        self._waiting[number] = result
+        pair = self._pair_of.get(number)
+        if pair is None or pair[1] not in self._waiting or pair[2] not in self._waiting:
+            return None
+        number, first, second = pair
+        return number, self._waiting.pop(first), self._waiting.pop(second)
+
+    @property
+    def last(self) -> Any:
+        """The only result left."""
+        (result,) = self._waiting.values()
+        return result
 
 
 _current: ContextVar[Engine | None] = ContextVar("engine", default=None)

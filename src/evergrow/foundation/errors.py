@@ -2,8 +2,10 @@
 
 :class:`EvergrowError` is the root. Below it, :class:`InvalidInputError` means that the input was
 refused: bad parameters, labels, images, files or requests. The command line reports such an error
-in one line and the service answers it with a 4xx status. Any other exception, a plain
-``ValueError`` included, is a bug: it is logged with its traceback.
+in one line and the service answers it with a 4xx, 503 or 507 status. :class:`ClusterError` and
+:class:`ServiceError` report a cluster or a service that failed. Problems of the system, such as an
+unreadable file or a missing package, are an ``OSError`` or ``ImportError``. Any other exception, a
+plain ``ValueError`` included, is a bug.
 """
 
 import contextlib
@@ -11,24 +13,6 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-
-__all__ = [
-    "BadImage",
-    "BadImageWarning",
-    "CacheWarning",
-    "ClusterError",
-    "ClusterWarning",
-    "DatasetError",
-    "DatasetWarning",
-    "EvergrowError",
-    "ImageError",
-    "InvalidInputError",
-    "InvalidTypeError",
-    "ModelFileError",
-    "ServiceError",
-    "ShardError",
-    "WorkspaceError",
-]
 
 # Frames that a warning skips: this package, and the context managers between its functions.
 _SKIPPED = (str(Path(__file__).parents[1]), contextlib.__file__)
@@ -119,12 +103,12 @@ class ImageError(InvalidInputError):
 
 @dataclass(frozen=True)
 class BadImage:
-    """An image that could not be read, or a file that was not taken for one.
+    """An image that could not be read, or a file that is not an image.
 
     Attributes
     ----------
     index : int or None
-        Its place among the sources, counted from 0; None where files were looked for.
+        Its place among the sources, counted from 0; None for a file found in a folder search.
     source : str
         What it is called, with control characters written as escapes.
     reason : str
@@ -145,7 +129,7 @@ class BadImageWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """What can be computed again could not be kept, or was damaged; results are not affected."""
+    """A cache could not be written or was damaged; results are not affected."""
 
 
 class ClusterWarning(UserWarning):
@@ -153,7 +137,7 @@ class ClusterWarning(UserWarning):
 
 
 class DatasetWarning(UserWarning):
-    """Some of a data set cannot be used as the rest is."""
+    """Part of a data set was skipped or treated differently."""
 
 
 def warn_user(text: str, category: type[Warning]) -> None:

@@ -87,8 +87,7 @@ def _check_exact(classes: npt.NDArray[Any], names: list[Any]) -> None:
     # Two classes must never become one: 2**60 and 2**60 + 1 are the same floating point number.
     if classes.tolist() != names:
         raise InvalidInputError(
-            f"NumPy has no type that holds all classes exactly, {classes.dtype} does not: "
-            "use labels of one type"
+            f"the classes cannot be stored exactly as {classes.dtype}: use labels of one type"
         )
 
 

@@ -1,7 +1,7 @@
 """Locks: between threads that change one estimator or file, and between processes.
 
-``exclusive`` and ``file_lock`` work within a process; ``locked`` and :class:`FileLock` use lock
-files.
+``exclusive`` and ``path_mutex`` work between the threads of one process. ``lock_or_wait`` and
+:class:`ProcessLock` use lock files, and work between processes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -29,18 +29,18 @@ def exclusive(method: Method) -> Method:
     """Make calls that change the same estimator wait for each other; readers never wait."""
 
     @functools.wraps(method)
-    def locked(self: Any, *args: Any, **options: Any) -> Any:
+    def wrapper(self: Any, *args: Any, **options: Any) -> Any:
         with _registry_lock:
             lock = _estimator_locks.setdefault(self, threading.RLock())
         with lock:
             return method(self, *args, **options)
 
-    return cast(Method, locked)
+    return cast(Method, wrapper)
 
 
 @contextmanager
-def file_lock(path: str | None) -> Iterator[None]:
-    """Hold the lock of a file within this process; without a path there is nothing to lock."""
+def path_mutex(path: str | None) -> Iterator[None]:
+    """Hold the mutex of a path between threads; without a path there is nothing to lock."""
     if path is None:
         yield
         return
@@ -82,14 +82,14 @@ else:
 
 
 def lock_path(path: str | os.PathLike[str]) -> Path:
-    """Return the lock file of a model file."""
+    """Return the lock file of a path."""
     target = Path(os.path.realpath(path))
     return target.with_name(f".{target.name}.lock")
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str], on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of a model file; ``on_wait`` is called if another process holds it.
+def lock_or_wait(path: str | os.PathLike[str], on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file of a path; ``on_wait`` is called first if another process holds it.
 
     The system releases the lock when the process ends, however it ends.
     """
@@ -114,8 +114,10 @@ def _remove_afterwards(file: Path, descriptor: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if _is_same_file(file, descriptor):
-            _remove(file)
+        # Windows cannot remove open files; an empty file remains.
+        with suppress(PermissionError):
+            if _is_same_file(file, descriptor):
+                file.unlink(missing_ok=True)
 
 
 def _is_same_file(file: Path, descriptor: int) -> bool:
@@ -125,28 +127,11 @@ def _is_same_file(file: Path, descriptor: int) -> bool:
         return False
 
 
-def _remove(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except PermissionError:
-        # Windows cannot remove open files; an empty file remains.
-        return
-
-
-class FileLock:
+class ProcessLock:
     """A lock that a process holds until it releases it; others fail instead of waiting.
 
-    Parameters
-    ----------
-    file : path
-        The lock file; created if missing, and never removed.
-    note : str
-        Written into the file, to tell other processes who holds the lock.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds it; the text of the error is the note of that process.
+    The file is created if missing, and never removed. The note is written into it: it is the text
+    of the ``BlockingIOError`` that other processes get.
     """
 
     def __init__(self, file: str | os.PathLike[str], note: str = "") -> None:
@@ -155,12 +140,10 @@ class FileLock:
             found = _read_note(self._descriptor)
             os.close(self._descriptor)
             raise BlockingIOError(found)
-        try:
+        # The note is informative; a full disk must not prevent locking.
+        with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, note.encode())
-        except OSError:
-            # The note is informative; a full disk must not prevent locking.
-            return
 
     def release(self) -> None:
         """Release the lock."""
@@ -168,7 +151,7 @@ class FileLock:
 
 
 def is_held(file: str | os.PathLike[str]) -> bool:
-    """Whether a process holds the lock of a file through :class:`FileLock`."""
+    """Whether a process holds the lock of a file through :class:`ProcessLock`."""
     try:
         descriptor = os.open(file, os.O_RDONLY)
     except OSError:

@@ -6,20 +6,10 @@ import os
 
 import numpy as np
 
-
-def printable(text: str) -> str:
-    r"""Return text with control characters and unprintable ones written as escapes.
-
-    >>> print(printable("two\nlines"))
-    two\nlines
-    """
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
-        for one in text
-    )
+from evergrow.foundation.formatting import printable
 
 
-def name_of(source: object) -> str:
+def display_name(source: object) -> str:
     """Return the name of a source for messages."""
     named = source if isinstance(source, (str, os.PathLike)) else _file_name(source)
     if named is not None:

@@ -10,7 +10,7 @@ import decimal
 import numbers
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,11 +29,28 @@ _UNITS = {"": 1} | {
 class Rule(Protocol):
     """One kind of value a parameter may take."""
 
-    def admits(self, value: object) -> bool:
+    def admits(self, value: object, /) -> bool:
         """Whether the value is allowed."""
 
     def __str__(self) -> str:
         """Describe the allowed values, to follow "must be"."""
+
+
+@dataclass(frozen=True)
+class Satisfies:
+    """Values that pass a test; ``text`` describes them, to follow "must be".
+
+    >>> check_parameters({"step": 3}, {"step": [Satisfies("even", lambda n: n % 2 == 0)]})
+    Traceback (most recent call last):
+    ...
+    evergrow.foundation.errors.InvalidInputError: step must be even, got 3
+    """
+
+    text: str
+    admits: Callable[[Any], bool]
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,6 @@ class Integer:
         return self.low <= int(value) and (self.high is None or int(value) <= self.high)
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
         if self.high is None:
             return f"an integer of at least {self.low}"
         return f"an integer from {self.low} to {self.high}"
@@ -76,37 +92,9 @@ class Number:
         return above and number <= self.high and number != float("inf")
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
         bracket = "(" if self.open_low else "["
         upper = "inf)" if self.high == float("inf") else f"{self.high:g}]"
         return f"a float in {bracket}{self.low:g}, {upper}"
-
-
-@dataclass(frozen=True)
-class Fraction:
-    """A ``float`` in (0, 1]; an integer is not a fraction, not even 1."""
-
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        is_float = isinstance(value, (float, np.floating))
-        return is_float and Number(0.0, 1.0, open_low=True).admits(value)
-
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "a float in (0, 1]"
-
-
-@dataclass(frozen=True)
-class Flag:
-    """True or False."""
-
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        return isinstance(value, (bool, np.bool_))
-
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "True or False"
 
 
 @dataclass(frozen=True)
@@ -120,7 +108,6 @@ class Choice:
         return isinstance(value, str) and value in self.names
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
         names = [repr(name) for name in sorted(self.names)]
         return names[0] if len(names) == 1 else f"one of [{', '.join(names)}]"
 
@@ -134,13 +121,37 @@ class Nothing:
         return value is None
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
         return "None"
 
 
 @dataclass(frozen=True)
+class Flag:
+    """True or False, of Python or NumPy."""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(value, (bool, np.bool_))
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A float above 0 and up to 1; an integer is not a fraction, not even 1."""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        is_float = isinstance(value, (float, np.floating))
+        return is_float and Number(0.0, 1.0, open_low=True).admits(value)
+
+    def __str__(self) -> str:
+        return "a float in (0, 1]"
+
+
+@dataclass(frozen=True)
 class FilePath:
-    """A path."""
+    """A path that is not empty."""
 
     def admits(self, value: object) -> bool:
         """Whether the value is allowed."""
@@ -149,26 +160,27 @@ class FilePath:
         return isinstance(os.fspath(value), str) and str(value) != "" and "\0" not in str(value)
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
         return "a path"
+
+
+_SEED = Integer(0, 2**32 - 1)
 
 
 @dataclass(frozen=True)
 class RandomState:
-    """A seed or a generator, as in scikit-learn."""
+    """A seed, or a random number generator of NumPy."""
 
     def admits(self, value: object) -> bool:
         """Whether the value is allowed."""
-        return isinstance(value, np.random.RandomState) or Integer(0, 2**32 - 1).admits(value)
+        return isinstance(value, np.random.RandomState) or _SEED.admits(value)
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
-        return f"an integer from 0 to {2**32 - 1}, a numpy.random.RandomState"
+        return f"{_SEED} or a numpy.random.RandomState"
 
 
 @dataclass(frozen=True)
 class MemorySize:
-    """An amount of memory: a number of bytes, or a number with a unit."""
+    """An amount of memory, which :func:`bytes_of` converts."""
 
     def admits(self, value: object) -> bool:
         """Whether the value is allowed."""
@@ -178,8 +190,7 @@ class MemorySize:
         return found is not None and 1 <= bytes_of(value) <= 2**62
 
     def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "a size such as '4GiB', '600MiB' or '2GB', a number of bytes"
+        return "a size such as '4GiB' or a number of bytes"
 
 
 def bytes_of(size: str | int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,46 @@ import numpy.typing as npt
 from evergrow.foundation.errors import InvalidInputError
 
 
-class RaggedArray:
+class RaggedRows:
+    """Images whose rows lie one after the other in one matrix, in memory or on disk."""
+
+    values: Any
+    offsets: npt.NDArray[np.int64]
+
+    # Comparing arrays gives no single answer, so `in` cannot be supported.
+    __contains__ = None
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of rows of each image."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def __len__(self) -> int:
+        """Count the images."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> npt.NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice | npt.NDArray[Any] | list[int]) -> RaggedArray: ...
+    def __getitem__(self, index: Any) -> npt.NDArray[Any] | RaggedArray:
+        """Return the rows of one image, as a view where possible, or several in memory."""
+        if isinstance(index, (int, np.integer)):
+            at = range(len(self))[index]
+            rows = self.values[int(self.offsets[at]) : int(self.offsets[at + 1])]
+            return cast("npt.NDArray[Any]", rows)
+        wanted = np.arange(len(self))[index]
+        parts = [self[int(at)] for at in wanted]
+        values = np.concatenate(parts) if parts else self.values[:0]
+        return RaggedArray(values, np.cumsum([0, *(len(part) for part in parts)]))
+
+
+class RaggedArray(RaggedRows):
     """Matrices of the same width, stored one after the other in one matrix.
 
     Local features of images have this form: each image has its own number of patches, and each
@@ -36,16 +75,13 @@ class RaggedArray:
     array(['cat', 'cat', 'dog'], dtype='<U3')
     """
 
-    # Comparing arrays gives no single answer, so `in` cannot be supported.
-    __contains__ = None
-
     def __init__(self, values: npt.NDArray[Any], offsets: npt.ArrayLike) -> None:
-        self.values = np.asarray(values)
+        self.values: npt.NDArray[Any] = np.asarray(values)
         given = np.asarray(offsets)
         # An empty list has no integer type; it is rejected below.
         if given.dtype.kind not in "iu" and given.size:
             raise InvalidInputError(f"offsets must be integers, got {given.dtype}")
-        self.offsets: npt.NDArray[np.int64] = given.astype(np.int64)
+        self.offsets = given.astype(np.int64)
         if self.values.ndim != 2:
             raise InvalidInputError(f"values must have 2 dimensions, got {self.values.ndim}")
         flat = self.offsets.ndim == 1 and len(self.offsets) > 0
@@ -76,17 +112,6 @@ class RaggedArray:
                 )
         return cls(np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)]))
 
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Number of rows of each image."""
-        lengths: npt.NDArray[np.int64] = np.diff(self.offsets)
-        return lengths
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(self.values.shape[1])
-
     def per_row(self, per_image: npt.ArrayLike) -> npt.NDArray[Any]:
         """Repeat a value per image for each of its rows."""
         values = np.asarray(per_image)
@@ -97,25 +122,6 @@ class RaggedArray:
         if len(values) != len(self):
             raise InvalidInputError(f"there are {len(self)} images, got {len(values)} values")
         return np.repeat(values, self.lengths, axis=0)
-
-    def __len__(self) -> int:
-        """Count the images."""
-        return len(self.offsets) - 1
-
-    @overload
-    def __getitem__(self, index: int | np.integer[Any]) -> npt.NDArray[Any]: ...
-    @overload
-    def __getitem__(self, index: slice | npt.NDArray[Any] | list[int]) -> RaggedArray: ...
-    def __getitem__(self, index: Any) -> npt.NDArray[Any] | RaggedArray:
-        """Return the rows of one image, as a view, or a ragged array of several images."""
-        if isinstance(index, (int, np.integer)):
-            at = range(len(self))[index]
-            one: npt.NDArray[Any] = self.values[self.offsets[at] : self.offsets[at + 1]]
-            return one
-        wanted = np.arange(len(self))[index]
-        parts = [self[int(at)] for at in wanted]
-        values = np.concatenate(parts) if parts else self.values[:0]
-        return RaggedArray(values, np.cumsum([0, *(len(part) for part in parts)]))
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         """Iterate over the images."""

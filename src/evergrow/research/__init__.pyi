@@ -1,21 +1,9 @@
-from .comparison import (
-    LEARNERS,
-    Advice,
-    ComparedLearner,
-    Comparison,
-    ComparisonSetup,
-    Estimator,
-    Facts,
-    Result,
-    Standing,
-    choose,
-    compare,
-    difference,
-    make_setup,
-    measure,
-    recommend,
-    remarks_on,
-)
+from .comparison.comparison import Comparison, compare
+from .comparison.learners import LEARNERS, ComparedLearner, Estimator, choose
+from .comparison.measurement import measure
+from .comparison.recommendation import Advice, recommend, remarks_on
+from .comparison.result import Result, Standing, difference
+from .comparison.setup import ComparisonSetup, Facts, make_setup
 from .datasets import Dataset, digits, download, load_dataset, mixture, spirals
 from .experiments import (
     PAPERS,

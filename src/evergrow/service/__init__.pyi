@@ -5,6 +5,7 @@ from .http.service import Service
 from .http.settings import Settings
 from .wire import (
     Accuracy,
+    Block,
     Candidate,
     Change,
     ClassEntry,
@@ -19,6 +20,7 @@ from .wire import (
 
 __all__ = [
     "Accuracy",
+    "Block",
     "Candidate",
     "Change",
     "ClassEntry",

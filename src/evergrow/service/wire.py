@@ -1,46 +1,34 @@
 """The records that the service sends as JSON, declared once for the server and the client.
 
 The server describes its responses with them in the OpenAPI document, and the client returns them.
-This module uses the standard library only, because the client does. Records of the same name in
-:mod:`evergrow.workspace.records` have the same fields.
+Most are those of the workspace; the others are declared here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Literal
 
-Item = TypeVar("Item")
+from evergrow.workspace import records
+from evergrow.workspace.records import (
+    Accuracy,
+    Block,
+    Change,
+    ClassEntry,
+    Count,
+    Example,
+    FineEntry,
+    Record,
+    Review,
+    Share,
+)
 
-
-@dataclass(frozen=True)
-class _Range:
-    """Bounds of a number, for the OpenAPI document."""
-
-    minimum: float
-    maximum: float | None = None
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], Any]) -> Any:
-        # Found by pydantic by its name, so that pydantic need not be imported here.
-        bounds = {name: value for name, value in vars(self).items() if value is not None}
-        return {**handler(schema), **bounds}
-
-
-Count = Annotated[int, _Range(0)]
-Share = Annotated[float, _Range(0, 1)]
-# Whether a class has enough examples: too few to tell; more would help; confused with another
-# class; enough.
-Sign = Literal["new", "more", "confused", "enough"]
-
-
-class _Record:
-    # Read by pydantic: the OpenAPI document promises that a response has no other fields.
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+# Those of the workspace that users import from the service.
+__all__ = ["Accuracy", "Block", "Change", "ClassEntry", "Example", "FineEntry", "Review"]
 
 
 @dataclass(frozen=True)
-class Problem(_Record):
+class Problem(Record):
     """Why a request was refused, as in RFC 9457."""
 
     type: str
@@ -50,82 +38,35 @@ class Problem(_Record):
 
 
 @dataclass(frozen=True)
-class Health(_Record):
+class Health(Record):
     """The state of the service."""
 
     status: Literal["alive", "ready"]
 
 
 @dataclass(frozen=True)
-class Page(_Record, Generic[Item]):
-    """One page of a listing; ``next`` is the cursor of the next page, or null."""
+class ClassPage(records.Page[ClassEntry]):
+    """One page of the classes."""
 
-    items: tuple[Item, ...]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class Accuracy(_Record):
-    """Share of examples that are recognised by a model of the others, with a 95 % interval.
-
-    Attributes
-    ----------
-    rate, low, high : float
-        The measured share, and the bounds of the interval.
-    n : int
-        Number of examples that were tested.
-    """
-
-    rate: Share
-    low: Share
-    high: Share
-    n: Count
+    items: tuple[ClassEntry, ...]
 
 
 @dataclass(frozen=True)
-class Example(_Record):
-    """A stored example.
+class ExamplePage(records.Page[Example]):
+    """One page of the examples."""
 
-    Attributes
-    ----------
-    id : int
-        Its number, which never changes.
-    event : int
-        The change that added it.
-    label : str
-        Its class.
-    fine : str or None
-        Its finer class.
-    fine_kind : {"given", "guessed"} or None
-        Whether a user gave the finer class or the model guessed it.
-    fine_probability : float or None
-        Probability of the guess.
-    image : str or None
-        SHA-256 of the image file; None for an example that was taught as an embedding.
-    media_type, width, height
-        Of that image.
-    at : str
-        When it was taught.
-    actor : str
-        Name of the token that taught it.
-    """
-
-    id: Count
-    event: Count
-    label: str
-    fine: str | None
-    fine_kind: Literal["given", "guessed"] | None
-    fine_probability: Share | None
-    image: str | None
-    media_type: str | None
-    width: Count | None
-    height: Count | None
-    at: str
-    actor: str
+    items: tuple[Example, ...]
 
 
 @dataclass(frozen=True)
-class TaughtClass(_Record):
+class EventPage(records.Page[records.Event]):
+    """One page of the audit log."""
+
+    items: tuple[records.Event, ...]
+
+
+@dataclass(frozen=True)
+class TaughtClass(Record):
     """The class of a taught example: its number of examples now, and whether it is new."""
 
     name: str
@@ -134,7 +75,7 @@ class TaughtClass(_Record):
 
 
 @dataclass(frozen=True)
-class TeachResult(_Record):
+class TeachResult(Record):
     """The result of teaching one example.
 
     Attributes
@@ -148,8 +89,8 @@ class TeachResult(_Record):
     of_class : TaughtClass
         Its class afterwards.
     known_fine : {"taken", "kept"} or None
-        For a known picture that was sent with a finer class: ``"taken"`` if the example now has
-        that finer class, ``"kept"`` if it keeps one that it was given before.
+        For a known picture that was sent with a fine class: ``"taken"`` if the example now has
+        that fine class, ``"kept"`` if it keeps one that it was given before.
     """
 
     example: Example
@@ -160,7 +101,7 @@ class TeachResult(_Record):
 
 
 @dataclass(frozen=True)
-class Candidate(_Record):
+class Candidate(Record):
     """A class and its probability."""
 
     name: str
@@ -168,7 +109,7 @@ class Candidate(_Record):
 
 
 @dataclass(frozen=True)
-class Prediction(_Record):
+class Prediction(Record):
     """The prediction for one image or embedding.
 
     Attributes
@@ -182,11 +123,11 @@ class Prediction(_Record):
     novelty : float or None
         How unusual the image is; None while there are too few examples to tell.
     fine : str or None
-        The finer class, if the class is split and the prediction is certain enough.
+        The fine class, if the class is split and the prediction is certain enough.
     fine_probability : float or None
-        Probability of the best finer class, certain enough or not.
+        Probability of the best fine class, certain enough or not.
     top, fine_top : tuple of Candidate
-        The best classes, and the best finer classes of the best class.
+        The best classes, and the best fine classes of the best class.
     """
 
     label: str
@@ -200,7 +141,7 @@ class Prediction(_Record):
 
 
 @dataclass(frozen=True)
-class Predictions(_Record):
+class Predictions(Record):
     """The predictions for all inputs, in their order, and the last change the model had learnt."""
 
     predictions: tuple[Prediction, ...]
@@ -208,95 +149,14 @@ class Predictions(_Record):
 
 
 @dataclass(frozen=True)
-class FineEntry(_Record):
-    """A finer class, and how many of its examples were given and guessed."""
-
-    id: Count
-    name: str
-    n_given: Count
-    n_guessed: Count
-
-
-@dataclass(frozen=True)
-class ClassEntry(_Record):
-    """A class and how well it is recognised.
-
-    Attributes
-    ----------
-    id : int
-        Its number, which renaming does not change.
-    name : str
-        Its name.
-    n_examples, n_pictures : int
-        Number of examples, and of those with a picture.
-    split : bool
-        Whether it is split into finer classes.
-    fine : tuple of FineEntry
-        The finer classes.
-    sign : {"new", "more", "confused", "enough"}
-        Whether it has enough examples: too few to tell, more would help, confused with another
-        class, enough.
-    accuracy : Accuracy or None
-        How often its examples are recognised; None if not measured yet.
-    confused_with : str or None
-        The class that its examples are most often mistaken for.
-    confused_share : float or None
-        The share of its examples that are.
-    """
-
-    id: Count
-    name: str
-    n_examples: Count
-    n_pictures: Count
-    split: bool
-    fine: tuple[FineEntry, ...]
-    sign: Sign
-    accuracy: Accuracy | None
-    confused_with: str | None
-    confused_share: Share | None
-
-
-@dataclass(frozen=True)
-class Change(_Record):
-    """A change that was made: its number, kind, a summary, and the number of its examples."""
-
-    event: Count
-    kind: str
-    summary: str
-    n_examples: Count
-
-
-@dataclass(frozen=True)
-class Review(_Record):
-    """An example that a user should check.
-
-    Attributes
-    ----------
-    example : Example
-        The example.
-    reason : {"guess", "doubt"}
-        Its finer class is a guess, or a model of the other examples predicts another class.
-    suggestion : str
-        The guess, or the other class.
-    probability : float
-        Probability of the suggestion.
-    """
-
-    example: Example
-    reason: Literal["guess", "doubt"]
-    suggestion: str
-    probability: Share
-
-
-@dataclass(frozen=True)
-class ReviewList(_Record):
+class ReviewList(Record):
     """Examples to check, most urgent first."""
 
     items: tuple[Review, ...]
 
 
 @dataclass(frozen=True)
-class Confusion(_Record):
+class Confusion(Record):
     """Confusion matrix: rows are true classes, columns are predicted ones.
 
     Attributes
@@ -318,20 +178,7 @@ class Confusion(_Record):
 
 
 @dataclass(frozen=True)
-class Event(_Record):
-    """A change in the audit log."""
-
-    seq: Count
-    kind: str
-    at: str
-    actor: str
-    body: dict[str, Any]
-    undoes: Count | None
-    undone_by: Count | None
-
-
-@dataclass(frozen=True)
-class Status(_Record):
+class Status(records.Status):
     """The state of a workspace, and the limits of the service.
 
     Attributes
@@ -344,6 +191,9 @@ class Status(_Record):
         Size of the workspace.
     n_features : int or None
         Length of embeddings; None before the first example.
+    blocks : tuple of Block
+        The groups of features of the embedder, one after the other, and which of them the model
+        uses. Empty if the workspace takes only embeddings.
     takes_images : bool
         Whether it accepts images, or only embeddings.
     forest : bool
@@ -364,20 +214,6 @@ class Status(_Record):
         Limits of one request; :meth:`Client.predict` respects them.
     """
 
-    id: str
-    event: Count
-    n_examples: Count
-    n_classes: Count
-    n_features: Count | None
-    takes_images: bool
-    forest: bool
-    forest_lacks: Count | None
-    false_alarms: Share
-    measured_false_alarms: Share | None
-    accuracy: Accuracy | None
-    assessed_event: Count | None
-    snapshot_event: Count | None
-    n_bytes: Count
     scopes: tuple[str, ...]
     max_images: Count
     max_request_bytes: Count

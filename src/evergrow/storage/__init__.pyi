@@ -1,5 +1,5 @@
-from .loading import load
-from .pipelines import save
+from .models.loader import load
+from .models.pipelines import save
 from .shards import ShardImages, ShardLabels, ShardPart, Shards, open_shards, write_shards
 from .shards.importers import Sharded, shard_table
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import threading
 import warnings
@@ -32,21 +31,6 @@ def cache_folder() -> Path:
     # The XDG specification has relative paths ignored.
     usable = place is not None and os.path.isabs(place)
     return (Path(place) if place and usable else Path.home() / ".cache") / "evergrow"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that others see all of it or nothing, whoever else writes it as well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with open(aside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
 
 
 def warn_once(place: Path, trouble: str) -> None:

@@ -144,27 +144,15 @@ def read_pickle(
     names: Mapping[str, Any],
     load_persistent: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Read one pickle of protocol 2 or 3, without running it.
+    """Read one pickle of protocol 2 or 3, without running it; a file up to the end of the pickle.
 
-    Parameters
-    ----------
-    source : bytes or binary file
-        The pickle; a file is read up to the end of the pickle.
-    names : mapping of str to object
-        What stands for each allowed name, ``"module name"``. A function may be called by the
-        pickle with any plain values. An object with a method ``set_pickled_state`` gets its state.
-    load_persistent : callable, default=None
-        Returns the object of a persistent id; None to refuse them.
+    ``names`` has what stands for each allowed name, ``"module name"``. A function may be called by
+    the pickle with any plain values. An object with a method ``set_pickled_state`` gets its state.
+    ``load_persistent`` returns the object of a persistent id; None to refuse them.
 
-    Raises
-    ------
-    RefusedPickleError
-        If the pickle does anything that is not allowed.
-    ValueError, IndexError, KeyError, OverflowError
-        If the pickle is not complete.
+    Raises a ``RefusedPickleError`` if the pickle does anything that is not allowed, and a
+    ``ValueError``, ``IndexError``, ``KeyError`` or ``OverflowError`` if it is not complete.
 
-    Examples
-    --------
     >>> import pickle
     >>> read_pickle(pickle.dumps({"labels": [3, 1]}, protocol=2), {})
     {'labels': [3, 1]}

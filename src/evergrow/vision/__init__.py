@@ -22,6 +22,6 @@ problems of the result.
 Start reading with ``images.reader``, then ``embedding.embedder``.
 """
 
-from lazy_loader import attach_stub
+from evergrow.foundation.public_names import attach_names
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -12,21 +12,15 @@ from .images import (
     read_image,
     read_images,
 )
-from .words import (
-    BagOfWords,
-    ERCForest,
-    HierarchicalKMeans,
-    KMeansCodebook,
-    RandomKDTrees,
-    RocCurve,
-    Vocabulary,
-    dense_sift_words,
-    equal_error_rate,
-    leaf_patches,
-    plot_roc,
-    roc,
-    word_map,
-)
+from .words.bag.bag_of_words import BagOfWords
+from .words.bag.presets import dense_sift_words
+from .words.codebooks.hierarchical_kmeans import HierarchicalKMeans
+from .words.codebooks.kmeans_codebook import KMeansCodebook
+from .words.codebooks.random_kd_trees import RandomKDTrees
+from .words.codebooks.vocabulary import Vocabulary
+from .words.erc.erc_forest import ERCForest
+from .words.evaluation import RocCurve, equal_error_rate, roc
+from .words.plots import leaf_patches, plot_roc, word_map
 
 __all__ = [
     "Answers",

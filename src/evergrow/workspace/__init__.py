@@ -11,6 +11,6 @@ New examples and requests go in; predictions, records and pages of them come out
 becomes durable.
 """
 
-from lazy_loader import attach_stub
+from evergrow.foundation.public_names import attach_names
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -1,22 +1,20 @@
+from .changes.re_embedding import ReEmbedded, re_embed_workspace
+from .check.database import Finding
 from .check.integrity import check_workspace
-from .errors import (
-    ConflictError,
-    KeyReusedError,
-    NewerWorkspaceError,
-    NoSuchClassError,
-    NoSuchExampleError,
-    WorkspaceFullError,
-    WorkspaceLockedError,
-)
 from .records import (
     Answer,
+    Block,
     Change,
     ClassEntry,
+    ConflictError,
     Confused,
     Event,
     Example,
-    Finding,
+    KeyReusedError,
+    NewerWorkspaceError,
     NewExample,
+    NoSuchClassError,
+    NoSuchExampleError,
     Page,
     Picture,
     Request,
@@ -24,12 +22,15 @@ from .records import (
     Status,
     TaughtImages,
     TeachResult,
+    WorkspaceFullError,
+    WorkspaceLockedError,
 )
 from .store.layout import is_workspace
 from .workspace import Workspace
 
 __all__ = [
     "Answer",
+    "Block",
     "Change",
     "ClassEntry",
     "ConflictError",
@@ -44,6 +45,7 @@ __all__ = [
     "NoSuchExampleError",
     "Page",
     "Picture",
+    "ReEmbedded",
     "Request",
     "Review",
     "Status",
@@ -54,4 +56,5 @@ __all__ = [
     "WorkspaceLockedError",
     "check_workspace",
     "is_workspace",
+    "re_embed_workspace",
 ]

@@ -8,12 +8,15 @@ undo has no event of its own: it is published as the events that lead back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from evergrow.workspace.store.event_log import EventLog
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.float32]
@@ -79,7 +82,8 @@ class ExamplesErased:
     """Examples were erased: a projection must drop everything that still contains them.
 
     A replay contains only the newest of these events and hides all examples erased by then. What
-    was learnt from them cannot be reproduced, so a projection starts again from what is left.
+    was learnt from them cannot be reproduced, so a projection starts again from what is left. If
+    all pictures were embedded again, the old embeddings of all examples are what was erased.
     """
 
     seq: int
@@ -126,6 +130,16 @@ class AssessmentAdopted:
 
 
 @dataclass(frozen=True)
+class PicturesEmbedded:
+    """All pictures were embedded again; what was selected for the old embeddings is void.
+
+    Every event of the log has the new embeddings since.
+    """
+
+    seq: int
+
+
+@dataclass(frozen=True)
 class ForestTrained:
     """The forest was trained on pending changes; the body is what was recorded."""
 
@@ -149,13 +163,14 @@ DomainEvent: TypeAlias = (
     | SplitChanged
     | ClassNamed
     | AssessmentAdopted
+    | PicturesEmbedded
     | ForestTrained
     | FineNamesGuessed
 )
 
 
 def changed_fine_classes(events: Sequence[DomainEvent]) -> frozenset[int]:
-    """Ids of the classes whose given fine names may differ after these events."""
+    """Ids of the classes whose given fine classes may differ after these events."""
     changed: set[int] = set()
     for event in events:
         if isinstance(event, (ExamplesAdded, ExamplesRemoved, ExamplesMoved)):
@@ -179,52 +194,6 @@ class ClassInfo:
     split: bool
     # Of a fine class only the examples that were given its name, not guesses.
     n_examples: int
-
-
-class EventLog(Protocol):
-    """What a projection may read, from any thread; each call sees one committed state."""
-
-    @property
-    def version(self) -> int:
-        """Number of the newest event; 0 if there is none."""
-
-    @property
-    def last_erasure(self) -> int:
-        """Newest event that erased examples; older snapshots still contain them."""
-
-    def nonce(self, event: int) -> str | None:
-        """Random token of an event, which differs in a diverged copy; None if there is none."""
-
-    @property
-    def n_features(self) -> int | None:
-        """Length of an embedding; None before the first example."""
-
-    def replay(self, after: int = 0) -> Iterator[DomainEvent]:
-        """Events after a given one, in order; consecutive teaching is joined into blocks.
-
-        Erased examples are left out; only the event that erased them is included.
-        """
-
-    def classes(self) -> Mapping[int, ClassInfo]:
-        """All classes that have examples now, by id, in order of creation."""
-
-    def rows(self, ids: Ids) -> Rows:
-        """Embeddings of examples."""
-
-    def examples(
-        self, *, class_id: int | None = None, given: bool | None = None, limit: int | None = None
-    ) -> ExampleBlock:
-        """Current examples of one class or of all, in order of id.
-
-        ``given`` selects those with or without a given fine class. With a limit, a uniform sample
-        is returned, the same for the same examples.
-        """
-
-    def guessed_at(self, class_id: int) -> int:
-        """Newest event that guessed fine names within a class; 0 if there is none."""
-
-    def changed_at(self, class_id: int) -> int:
-        """Newest event that changed the examples of a class; 0 if there is none."""
 
 
 class Projection(Protocol):

@@ -14,45 +14,27 @@ from evergrow.foundation.errors import WorkspaceError
 
 LONGEST_NAME = 200
 
-# First and last of each range, and what to call it.
-_REFUSED: tuple[tuple[int, int, str], ...] = (
-    (0x0000, 0x001F, "control character"),
-    (0x007F, 0x009F, "control character"),
-    (0x00AD, 0x00AD, "hidden character"),
-    (0x034F, 0x034F, "hidden character"),
-    (0x0600, 0x0605, "hidden character"),
-    (0x061C, 0x061C, "bidirectional mark"),
-    (0x06DD, 0x06DD, "hidden character"),
-    (0x070F, 0x070F, "hidden character"),
-    (0x0890, 0x0891, "hidden character"),
-    (0x08E2, 0x08E2, "hidden character"),
-    (0x115F, 0x1160, "hidden character"),
-    (0x17B4, 0x17B5, "hidden character"),
-    (0x180B, 0x180F, "hidden character"),
-    (0x200B, 0x200B, "hidden character"),
-    (0x200E, 0x200F, "bidirectional mark"),
-    (0x2028, 0x2029, "line or paragraph separator"),
-    (0x202A, 0x202E, "bidirectional mark"),
-    (0x2060, 0x2065, "hidden character"),
-    (0x2066, 0x2069, "bidirectional mark"),
-    (0x206A, 0x206F, "hidden character"),
-    (0x2800, 0x2800, "hidden character"),
-    (0x3164, 0x3164, "hidden character"),
-    (0xD800, 0xDFFF, "half of a surrogate pair"),
-    (0xE000, 0xF8FF, "character of private use"),
-    (0xFDD0, 0xFDEF, "code that is not a character"),
-    (0xFE00, 0xFE0E, "hidden character"),
-    (0xFEFF, 0xFEFF, "hidden character"),
-    (0xFFA0, 0xFFA0, "hidden character"),
-    (0xFFF0, 0xFFFB, "hidden character"),
-    (0xFFFE, 0xFFFF, "code that is not a character"),
-    (0x110BD, 0x110BD, "hidden character"),
-    (0x110CD, 0x110CD, "hidden character"),
-    (0x13430, 0x1343F, "hidden character"),
-    (0x1BCA0, 0x1BCA3, "hidden character"),
-    (0x1D173, 0x1D17A, "hidden character"),
-    (0xE0000, 0xE0FFF, "hidden character"),
-    (0xF0000, 0x10FFFF, "character of private use"),
+# Ranges of code points, by what to call them.
+_REFUSED_BY_KIND = {
+    "control character": "0000-001F 007F-009F",
+    "hidden character": (
+        "00AD 034F 0600-0605 06DD 070F 0890-0891 08E2 115F-1160 17B4-17B5 180B-180F 200B "
+        "2060-2065 206A-206F 2800 3164 FE00-FE0E FEFF FFA0 FFF0-FFFB 110BD 110CD "
+        "13430-1343F 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
+    ),
+    "bidirectional mark": "061C 200E-200F 202A-202E 2066-2069",
+    "line or paragraph separator": "2028-2029",
+    "half of a surrogate pair": "D800-DFFF",
+    "character of private use": "E000-F8FF F0000-10FFFF",
+    "code that is not a character": "FDD0-FDEF FFFE-FFFF",
+}
+# First and last of each range, and its kind, in ascending order.
+_REFUSED: tuple[tuple[int, int, str], ...] = tuple(
+    sorted(
+        (int(ends.split("-")[0], 16), int(ends.split("-")[-1], 16), kind)
+        for kind, ranges in _REFUSED_BY_KIND.items()
+        for ends in ranges.split()
+    )
 )
 # Needed within words of some scripts and within some emoji; refused at either end of a name.
 _JOINERS = "\u200c\u200d"

@@ -13,19 +13,20 @@ from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_change
 from evergrow.workspace.check.backup import Backup, back_up
-from evergrow.workspace.errors import NoSuchExampleError
 from evergrow.workspace.model.assessment import Assessment, sign_of
-from evergrow.workspace.model.projection import ModelProjection, ModelSettings
+from evergrow.workspace.model.projection import ModelProjection
 from evergrow.workspace.model.review import Reviewer
 from evergrow.workspace.model.snapshot import Snapshot
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import (
     Answer,
+    Block,
     Change,
     ClassEntry,
     Confused,
     Event,
     Example,
+    NoSuchExampleError,
     Page,
     Request,
     Review,
@@ -33,14 +34,13 @@ from evergrow.workspace.records import (
     TeachResult,
 )
 from evergrow.workspace.store.creation import folder_size
-from evergrow.workspace.store.disk_errors import translate_disk_errors
-from evergrow.workspace.store.event_log import StoredEventLog, newest_event_number
-from evergrow.workspace.store.layout import Layout, Manifest
+from evergrow.workspace.store.database import translate_disk_errors
+from evergrow.workspace.store.event_log import newest_event_number
+from evergrow.workspace.store.layout import Manifest
 from evergrow.workspace.store.queries import (
-    CountedClass,
+    class_entry,
     class_existed,
     classes_page,
-    counted_class,
     events_page,
     example_by_id,
     examples_page,
@@ -52,26 +52,23 @@ from evergrow.workspace.store.store import Store
 class WorkspaceReader:
     """The methods of a workspace that change nothing; they never wait for a writer.
 
-    Parameters
+    Attributes
     ----------
-    store : Store
-        Everything on disk.
+    layout : Layout
+        Paths of its files.
+    log : EventLog
+        The event log, which replays what happened.
+    read_only : bool
+        Whether nothing can be changed through this object.
     """
 
     def __init__(self, store: Store) -> None:
-        manifest = store.manifest
         self._store = store
-        self._model = ModelProjection(
-            ModelSettings(
-                store.layout.models, manifest.seed, manifest.false_alarms, manifest.forest
-            )
-        )
+        self.layout = store.layout
+        self.log = store.log
+        self.read_only = store.database.read_only
+        self._model = ModelProjection(store.layout.models, store.manifest)
         self._reviewer = Reviewer(store, self._model)
-
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be changed through this object."""
-        return self._store.database.read_only
 
     @property
     def version(self) -> int:
@@ -82,16 +79,6 @@ class WorkspaceReader:
     def manifest(self) -> Manifest:
         """Settings of the workspace."""
         return self._store.manifest
-
-    @property
-    def layout(self) -> Layout:
-        """Paths of its files."""
-        return self._store.layout
-
-    @property
-    def log(self) -> StoredEventLog:
-        """The event log, which replays what happened."""
-        return self._store.log
 
     @property
     def n_features(self) -> int | None:
@@ -149,12 +136,12 @@ class WorkspaceReader:
         """
         with self._store.database.read_transaction() as connection:
             page = classes_page(connection, after=after, limit=limit)
-        return Page(tuple(self._class_entry(one) for one in page.items), page.next)
+        return Page(tuple(self._assessed(one) for one in page.items), page.next)
 
     def class_named(self, name: str) -> ClassEntry:
         """One class; a ``NoSuchClassError`` if there is none of this name."""
         with self._store.database.read_transaction() as connection:
-            return self._class_entry(counted_class(connection, normalise_name(name)))
+            return self._assessed(class_entry(connection, normalise_name(name)))
 
     def had_class(self, name: str) -> bool:
         """Whether a class has this name, or had it when it was forgotten."""
@@ -178,9 +165,9 @@ class WorkspaceReader:
         label : str, default=None
             Only those of this class.
         fine : str, default=None
-            Only those with this fine name, given or guessed, within the class or within any.
+            Only those with this fine class, given or guessed, within the class or within any.
         guessed : bool, default=None
-            Only those with (True) or without (False) a guessed fine name.
+            Only those with (True) or without (False) a guessed fine class.
         after : str, default=None
             The ``next`` of the previous page; None for the first page.
         limit : int, default=100
@@ -257,10 +244,7 @@ class WorkspaceReader:
     ) -> TeachResult | Change | None:
         """The answer to an earlier request with the same key; None if the key is new.
 
-        Raises
-        ------
-        KeyReusedError
-            If the key was used with another digest.
+        A ``KeyReusedError`` is raised if the key was used with another digest.
         """
         with self._store.database.read_transaction() as connection:
             return find_answer(connection, request, digest or request.digest or "")
@@ -268,9 +252,10 @@ class WorkspaceReader:
     def review(self, limit: int = 100) -> list[Review]:
         """Examples that someone should look at.
 
-        First come guessed fine names, the least certain first. Then come labels that the model of
-        all other examples contradicts, the most certain first. A label that was confirmed with
-        ``relabel`` is not listed again.
+        First come guessed fine classes, uncertain ones that differ from each other. Then come
+        labels that a model of all other examples contradicts, the most suspicious first, as
+        :func:`evergrow.label_issues` ranks them. A label that was confirmed with ``relabel`` is not
+        listed again.
 
         Parameters
         ----------
@@ -302,6 +287,7 @@ class WorkspaceReader:
             n_examples=n_examples,
             n_classes=n_classes,
             n_features=store.n_features,
+            blocks=self._blocks(),
             takes_images=store.manifest.features is not None,
             forest=store.manifest.forest,
             forest_lacks=self._model.forest_lacks,
@@ -317,7 +303,7 @@ class WorkspaceReader:
         """Write the model to a file that :func:`evergrow.load` reads and that needs no workspace.
 
         It classifies images if the workspace takes images, else embeddings. It predicts as the
-        workspace does, including "unknown", and can be trained further. The fine names of split
+        workspace does, including "unknown", and can be trained further. The fine classes of split
         classes are not part of it.
 
         Parameters
@@ -344,29 +330,28 @@ class WorkspaceReader:
         """
         return back_up(self._store, target)
 
+    def _blocks(self) -> tuple[Block, ...]:
+        used = self.snapshot.trained.hyperparameters.used_blocks
+        return tuple(
+            Block(name, width, number in used)
+            for number, (name, width) in enumerate(self._store.manifest.blocks)
+        )
+
     def _image_of(self, example_id: int) -> str:
         image = self.example(example_id).image
         if image is None:
             raise NoSuchExampleError(f"example {example_id} has no image")
         return image
 
-    def _class_entry(self, counted: CountedClass) -> ClassEntry:
+    def _assessed(self, entry: ClassEntry) -> ClassEntry:
+        """A class with its results in the last assessment."""
         assessment = self.assessment
-        found = None if assessment is None else assessment.recognised.get(counted.id)
-        entry = ClassEntry(
-            id=counted.id,
-            name=counted.name,
-            n_examples=counted.n_examples,
-            n_pictures=counted.n_pictures,
-            split=counted.split,
-            fine=counted.fine,
-            sign=sign_of(counted.n_examples, None if found is None else found.accuracy),
-            accuracy=None if found is None else found.accuracy,
-            confused_with=None,
-            confused_share=None,
-        )
-        other = None if found is None else found.confused_with
-        name = None if other is None else self.snapshot.names.get(other)
-        if found is None or name is None:
+        found = None if assessment is None else assessment.recognised.get(entry.id)
+        if found is None:
+            return replace(entry, sign=sign_of(entry.n_examples, None))
+        accuracy = found.accuracy
+        entry = replace(entry, sign=sign_of(entry.n_examples, accuracy), accuracy=accuracy)
+        name = self.snapshot.names.get(found.confused_with or 0)
+        if name is None:
             return entry
         return replace(entry, confused_with=name, confused_share=found.n_confused / found.n)

@@ -1,21 +1,49 @@
-"""The values that go into a workspace and come out of it."""
+"""The values that go into a workspace and come out of it, and the errors that it raises.
+
+The service sends those that extend :class:`Record` as they are. This module imports nothing but the
+standard library and the foundation, because its client uses them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from evergrow.foundation.errors import BadImage, WorkspaceError
 
-from evergrow.foundation.errors import BadImage
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Item = TypeVar("Item")
 
-# Whether a class has enough examples: too few to tell; more are needed to tell; certainly confused
-# with others too often; certainly good enough.
+
+@dataclass(frozen=True)
+class _Range:
+    """Bounds of a number, for the OpenAPI document."""
+
+    minimum: float
+    maximum: float | None = None
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], Any]) -> Any:
+        # Found by pydantic by its name, so that pydantic need not be imported here.
+        bounds = {name: value for name, value in vars(self).items() if value is not None}
+        return {**handler(schema), **bounds}
+
+
+Count = Annotated[int, _Range(0)]
+Share = Annotated[float, _Range(0, 1)]
+# Whether a class has enough examples: too few to tell; more would help; confused with another
+# class; enough.
 Sign = Literal["new", "more", "confused", "enough"]
+
+
+class Record:
+    """A record that the service sends as JSON."""
+
+    # Read by pydantic: the OpenAPI document promises that a response has no other fields.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True)
@@ -74,21 +102,43 @@ class NewExample:
 
 
 @dataclass(frozen=True)
-class Example:
-    """An example as the workspace stores it."""
+class Example(Record):
+    """A stored example.
 
-    id: int
-    event: int
+    Attributes
+    ----------
+    id : int
+        Its number, which never changes.
+    event : int
+        The change that added it.
+    label : str
+        Its class.
+    fine : str or None
+        Its fine class.
+    fine_kind : {"given", "guessed"} or None
+        Whether a user gave the fine class or the model guessed it.
+    fine_probability : float or None
+        Probability of the guess.
+    image : str or None
+        SHA-256 of the image file; None for an example that was taught as an embedding.
+    media_type, width, height
+        Of that image.
+    at : str
+        When it was taught.
+    actor : str
+        Name of the token that taught it.
+    """
+
+    id: Count
+    event: Count
     label: str
     fine: str | None
-    # Whether the fine name was given, or guessed with a probability.
     fine_kind: Literal["given", "guessed"] | None
-    fine_probability: float | None
-    # SHA-256 of the image file; None for an example taught as an embedding.
+    fine_probability: Share | None
     image: str | None
     media_type: str | None
-    width: int | None
-    height: int | None
+    width: Count | None
+    height: Count | None
     at: str
     actor: str
 
@@ -104,7 +154,7 @@ class TeachResult:
     new_class: bool
     # Examples of the class now.
     n_examples: int
-    # For a known image with a fine name: whether the example now has that name ("taken") or keeps
+    # For a known image with a fine class: whether the example now has it ("taken") or keeps
     # another one that was given before ("kept"). None otherwise.
     known_fine: Literal["taken", "kept"] | None = None
     # Whether this is the stored answer to a repeated request; nothing was taught now.
@@ -113,65 +163,88 @@ class TeachResult:
 
 @dataclass(frozen=True)
 class TaughtImages:
-    """The result of teaching image files.
+    """The result of teaching image files, and the images that were left out."""
 
-    Attributes
-    ----------
-    results : list of TeachResult
-        One per image that was taught or known already, in order.
-    problems : list of BadImage
-        The images that were left out.
-    """
-
+    # One per image that was taught or known already, in order.
     results: list[TeachResult] = field(default_factory=list)
     problems: list[BadImage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Change:
-    """The result of a change other than teaching."""
+class Change(Record):
+    """A change that was made: its number, kind, a summary, and the number of its examples."""
 
-    event: int
+    event: Count
     kind: str
     summary: str
-    n_examples: int
+    n_examples: Count
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """Leave-one-out accuracy with a confidence interval."""
+class Accuracy(Record):
+    """Share of examples that are recognised by a model of the others, with a 95 % interval.
 
-    rate: float
-    low: float
-    high: float
-    n: int
+    Attributes
+    ----------
+    rate, low, high : float
+        The measured share, and the bounds of the interval.
+    n : int
+        Number of examples that were tested.
+    """
+
+    rate: Share
+    low: Share
+    high: Share
+    n: Count
 
 
 @dataclass(frozen=True)
-class FineEntry:
-    """A fine class within a class."""
+class FineEntry(Record):
+    """A fine class, and how many of its examples were given and guessed."""
 
-    id: int
+    id: Count
     name: str
-    n_given: int
-    n_guessed: int
+    n_given: Count
+    n_guessed: Count
 
 
 @dataclass(frozen=True)
-class ClassEntry:
-    """A class and how well it is known."""
+class ClassEntry(Record):
+    """A class and how well it is recognised.
 
-    id: int
+    Attributes
+    ----------
+    id : int
+        Its number, which renaming does not change.
+    name : str
+        Its name.
+    n_examples, n_pictures : int
+        Number of examples, and of those with a picture.
+    split : bool
+        Whether it is split into fine classes.
+    fine : tuple of FineEntry
+        The fine classes.
+    sign : {"new", "more", "confused", "enough"}
+        Whether it has enough examples: too few to tell, more would help, confused with another
+        class, enough.
+    accuracy : Accuracy or None
+        How often its examples are recognised; None if not measured yet.
+    confused_with : str or None
+        The class that its examples are most often mistaken for.
+    confused_share : float or None
+        The share of its examples that are.
+    """
+
+    id: Count
     name: str
-    n_examples: int
-    n_pictures: int
+    n_examples: Count
+    n_pictures: Count
     split: bool
     fine: tuple[FineEntry, ...]
     sign: Sign
     accuracy: Accuracy | None
-    # The class that it is most often confused with, and for which share of its examples.
     confused_with: str | None
-    confused_share: float | None
+    confused_share: Share | None
 
 
 @dataclass(frozen=True)
@@ -189,12 +262,12 @@ class Answer:
     novelty : float or None
         Novelty score; None as long as too few examples were taught to calibrate it.
     fine : str or None
-        The fine name, if the class is split and the prediction is certain enough.
+        The fine class, if the class is split and the prediction is certain enough.
     fine_probability : float or None
-        Probability of the best fine name, even if it is not certain enough.
+        Probability of the best fine class, even if it is not certain enough.
     top, fine_top : tuple of (str, float)
-        The most probable classes, and the most probable fine names of the first one. Empty fine
-        names if the embedding is not known.
+        The most probable classes, and the most probable fine classes of the first one. No fine
+        classes if the embedding is not known.
     """
 
     label: str
@@ -208,14 +281,25 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Review:
-    """An example to review, and why."""
+class Review(Record):
+    """An example that a user should check.
+
+    Attributes
+    ----------
+    example : Example
+        The example.
+    reason : {"guess", "doubt"}
+        Its fine class is a guess, or a model of the other examples predicts another class.
+    suggestion : str
+        The guess, or the other class.
+    probability : float
+        Probability of the guess, or that the label is wrong.
+    """
 
     example: Example
     reason: Literal["guess", "doubt"]
-    # The label that the model predicts instead, or the guessed fine name.
     suggestion: str
-    probability: float
+    probability: Share
 
 
 @dataclass(frozen=True)
@@ -228,55 +312,84 @@ class Confused:
 
 
 @dataclass(frozen=True)
-class Event:
+class Event(Record):
     """A change in the audit log."""
 
-    seq: int
+    seq: Count
     kind: str
     at: str
     actor: str
-    body: Mapping[str, Any]
-    undoes: int | None
-    undone_by: int | None
+    body: dict[str, Any]
+    undoes: Count | None
+    undone_by: Count | None
 
 
 @dataclass(frozen=True)
-class Page(Generic[Item]):
-    """Some items of a listing, and the cursor of the next page; None on the last page."""
+class Page(Record, Generic[Item]):
+    """One page of a listing; ``next`` is the cursor of the next page, or null."""
 
     items: tuple[Item, ...]
     next: str | None
 
 
 @dataclass(frozen=True)
-class Status:
-    """A workspace at a glance."""
+class Block(Record):
+    """A group of consecutive features of an embedding, and whether least squares uses it."""
 
-    id: str
-    event: int
-    n_examples: int
-    n_classes: int
-    n_features: int | None
-    takes_images: bool
-    forest: bool
-    # Examples that the forest was not trained on yet; None without a forest.
-    forest_lacks: int | None
-    # Share of known examples that may be called unknown, and the measured share; None if unknown.
-    false_alarms: float
-    measured_false_alarms: float | None
-    # Leave-one-out accuracy over all classes; None if not assessed yet.
-    accuracy: Accuracy | None
-    # Newest event that the last assessment covers; None if there was none.
-    assessed_event: int | None
-    snapshot_event: int | None
-    n_bytes: int
+    name: str
+    width: Count
+    used: bool
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A problem found by an integrity check, its severity and how to repair it."""
+class Status(Record):
+    """A workspace at a glance."""
 
-    severity: Literal["harmless", "damage"]
-    what: str
-    mend: str
-    mended: bool = False
+    id: str
+    event: Count
+    n_examples: Count
+    n_classes: Count
+    n_features: Count | None
+    # Of the embedder; empty if the workspace takes only embeddings.
+    blocks: tuple[Block, ...]
+    takes_images: bool
+    forest: bool
+    # Examples that the forest was not trained on yet; None without a forest.
+    forest_lacks: Count | None
+    # Share of known examples that may be called unknown, and the measured share; None if unknown.
+    false_alarms: Share
+    measured_false_alarms: Share | None
+    # Leave-one-out accuracy over all classes; None if not assessed yet.
+    accuracy: Accuracy | None
+    # Newest event that the last assessment covers; None if there was none.
+    assessed_event: Count | None
+    snapshot_event: Count | None
+    n_bytes: Count
+
+
+class WorkspaceFullError(WorkspaceError):
+    """The disk is full; nothing was changed, and the change can be repeated once there is space."""
+
+
+class WorkspaceLockedError(WorkspaceError):
+    """Another process has the workspace open for writing."""
+
+
+class NewerWorkspaceError(WorkspaceError):
+    """The folder was written by a newer version of Evergrow."""
+
+
+class NoSuchClassError(WorkspaceError):
+    """There is no class of this name."""
+
+
+class NoSuchExampleError(WorkspaceError):
+    """There is no example of this id, or it was removed."""
+
+
+class ConflictError(WorkspaceError):
+    """The request conflicts with the current state, such as a name that is taken."""
+
+
+class KeyReusedError(WorkspaceError):
+    """An idempotency key was used before, for a different request."""

@@ -23,11 +23,11 @@ from typing import Any, Literal, get_args
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, WorkspaceError
-from evergrow.foundation.locks import locked
-from evergrow.workspace.errors import ConflictError, NewerWorkspaceError
+from evergrow.foundation.locks import lock_or_wait
 from evergrow.workspace.names import normalise_name
-from evergrow.workspace.store.clock import format_time, now
-from evergrow.workspace.store.disk_errors import translate_disk_errors
+from evergrow.workspace.records import ConflictError, NewerWorkspaceError
+from evergrow.workspace.store.database import translate_disk_errors
+from evergrow.workspace.store.event_log import format_time, now
 from evergrow.workspace.store.layout import Layout
 
 Scope = Literal["teach", "read"]
@@ -104,7 +104,7 @@ class Tokens:
     def __init__(
         self, folder: str | os.PathLike[str], *, read_clock: Callable[[], datetime] = now
     ) -> None:
-        self._path = Layout(Path(folder)).tokens
+        self._path = Layout(folder).tokens
         self._read_clock = read_clock
         self._guard = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
@@ -190,7 +190,7 @@ class Tokens:
         with (
             self._guard,
             translate_disk_errors(self._path.parent),
-            locked(self._path, lambda: None),
+            lock_or_wait(self._path, lambda: None),
         ):
             self._refresh()
             yield

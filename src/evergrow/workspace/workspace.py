@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Self
 
-from evergrow.foundation.locks import FileLock
+from evergrow.foundation.locks import ProcessLock
 from evergrow.foundation.progress import progress_bar
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.changes import classes as class_changes
-from evergrow.workspace.changes.forget import finish_erasure, forget, remove
-from evergrow.workspace.changes.image_batches import find_labelled_paths, read_batches
-from evergrow.workspace.changes.relabel import relabel
+from evergrow.workspace.changes.classes import merge, rename, split, unsplit
+from evergrow.workspace.changes.examples import finish_erasure, forget, relabel, remove
+from evergrow.workspace.changes.image_batches import StrPath, find_labelled_paths, read_batches
 from evergrow.workspace.changes.undo import undo
-from evergrow.workspace.changes.writer import Writer
+from evergrow.workspace.changes.writer import ChangeWriter
+from evergrow.workspace.check.database import Finding
 from evergrow.workspace.check.integrity import check_store
 from evergrow.workspace.model.assessment import Assessment
 from evergrow.workspace.model.snapshot_files import delete_before, delete_foreign
-from evergrow.workspace.model.upkeep import ModelUpkeep
 from evergrow.workspace.reader import WorkspaceReader
 from evergrow.workspace.records import (
     Change,
-    Finding,
     NewExample,
     Request,
     TaughtImages,
     TeachResult,
 )
 from evergrow.workspace.store.creation import create_folder, create_subfolders
+from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.layout import Layout
 from evergrow.workspace.store.store import Store, open_store
-
-Where = str | os.PathLike[str]
 
 _COMMAND_LINE = Request()
 
@@ -61,18 +57,19 @@ class Workspace(WorkspaceReader):
     [('mug', 1), ('pen', 1)]
     """
 
-    def __init__(self, store: Store, lock: FileLock | None) -> None:
+    def __init__(self, store: Store, lock: ProcessLock | None) -> None:
         super().__init__(store)
         self._lock = lock
-        self._writer = Writer(store, self._model)
-        self._upkeep = ModelUpkeep(store, self._writer, self._model)
+        self._writer = ChangeWriter(store, self._model)
+        # One slow task of the model at a time.
+        self._upkeep = threading.Lock()
 
     @classmethod
     def create(
         cls,
-        path: Where,
+        path: StrPath,
         *,
-        features: Where | Embedder | None = "efficientnet-lite0",
+        features: StrPath | Embedder | None = "auto",
         n_features: int | None = None,
         forest: bool = False,
         false_alarms: float = 0.1,
@@ -87,14 +84,15 @@ class Workspace(WorkspaceReader):
         path : path
             The folder.
         features : str, path, Embedder or None
-            The embedder of images: the name of a network, an ONNX file or an ``Embedder``. None for
-            a workspace that takes embeddings instead of images.
+            The embedder: a known network, an ONNX file or an ``Embedder``; "auto" as in
+            ``ImageClassifier``. None for a workspace that takes embeddings instead of images.
         n_features : int, default=None
             Length of an embedding if ``features`` is None; by default the first example fixes it.
         forest : bool, default=False
             Also train a forest, which is better with many examples per class, and slower.
         false_alarms : float, default=0.1
-            Share of known examples that may be called unknown; more finds more new things.
+            Share of known examples that may be called unknown; a higher share detects more unknown
+            things.
         max_classes : int, default=10000
             Most classes at a time; predictions take longer with more.
         seed : int, default=0
@@ -114,11 +112,11 @@ class Workspace(WorkspaceReader):
             "seed": seed,
             "rows_per_shard": rows_per_shard,
         }
-        create_folder(Layout(Path(path)), features=features, n_features=n_features, options=options)
+        create_folder(Layout(path), features=features, n_features=n_features, options=options)
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Where, *, read_only: bool = False) -> Self:
+    def open(cls, path: StrPath, *, read_only: bool = False) -> Self:
         """Open the workspace in a folder.
 
         Parameters
@@ -133,7 +131,7 @@ class Workspace(WorkspaceReader):
         workspace : Workspace
             To be closed, or used in a ``with`` statement.
         """
-        workspace = cls(*open_store(Layout(Path(path)), read_only=read_only))
+        workspace = cls(*open_store(Layout(path), read_only=read_only))
         try:
             workspace._recover()
         except BaseException:
@@ -159,7 +157,7 @@ class Workspace(WorkspaceReader):
         """Teach examples: all of them, or none if one is not valid.
 
         An image that the class has already is not learnt twice, so teaching can be repeated. Its
-        file is restored if it was lost, and it gets the fine name unless one was given before.
+        file is restored if it was lost, and it gets the fine class unless one was given before.
 
         Parameters
         ----------
@@ -182,7 +180,7 @@ class Workspace(WorkspaceReader):
 
     def teach_images(
         self,
-        images: Where | Iterable[Where],
+        images: StrPath | Iterable[StrPath],
         label: str | None = None,
         *,
         fine: str | None = None,
@@ -201,9 +199,9 @@ class Workspace(WorkspaceReader):
         images : path, or list of paths
             A folder with one sub-folder per class; with a ``label``, its files and folders.
         label, fine : str, default=None
-            Class and fine name of all images; None to take the class from the sub-folders.
+            Class and fine class of all images; None to take the class from the sub-folders.
         fine_folders : bool, default=False
-            Whether folders within a class folder are fine names.
+            Whether folders within a class folder are fine classes.
         on_error : {"raise", "skip"}, default="raise"
             Raise an ``ImageError`` for an image that cannot be read, or leave it out. Batches
             before the error stay taught.
@@ -223,9 +221,7 @@ class Workspace(WorkspaceReader):
         taught : TaughtImages
             A result per image, and the images that were left out.
         """
-        labelled = find_labelled_paths(
-            images, label, fine=fine, fine_folders=fine_folders, on_error=on_error
-        )
+        labelled = find_labelled_paths(images, label, fine, fine_folders, on_error)
         batches = read_batches(self._store, labelled, on_error, n_jobs, request)
         taught = TaughtImages()
         with progress_bar("Learning", len(labelled), verbose) as show:
@@ -249,7 +245,7 @@ class Workspace(WorkspaceReader):
         clear_fine: bool = False,
         request: Request = _COMMAND_LINE,
     ) -> Change:
-        """Correct the class or fine name of examples, or confirm their class.
+        """Correct the class or fine class of examples, or confirm their class.
 
         Parameters
         ----------
@@ -259,21 +255,15 @@ class Workspace(WorkspaceReader):
             Their class, known or new. The class that they have already is confirmed: they are no
             longer listed for review.
         fine, clear_fine : str and bool
-            Set the fine name, or remove it; another class removes it too.
+            Set the fine class, or remove it; another class removes it too.
         """
-        ids = _ids(example_id)
-        return self._writer.change(
-            request,
-            ("relabel", *ids, label, fine, clear_fine),
-            lambda change: relabel(change, ids, label=label, fine=fine, clear_fine=clear_fine),
-        )
+        return self._writer.change(request, relabel, _ids(example_id), label, fine, clear_fine)
 
     def remove(
         self, example_id: int | Sequence[int], *, request: Request = _COMMAND_LINE
     ) -> Change:
         """Remove one example, or up to 500 at once; this can be undone."""
-        ids = _ids(example_id)
-        return self._writer.change(request, ("remove", *ids), lambda change: remove(change, ids))
+        return self._writer.change(request, remove, _ids(example_id))
 
     def forget(
         self, label: str, *, erase: bool = False, request: Request = _COMMAND_LINE
@@ -294,42 +284,31 @@ class Workspace(WorkspaceReader):
             return self._writer.erase(
                 request, label, lambda: delete_before(models, self.version + 1)
             )
-        return self._writer.change(
-            request, ("forget", label, False), lambda change: forget(change, label, erase=False)
-        )
+        return self._writer.change(request, forget, label, False)
 
     def rename(
         self, label: str, to: str, *, within: str | None = None, request: Request = _COMMAND_LINE
     ) -> Change:
         """Rename a class, or a fine class of the class that ``within`` names."""
-        return self._writer.change(
-            request,
-            ("rename", label, to, within),
-            lambda change: class_changes.rename(change, label, to, within=within),
-        )
+        return self._writer.change(request, rename, label, to, within)
 
     def merge(self, source: str, into: str, *, request: Request = _COMMAND_LINE) -> Change:
         """Move all examples of one class to another; the first class is gone then."""
-        return self._writer.change(
-            request,
-            ("merge", source, into),
-            lambda change: class_changes.merge(change, source, into),
-        )
+        return self._writer.change(request, merge, source, into)
 
     def split(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
-        """Distinguish the fine classes of a class; examples without a fine name get a guess."""
+        """Distinguish the fine classes of a class; examples without a fine class get a guess."""
         with self._writer.lock:
-            change = self._writer.change(
-                request, ("split", label), lambda change: class_changes.split(change, label)
-            )
-            self._upkeep.guess_new_split(self.class_named(label).id, change.event)
+            change = self._writer.change(request, split, label)
+            class_id = self.class_named(label).id
+            # Already done if this is the stored answer to a repeated request.
+            if self.log.guessed_at(class_id) < change.event:
+                self._guess(class_id)
             return change
 
     def unsplit(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
-        """Stop distinguishing the fine classes of a class; given fine names stay."""
-        return self._writer.change(
-            request, ("unsplit", label), lambda change: class_changes.unsplit(change, label)
-        )
+        """Stop distinguishing the fine classes of a class; given fine classes stay."""
+        return self._writer.change(request, unsplit, label)
 
     def undo(
         self,
@@ -348,11 +327,7 @@ class Workspace(WorkspaceReader):
         since, count : int
             Undo this event and all later changes, or this many changes: all of them or none.
         """
-        return self._writer.change(
-            request,
-            ("undo", event, since, count),
-            lambda change: undo(change, event, since=since, count=count),
-        )
+        return self._writer.change(request, undo, event, since, count)
 
     def assess(self, *, force: bool = False) -> Assessment | None:
         """Measure how well the classes are recognised, and select hyperparameters by it.
@@ -360,26 +335,42 @@ class Workspace(WorkspaceReader):
         It takes seconds with many examples; teaching and predicting go on meanwhile. Returns None
         if there are no examples, or if little changed and it is not forced.
         """
-        return self._upkeep.assess(force=force)
+        with self._upkeep:
+            found = self._model.assess(self.log, force=force)
+            if found is not None:
+                self._writer.record("choose", found.to_event(), found.to_json())
+            return found
 
     def update_forest(self, *, force: bool = False) -> bool:
         """Train the forest on new examples, if due or forced; return whether it was trained."""
-        return self._upkeep.update_forest(force=force)
+        with self._upkeep:
+            n_changes = self._model.prepare_forest(self.log, force=force)
+            if n_changes is not None:
+                self._writer.record("forest", {"n_changes": n_changes})
+            return n_changes is not None
 
     def update_guesses(self) -> int:
-        """Guess fine names again in split classes that changed; return how many classes."""
-        return self._upkeep.update_guesses()
+        """Guess fine classes again in split classes that changed; return how many classes."""
+        with self._upkeep:
+            stale = self._model.stale_guesses(self.log)
+            for class_id in stale:
+                self._guess(class_id)
+            return len(stale)
 
     def maintain(self) -> None:
-        """Do all that is due: assess, guess fine names, train the forest, save a snapshot."""
-        self._upkeep.maintain()
+        """Do all that is due: assess, guess fine classes, train the forest, save a snapshot."""
+        self.assess()
+        self.update_guesses()
+        self.update_forest()
+        self.save_snapshot(force=False)
 
     def save_snapshot(self, *, force: bool = True) -> bool:
         """Save the model to disk, if due or forced, so that opening replays fewer events.
 
         Returns whether it was saved; a snapshot of the newest event is never written twice.
         """
-        return self._upkeep.save_snapshot(force=force)
+        with translate_disk_errors(self.layout.folder):
+            return self._model.save(self.log, force=force)
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """Verify every hash and count; with ``repair`` also repair them and delete leftovers.
@@ -387,6 +378,12 @@ class Workspace(WorkspaceReader):
         Returns the problems that were found, repaired or not.
         """
         return check_store(self._store, self._writer, repair=repair)
+
+    def _guess(self, class_id: int) -> None:
+        """Guess the fine classes within a split class."""
+        # No example may move between the guess and its record.
+        with self._writer.lock:
+            self._writer.record_guesses(class_id, self._model.guesses(class_id, self.log))
 
     def _recover(self) -> None:
         """Finish what a crash interrupted, and build the model."""
@@ -398,5 +395,5 @@ class Workspace(WorkspaceReader):
         self._writer.publisher.rebuild()
 
 
-def _ids(example_id: int | Sequence[int]) -> Sequence[int]:
+def _ids(example_id: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(example_id) if isinstance(example_id, Sequence) else (example_id,)

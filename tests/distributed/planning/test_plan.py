@@ -10,8 +10,8 @@ import pytest
 
 import evergrow
 from evergrow.distributed.planning import planner
-from evergrow.distributed.planning.answer import format_bytes, format_seconds
 from evergrow.distributed.planning.workload import ESTIMATORS
+from evergrow.foundation.formatting import format_bytes, format_seconds
 from evergrow.foundation.params import bytes_of
 from tests.distributed.planning.conftest import IMAGE_SECONDS
 

@@ -102,7 +102,7 @@ def test_trees_grow_with_their_leaves() -> None:
         (1, 0.9, (0.01, 0.99)),
     ],
 )
-def test_two_runs_tell_shared_work_from_work_that_is_done_once(
+def test_two_runs_separate_shared_work_from_work_that_is_done_once(
     short: float, long: float, expected: tuple[float, float]
 ) -> None:
     found = module._split(short, long, 3)
@@ -131,6 +131,7 @@ def test_images_are_not_measured_without_their_extra(monkeypatch: pytest.MonkeyP
     assert measure_images() is None
 
 
+@pytest.mark.slow
 def test_images_are_measured(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.estimators.forest.strategies import usable_strategies
+from evergrow import _core
+from evergrow.estimators.forest.request import usable_strategies
 from tests.conftest import FORESTS
 
 
@@ -34,8 +35,13 @@ def blobs(n: int, classes: Sequence[int], seed: int = 0) -> tuple[Array, Array]:
 
 def leaf_counts(forest: Any, tree: int) -> Array:
     """Samples per class that the leaves of a tree count."""
-    arrays = forest._fitted.forest.tree_arrays(tree)
-    total = np.zeros(len(forest.classes_), dtype=np.int64)
+    return counts_of_leaves(forest._fitted.forest, tree)
+
+
+def counts_of_leaves(forest: _core.Forest, tree: int) -> Array:
+    """The same for a forest of the core."""
+    arrays = forest.tree_arrays(tree)
+    total = np.zeros(forest.n_classes, dtype=np.int64)
     for leaf in np.flatnonzero(arrays["left"] == -1):
         begin = arrays["count_begin"][leaf]
         own = slice(begin, begin + arrays["count_size"][leaf])
@@ -44,12 +50,12 @@ def leaf_counts(forest: Any, tree: int) -> Array:
 
 
 def stored_ids(forest: Any) -> Array:
-    """Ids of the samples a forest keeps, sorted."""
+    """Ids of the stored samples of a forest, sorted."""
     samples = forest._fitted.forest.samples
     return np.sort(samples.ids[samples.classes >= 0])
 
 
 def stored_per_class(forest: Any) -> list[int]:
-    """Samples of each class a forest keeps."""
+    """Stored samples of a forest by class."""
     classes = forest._fitted.forest.samples.classes
     return np.bincount(classes[classes >= 0], minlength=len(forest.classes_)).tolist()

@@ -12,7 +12,7 @@ from tests.estimators.forest.blobs import Array
 
 _COMMON = {"n_candidates": 20, "min_samples_leaf": 2, "min_gain": 1e-7}
 
-# What the core is told about splitting nodes, by the name of the proposer.
+# Parameters of splitting nodes, by the name of the proposer.
 RULES: dict[str, dict[str, Any]] = {
     "ncm": {**_COMMON, "n_centroids": 3, "regularization": 0.0},
     "regularised": {
@@ -58,7 +58,7 @@ def written(X: Array, codes: Array, *, half: bool = False) -> _core.Samples:
 
 
 def grow(samples: _core.Samples, proposer: str, **options: Any) -> _core.Forest:
-    """A forest of 4 trees unless told otherwise."""
+    """A forest, by default of 4 trees."""
     values = {
         "samples": samples,
         "n_trees": 4,
@@ -74,7 +74,7 @@ def grow(samples: _core.Samples, proposer: str, **options: Any) -> _core.Forest:
 
 
 def plan(proposer: str, **options: Any) -> _core.UpdatePlan:
-    """What the core is told about one update of a forest that `grow` gave."""
+    """Parameters of one update of a forest that `grow` returned."""
     values = {
         "n_classes": 6,
         "seed": 7,

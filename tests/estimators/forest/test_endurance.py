@@ -20,7 +20,7 @@ from tests.estimators.forest.blobs import (
 X_QUERY, _ = blobs(40, range(12), seed=77)
 
 
-class Life:
+class TrackedForest:
     """A forest and a plain list of what it should know."""
 
     def __init__(self, forest: Any, seed: int) -> None:
@@ -70,16 +70,16 @@ class Life:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
     strategies = [*strategies_of(kind), RTST(share=0.3, nodes="quality")]
-    life = Life(kind(3, min_samples_leaf=2, refresh=0.1, random_state=seed), seed)
-    life.learn()
+    tracked = TrackedForest(kind(3, min_samples_leaf=2, refresh=0.1, random_state=seed), seed)
+    tracked.learn()
     for n in range(100):
-        life.forest.set_params(update=strategies[n % len(strategies)])
-        life.step()
-        life.forest._fitted.forest.check()
+        tracked.forest.set_params(update=strategies[n % len(strategies)])
+        tracked.step()
+        tracked.forest._fitted.forest.check()
         for tree in range(3):
-            assert leaf_counts(life.forest, tree).tolist() == life.expected_counts()
-        assert stored_ids(life.forest).tolist() == sorted(life.labels)
-        assert life.forest.predict_proba(X_QUERY).sum(axis=1) == pytest.approx(1.0)
+            assert leaf_counts(tracked.forest, tree).tolist() == tracked.expected_counts()
+        assert stored_ids(tracked.forest).tolist() == sorted(tracked.labels)
+        assert tracked.forest.predict_proba(X_QUERY).sum(axis=1) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kind", FORESTS)
@@ -93,20 +93,20 @@ def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
     ids=str,
 )
 def test_every_tree_is_sound_when_trees_see_a_part(kind: Any, options: dict[str, Any]) -> None:
-    life = Life(kind(3, **{"min_samples_leaf": 2, "random_state": 0, **options}), 3)
+    tracked = TrackedForest(kind(3, **{"min_samples_leaf": 2, "random_state": 0, **options}), 3)
     for n in range(60):
-        life.forest.set_params(update=("igt", "rtst")[n % 2])
+        tracked.forest.set_params(update=("igt", "rtst")[n % 2])
         if n < 5:
-            life.learn()
+            tracked.learn()
         else:
-            life.step()
-        life.forest._fitted.forest.check()
-        assert life.forest.predict_proba(X_QUERY).sum(axis=1) == pytest.approx(1.0)
+            tracked.step()
+        tracked.forest._fitted.forest.check()
+        assert tracked.forest.predict_proba(X_QUERY).sum(axis=1) == pytest.approx(1.0)
         if "keep_per_class" in options:
-            # Samples let go are not forgotten: the leaves go on counting them.
-            assert leaf_counts(life.forest, 0).tolist() == life.expected_counts()
-    life.learn()
-    assert max(stored_per_class(life.forest)) <= options.get("keep_per_class", 10_000)
+            # Evicted samples are not forgotten: the leaves still count them.
+            assert leaf_counts(tracked.forest, 0).tolist() == tracked.expected_counts()
+    tracked.learn()
+    assert max(stored_per_class(tracked.forest)) <= options.get("keep_per_class", 10_000)
 
 
 @pytest.mark.parametrize("kind", FORESTS)

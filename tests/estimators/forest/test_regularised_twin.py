@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
+from evergrow.estimators.forest.request import STRATEGIES
 from tests.budget import budget
 from tests.conftest import Arrays
-from tests.estimators.forest.test_twin import assert_same_tree, core_forest, small_integers
-from tests.reference import ncm_forest as twin
-from tests.reference.regularised_forest import (
-    OBJECTIVES,
-    RegularisedRules,
-    pooled_classes,
-    propose_regularised,
-    subsets,
+from tests.estimators.forest.twins import (
+    assert_equal_arrays,
+    assert_same_forest,
+    core_forest,
+    plain,
+    small_integers,
 )
+from tests.reference.regularised_forest import OBJECTIVES, RegularisedRules, pooled_classes, subsets
 
 
 def some_parents(seed: int, n_classes: int) -> tuple[int, ...]:
@@ -34,14 +34,6 @@ def some_parents(seed: int, n_classes: int) -> tuple[int, ...]:
     is_coarse[random.integers(n_classes)] = True
     coarse = np.flatnonzero(is_coarse)
     return tuple(c if is_coarse[c] else int(random.choice(coarse)) for c in range(n_classes))
-
-
-def assert_same_forest(X: Any, y: Any, seed: int, rules: RegularisedRules) -> list[twin.Node]:
-    forest = core_forest(X, y, n_trees=2, seed=seed, rules=rules, proposer="regularised")
-    expected = twin.grow_forest(X, y, 2, seed, rules, propose_regularised)
-    for tree in range(2):
-        assert_same_tree(forest, tree, expected[tree])
-    return expected
 
 
 @settings(max_examples=budget(60))
@@ -66,23 +58,25 @@ def test_the_core_grows_the_twins_forest(
 ) -> None:
     X, y = small_integers(seed, n, d, n_classes)
     parents = () if is_flat else some_parents(seed, n_classes)
-    assert_same_forest(X, y, seed, RegularisedRules(n_classes, parents=parents, **rules))
+    regularised = RegularisedRules(n_classes, parents=parents, **rules)
+    assert_same_forest(X, y, seed, regularised, "regularised")
 
 
 @pytest.mark.parametrize(("n_centroids", "n_assignments"), [(8, 50), (12, 50), (40, 5)])
 def test_large_subsets_draw_the_same_assignments(n_centroids: int, n_assignments: int) -> None:
     X, y = small_integers(3, 300, 6, 40)
     rules = RegularisedRules(40, n_centroids, n_assignments, 60, n_subsets=8)
-    assert assert_same_forest(X, y, 5, rules)[0].left is not None
+    assert assert_same_forest(X, y, 5, rules, "regularised")[1][0].left is not None
 
 
 def test_nodes_that_are_scored_piece_by_piece_count_every_row() -> None:
     # More distances than are kept at once: 4000 rows and 80 means.
     X, y = small_integers(4, 4000, 3, 80, spread=9)
     rules = RegularisedRules(80, 4, 3, 1500, n_subsets=6)
-    assert assert_same_forest(X, y, 2, rules)[0].left is not None
+    assert assert_same_forest(X, y, 2, rules, "regularised")[1][0].left is not None
 
 
+@pytest.mark.slow
 def test_classes_of_every_size_are_counted() -> None:
     # Lone rows, classes looked up in registers, in tables and in parts, more than a byte counts;
     # more assignments than are counted side by side.
@@ -91,7 +85,7 @@ def test_classes_of_every_size_are_counted() -> None:
     random = np.random.default_rng(6)
     X = (random.integers(-3, 4, (len(y), 4)) + (y % 5)[:, None]).astype(np.float32)
     rules = RegularisedRules(len(sizes), 9, 150, 5, n_subsets=8)
-    assert assert_same_forest(X, y, 4, rules)[0].left is not None
+    assert assert_same_forest(X, y, 4, rules, "regularised")[1][0].left is not None
 
 
 def test_all_subsets_are_tried_where_they_are_few() -> None:
@@ -135,10 +129,6 @@ def test_parents_must_name_every_class() -> None:
         core_forest(X, y, 1, 0, rules, proposer="regularised")
 
 
-def arrays_of(forest: _core.Forest) -> list[dict[str, Any]]:
-    return [forest.tree_arrays(tree) for tree in range(len(forest))]
-
-
 def test_the_forest_does_not_depend_on_threads() -> None:
     random = np.random.default_rng(0)
     X, y = random.normal(size=(900, 20)).astype(np.float32), random.integers(0, 24, 900)
@@ -154,7 +144,7 @@ def test_the_forest_does_not_depend_on_threads() -> None:
         parents=some_parents(3, 24),
     )
     one, four = (core_forest(X, y, 6, 1, rules, n, "regularised") for n in (1, 4))
-    np.testing.assert_equal(arrays_of(one), arrays_of(four))
+    assert_equal_arrays(four, one)
 
 
 def test_what_is_stored_routes_as_training_did() -> None:
@@ -163,7 +153,7 @@ def test_what_is_stored_routes_as_training_did() -> None:
     X = (random.normal(size=(700, 37)) + random.normal(size=(20, 37))[y]).astype(np.float32)
     rules = RegularisedRules(20, 5, 50, 3, n_subsets=40, max_scoring_samples=200)
     forest = core_forest(X, y, 2, 1, rules, proposer="regularised")
-    leaves = forest.apply(X, _core.Standardizer(np.zeros(37), np.ones(37)), 1)
+    leaves = forest.apply(X, plain(37), 1)
     for tree in range(2):
         arrays = forest.tree_arrays(tree)
         for leaf in np.flatnonzero(arrays["left"] == -1):
@@ -186,9 +176,10 @@ def names_of(seed: int) -> list[str]:
         parents=some_parents(3, 24),
     )
     forest = core_forest(X, y, 2, 1, rules, proposer="regularised")
-    return [f"{n} {a.tolist()}" for tree in arrays_of(forest) for n, a in tree.items()]
+    return [f"{n} {a.tolist()}" for t in range(2) for n, a in forest.tree_arrays(t).items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", sorted({*_core.available_kernels()} - {_core.chosen_kernel()}))
 def test_every_instruction_set_grows_the_same_forest_of_small_integers(isa: str) -> None:
     module = "tests.estimators.forest.test_regularised_twin"
@@ -204,7 +195,7 @@ def test_every_instruction_set_grows_the_same_forest_of_small_integers(isa: str)
     assert done.stdout.splitlines() == names_of(7)
 
 
-@pytest.mark.parametrize("strategy", ["uls", "igt", "rtst", "rust"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_regularised_forest_learns_classes_one_after_the_other(
     strategy: str, digits: Arrays
 ) -> None:
@@ -220,11 +211,11 @@ def test_a_regularised_forest_learns_classes_one_after_the_other(
 
 def test_one_subset_is_the_plain_forest() -> None:
     X, y = small_integers(1, 300, 6, 12)
-    plain = NCMForestClassifier(3, random_state=0).fit(X, y)
+    usual = NCMForestClassifier(3, random_state=0).fit(X, y)
     one = NCMForestClassifier(
         3, random_state=0, n_subsets=1, n_assignments=1024, cost_weight=0.5, max_scoring_samples=9
     ).fit(X, y)
-    np.testing.assert_equal(arrays_of(one._fitted.forest), arrays_of(plain._fitted.forest))
+    assert_equal_arrays(one._fitted.forest, usual._fitted.forest)
 
 
 def test_the_estimator_grows_the_twins_forest() -> None:
@@ -240,12 +231,12 @@ def test_the_estimator_grows_the_twins_forest() -> None:
     same = core_forest(
         standardised, y, 2, forest._fitted.history.seed, rules, proposer="regularised"
     )
-    np.testing.assert_equal(arrays_of(forest._fitted.forest), arrays_of(same))
+    assert_equal_arrays(forest._fitted.forest, same)
 
 
 @pytest.mark.parametrize("n_classes", [3, 5, 9])
 def test_trees_differ_however_few_classes_there_are(n_classes: int) -> None:
     X, y = small_integers(3, 300, 4, n_classes)
     forest = NCMForestClassifier(10, n_subsets=100, min_samples_leaf=2, random_state=0).fit(X, y)
-    shapes = {arrays["left"].tobytes() for arrays in arrays_of(forest._fitted.forest)}
+    shapes = {forest._fitted.forest.tree_arrays(tree)["left"].tobytes() for tree in range(10)}
     assert len(shapes) > 5

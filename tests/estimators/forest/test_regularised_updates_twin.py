@@ -11,14 +11,14 @@ from tests.budget import budget
 from tests.estimators.forest import test_updates_twin
 from tests.estimators.forest.test_regularised_twin import some_parents
 from tests.reference import ncm_forest as twin
-from tests.reference.regularised_forest import OBJECTIVES, RegularisedRules, RegularisedUpdate
+from tests.reference.regularised_forest import OBJECTIVES, RegularisedPass, RegularisedRules
 
 
 class RegularisedMachine(test_updates_twin.GrowingForestMachine):
     """A regularised forest and its twin through the same updates."""
 
     rules: RegularisedRules
-    update_kind = RegularisedUpdate
+    pass_kind = RegularisedPass
 
     def chosen(self, kind: str) -> str:
         return "regularised"

@@ -1,4 +1,4 @@
-"""The SVMs in the nodes of a forest, beside their NumPy twin and scikit-learn's."""
+"""The SVMs in the nodes of a forest, compared with their NumPy twin and scikit-learn's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from evergrow import _core
 from tests.budget import budget
-from tests.estimators.forest.test_twin import core_forest
+from tests.estimators.forest.twins import core_forest
 from tests.reference import ncm_forest as twin
 from tests.reference.linear_forest import PlaneNode
 from tests.reference.random import Stream

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,41 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.estimators.forest import predictor
 from tests.conftest import FORESTS, Arrays
-
-INTERRUPTED = """
-import os, signal, threading, time
-import numpy as np
-from evergrow import {kind} as Forest
-
-# A background job inherits a SIGINT that is ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(20000, 256)).astype(np.float32), rng.integers(0, 50, 20000)
-forest = Forest(2, n_jobs={n_jobs}, random_state=0).fit(X[:500], y[:500])
-before, state = forest.predict_proba(X[:50]), dict(vars(forest))
-forest.set_params(n_estimators=60000)
-state["n_estimators"] = 60000
-asked = []
-
-def interrupt():
-    asked.append(time.perf_counter())
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Timer(0.7, interrupt).start()
-try:
-    forest.fit(X, y)
-except KeyboardInterrupt:
-    waited = time.perf_counter() - asked[0]
-    assert waited < 1.0, waited
-    assert vars(forest) == state
-    assert (forest.predict_proba(X[:50]) == before).all()
-    print("interrupted")
-"""
+from tests.estimators.model_files import reload
+from tests.estimators.threads import check_interrupted, reading
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
@@ -55,11 +23,19 @@ except KeyboardInterrupt:
     ("kind", "n_jobs"), [(NCMForestClassifier, 1), *((kind, 2) for kind in FORESTS)]
 )
 def test_ctrl_c_stops_within_a_second_and_changes_nothing(kind: Any, n_jobs: int) -> None:
-    code = INTERRUPTED.format(kind=kind.__name__, n_jobs=n_jobs)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    check_interrupted(
+        "forest.fit(X, y)",
+        f"""
+        forest = evergrow.{kind.__name__}(2, n_jobs={n_jobs}, random_state=0).fit(X[:500], y[:500])
+        before, state = forest.predict_proba(X[:50]), dict(vars(forest))
+        forest.set_params(n_estimators=60000)
+        state["n_estimators"] = 60000
+        """,
+        """
+        assert vars(forest) == state
+        assert (forest.predict_proba(X[:50]) == before).all()
+        """,
     )
-    assert done.stdout == "interrupted\n", done.stderr
 
 
 def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
@@ -69,49 +45,11 @@ def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
     allowed = {forest.predict_proba(X_test).tobytes() for forest in forests}
     forest = NCMForestClassifier(20, random_state=0).fit(X, y)
     seen: list[bytes] = []
-    done = threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            seen.append(forest.predict_proba(X_test).tobytes())
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for round_ in range(6):
-        forest.fit(X, (y, shifted)[round_ % 2])
-    done.set()
-    for reader in readers:
-        reader.join()
+    with reading(lambda: seen.append(forest.predict_proba(X_test).tobytes())):
+        for round_ in range(6):
+            forest.fit(X, (y, shifted)[round_ % 2])
     assert seen
     assert set(seen) <= allowed
-
-
-HUGE_NODES = """
-import os, signal, threading, time
-import numpy as np
-import evergrow
-
-# A background job inherits a SIGINT that is ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(40000, 256)).astype(np.float32), rng.integers(0, 1000, 40000)
-asked = []
-
-def interrupt():
-    asked.append(time.perf_counter())
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Timer(0.5, interrupt).start()
-try:
-    # One tree that takes many seconds, with nodes that take long on their own.
-    evergrow.{forest}.fit(X, y)
-except KeyboardInterrupt:
-    waited = time.perf_counter() - asked[0]
-    assert waited < 1.0, waited
-    print("interrupted")
-"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
@@ -125,11 +63,9 @@ except KeyboardInterrupt:
     ],
 )
 def test_ctrl_c_stops_within_a_second_inside_a_huge_node(forest: str) -> None:
-    code = HUGE_NODES.format(forest=forest)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.stdout == "interrupted\n", done.stderr
+    # One tree that takes many seconds, with nodes that take long on their own.
+    action = f"evergrow.{forest}.fit(X, y)"
+    check_interrupted(action, n_rows=40000, n_classes=1000, seconds=0.5)
 
 
 def test_readers_never_see_the_names_of_one_forest_and_the_trees_of_another(
@@ -142,25 +78,18 @@ def test_readers_never_see_the_names_of_one_forest_and_the_trees_of_another(
     forest = NCMForestClassifier(3, random_state=0).fit(frame, y)
     expected = forest.predict_proba(query)
     wrong: list[int] = []
-    done = threading.Event()
 
     def read() -> None:
-        while not done.is_set():
-            try:
-                found = forest.predict_proba(query)
-            except ValueError:
-                continue  # refused by name: the mirrored forest
-            if not np.array_equal(found, expected):
-                wrong.append(1)
+        try:
+            found = forest.predict_proba(query)
+        except ValueError:
+            return  # refused by name: the mirrored forest
+        if not np.array_equal(found, expected):
+            wrong.append(1)
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for round_ in range(40):
-        forest.fit((frame, mirrored)[round_ % 2], y)
-    done.set()
-    for reader in readers:
-        reader.join()
+    with reading(read):
+        for round_ in range(40):
+            forest.fit((frame, mirrored)[round_ % 2], y)
     assert not wrong
 
 
@@ -179,8 +108,7 @@ def test_saving_takes_one_look_at_the_forest(
         return write(*args, **options)
 
     monkeypatch.setattr(predictor, "parameters_to_json", refit_first)
-    forest.save(tmp_path / "forest.evergrow")
-    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    loaded = reload(forest, tmp_path)
     np.testing.assert_array_equal(loaded.predict_proba(query), expected)
 
 

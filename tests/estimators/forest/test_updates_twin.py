@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from evergrow import _core
+from evergrow.estimators.forest.request import STRATEGIES
 from tests.budget import budget
-from tests.estimators.forest.test_twin import core_forest, core_rules
+from tests.estimators.forest.twins import TWINS, assert_same_tree, core_forest, core_rules, plain
 from tests.reference import ncm_forest as twin
-from tests.reference.axis_forest import AxisNode, propose_axis
 from tests.reference.refine import predict_proba, refine_tree
-from tests.reference.regularised_forest import propose_regularised
 from tests.reference.updates import (
-    TreeUpdate,
+    TreePass,
     Update,
     forget_in_tree,
     relabel_tree,
@@ -27,60 +26,8 @@ from tests.reference.updates import (
 )
 
 N_TREES = 2
-PROPOSERS: dict[str, twin.Proposer] = {
-    "ncm": twin.propose_ncm,
-    "axis": propose_axis,
-    "regularised": propose_regularised,
-}
 D = 3
-PLAIN = _core.Standardizer(np.zeros(D), np.ones(D))
-
-
-def centroid_values(
-    arrays: dict[str, Any], samples: _core.Samples, begin: int, size: int
-) -> np.ndarray[Any, Any]:
-    halves = arrays["halves"].reshape(-1, samples.width)[:, :D].view(np.float16)
-    values = []
-    for source in arrays["centroid_source"][begin : begin + size]:
-        if source >= 0:
-            values.append(samples.take(np.array([source], dtype=np.int32))[0])
-        else:
-            values.append(halves[~source].astype(np.float32))
-    return np.stack(values)
-
-
-def assert_same_tree(forest: _core.Forest, tree: int, expected: twin.Node) -> None:
-    arrays = forest.tree_arrays(tree)
-    pending = [(0, expected)]
-    n_seen = 0
-    while pending:
-        node, twin_node = pending.pop()
-        n_seen += 1
-        child = arrays["left"][node]
-        if twin_node.left is None:
-            assert child == -1
-            first, size = arrays["row_begin"][node], arrays["row_size"][node]
-            assert arrays["rows"][first : first + size].tolist() == twin_node.rows.tolist()
-            begin = arrays["count_begin"][node]
-            own = slice(begin, begin + arrays["count_size"][node])
-            counts = dict(zip(arrays["count_class"][own], arrays["count"][own], strict=True))
-            assert counts == twin_node.counts
-            continue
-        assert child != -1
-        begin, size = arrays["centroid_begin"][node], arrays["centroid_size"][node]
-        if isinstance(twin_node, AxisNode):
-            assert size == 1
-            assert arrays["centroid_class"][begin] == twin_node.feature
-            assert arrays["half_norm"][begin] == np.float32(twin_node.threshold)
-            pending += [(child, twin_node.left), (child + 1, twin_node.right)]
-            continue
-        own = slice(begin, begin + size)
-        assert arrays["centroid_class"][own].tolist() == twin_node.classes
-        assert arrays["side"][own].astype(bool).tolist() == twin_node.goes_right
-        stored = centroid_values(arrays, forest.samples, begin, size)
-        np.testing.assert_array_equal(stored, twin_node.centroids)
-        pending += [(child, twin_node.left), (child + 1, twin_node.right)]
-    assert n_seen == len(arrays["left"])
+PLAIN = plain(D)
 
 
 class GrowingForestMachine(RuleBasedStateMachine):
@@ -107,7 +54,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
     ) -> None:
         self.seed, self.n_updates = seed, 0
         self.kind = self.chosen(kind)
-        self.propose = PROPOSERS[self.kind]
+        self.propose = TWINS[self.kind]
         self.random = np.random.default_rng(seed)
         self.row_rate, self.bootstrap = sampling
         X, y = self.draw(n, n_classes)
@@ -128,7 +75,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         self.expected = twin.grow_forest(X, y, N_TREES, seed, self.rules, self.propose)
 
     # What a machine for another kind of forest changes.
-    update_kind = TreeUpdate
+    pass_kind = TreePass
 
     def chosen(self, kind: str) -> str:
         return kind
@@ -181,7 +128,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
     @rule(
         n=st.integers(1, 25),
         n_new=st.integers(0, 3),
-        strategy=st.sampled_from(["uls", "igt", "rtst", "rust", "rust", "rust"]),
+        strategy=st.sampled_from([*STRATEGIES, "rust", "rust"]),
         share=st.sampled_from([0.0, 0.5, 0.8, 1.0]),
         nodes=st.sampled_from(["size", "uniform", "quality"]),
         refreshed=st.sampled_from([(0, 0), (0, 0), (0, 0), (1, 1), (1, 2)]),
@@ -197,7 +144,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         refreshed: tuple[int, int],
         n_evicted: int,
     ) -> None:
-        if strategy == "rust" and self.kind == "axis":
+        if STRATEGIES[strategy]._needs_class_means and self.kind == "axis":
             strategy = "rtst"
         self.n_updates += 1
         self.rules = self.with_more_classes(n_new)
@@ -234,7 +181,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
                 refreshed=(t - refreshed[0]) % N_TREES < refreshed[1],
                 evicted=frozenset(evicted.tolist()),
                 propose=self.propose,
-                kind=self.update_kind,
+                kind=self.pass_kind,
             )
         if len(evicted):
             left = samples.copy()
@@ -385,7 +332,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             return
         self.forest.check()
         for t, tree in enumerate(self.expected):
-            assert_same_tree(self.forest, t, tree)
+            assert_same_tree(self.forest, t, tree, updated=True)
 
 
 def twin_nodes(node: twin.Node) -> list[twin.Node]:

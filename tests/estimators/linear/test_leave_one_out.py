@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut
-from evergrow.estimators.linear.selection import SelectionRequest, normalised, select
-from evergrow.estimators.linear.solver import Ridge
+from evergrow.estimators.linear.equations import SCORINGS, Ridge, Scoring
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut, near_duplicates
+from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.linear.selection import select
+from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.changes import subtract
 from evergrow.estimators.sums.moments import Batch, Moments
-from tests.reference.leave_one_out import left_out_recoding, left_out_scores
+from tests.reference.leave_one_out import left_out_cosines, left_out_recoding, left_out_scores
 
 Array = np.ndarray[Any, Any]
 N_CLASSES = 5
@@ -37,7 +39,9 @@ def learnt(
 @pytest.mark.parametrize("penalty", [1e-4, 0.3, 50.0])
 def test_scores_are_those_of_a_model_without_the_example(intercept: bool, penalty: float) -> None:
     batch, moments = learnt(intercept=intercept)
-    found = LeaveOneOut.of(batch, moments).scores(Ridge(penalty, intercept=intercept))
+    found = LeaveOneOut.of(batch, moments).scores(
+        Ridge(penalty, intercept=intercept, scoring="regression")
+    )
     expected = left_out_scores(
         batch.rows, batch.codes, N_CLASSES, penalty, batch.weights, intercept=intercept
     )
@@ -62,7 +66,8 @@ def test_normalised_scores_are_those_of_the_sums_without_the_example(recoding: f
     found = stream.normalised(scores, recoding)
     for i in range(len(scores)):
         one = Batch(batch.rows[i : i + 1], batch.codes[i : i + 1], batch.weights[i : i + 1])
-        expected = normalised(scores[i : i + 1], subtract(moments, [one]), recoding)
+        others = Validation(one, subtract(moments, [one]), moments)
+        expected = others.normalised(scores[i : i + 1], recoding)
         np.testing.assert_allclose(found[i : i + 1], expected, atol=1e-9)
 
 
@@ -93,7 +98,152 @@ def test_selection_by_leave_one_out_is_that_by_held_out_examples() -> None:
     assert chosen.temperature < 10
 
 
-def test_standardised_features_are_refused() -> None:
+@pytest.mark.parametrize("intercept", [True, False])
+def test_standardised_features_keep_mean_and_deviation_of_all_examples(intercept: bool) -> None:
+    batch, moments = learnt(intercept=intercept)
+    found = LeaveOneOut.of(batch, moments).scores(
+        Ridge(0.3, standardize=True, intercept=intercept, scoring="regression")
+    )
+    n_inputs = batch.rows.shape[1] - intercept
+    inputs, weights = batch.rows[:, :n_inputs], batch.weights
+    mean = np.average(inputs, weights=weights, axis=0)
+    deviation = np.sqrt(np.average((inputs - mean) ** 2, weights=weights, axis=0))
+    rows = batch.rows.copy()
+    rows[:, :n_inputs] = (inputs - mean * intercept) / deviation
+    expected = left_out_scores(rows, batch.codes, N_CLASSES, 0.3, weights, intercept=intercept)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", [1e-4, 0.3, 50.0])
+def test_scores_are_the_same_with_more_features_than_examples(
+    intercept: bool, penalty: float
+) -> None:
+    batch, moments = learnt(n=20, d=40, intercept=intercept)
+    found = LeaveOneOut.of(batch, moments).scores(
+        Ridge(penalty, intercept=intercept, scoring="regression")
+    )
+    expected = left_out_scores(
+        batch.rows, batch.codes, N_CLASSES, penalty, batch.weights, intercept=intercept
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("d", [7, 100])
+def test_near_duplicates_are_left_out_together(d: int, scoring: Scoring) -> None:
+    batch, _ = learnt(n=30, d=d)
+    rows, codes = np.repeat(batch.rows, 3, axis=0), np.repeat(batch.codes, 3)
+    rows[:, :-1] += 1e-3 * np.random.default_rng(0).normal(size=(90, d))
+    burst = Batch(rows, codes, np.repeat(batch.weights, 3))
+    moments = Moments.none(d + 1, N_CLASSES, gram=True).add_all([burst])
+    stream, ridge = LeaveOneOut.of(burst, moments), Ridge(0.3, scoring=scoring)
+    assert stream.groups.tolist() == [
+        g for scene in stream.groups[::3].tolist() for g in (scene,) * 3
+    ]
+    assert len(np.unique(stream.groups)) == 30
+    found = stream.scores(ridge)
+    for scene in range(0, 90, 3):
+        places = np.arange(scene, scene + 3)
+        gone = Batch(rows[places], codes[places], burst.weights[places])
+        expected = Validation(gone, subtract(moments, [gone]), moments).scores(ridge)
+        if np.count_nonzero(codes == codes[scene]) > 3:
+            np.testing.assert_allclose(found[places], expected, atol=1e-5)
+
+
+def test_pictures_of_one_scene_are_nearly_equal_and_others_are_not() -> None:
+    rng = np.random.default_rng(0)
+    scenes = rng.normal(size=(40, 200))
+    # Of squared distances of 0.06 within a scene, relative to those of other scenes of its class.
+    rows = np.repeat(scenes, 4, axis=0) + 0.03**0.5 * rng.normal(size=(160, 200))
+    batch = Batch(rows, np.repeat(np.arange(40) % 5, 4).astype(np.int32), np.ones(160))
+    groups = near_duplicates(batch)
+    assert len(np.unique(groups)) == 40
+    assert (groups.reshape(40, 4) == groups[::4, None]).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 60])
+def test_hardly_any_examples_are_nearly_equal_by_chance(d: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(600, d))
+    batch = Batch(rows, np.repeat(np.arange(3, dtype=np.int32), 200), np.ones(600))
+    assert len(np.unique(near_duplicates(batch))) > 595
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_examples_that_repeat_count_like_one_example_of_more_weight(scoring: Scoring) -> None:
+    batch, _ = learnt(n=25, d=60)
+    repeated = Batch(
+        np.repeat(batch.rows, 2, axis=0), np.repeat(batch.codes, 2), np.repeat(batch.weights, 2)
+    )
+    twice = Moments.none(61, N_CLASSES, gram=True).add_all([repeated])
+    heavy = Batch(batch.rows, batch.codes, 2 * batch.weights)
+    weighted = Moments.none(61, N_CLASSES, gram=True).add_all([heavy])
+    for penalty in (0.1, 10.0, 1000.0):
+        ridge = Ridge(penalty, scoring=scoring)
+        found = LeaveOneOut.of(repeated, twice).quality(ridge)
+        expected = LeaveOneOut.of(heavy, weighted).quality(ridge)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_a_penalty_that_interpolates_is_refused() -> None:
+    batch, moments = learnt(n=40, d=60)
+    stream = LeaveOneOut.of(batch, moments)
+    assert stream.quality(Ridge(1e-9)) == -np.inf
+    assert -1 <= stream.quality(Ridge(30.0)) < 0
+    chosen = select(stream, None, Ridge, SelectionRequest(None, None))
+    assert chosen is not None
+    assert stream.quality(Ridge(chosen.penalty)) > -np.inf
+
+
+def test_quality_is_the_agreement_of_scores_and_labels() -> None:
     batch, moments = learnt()
-    with pytest.raises(ValueError, match="standardize=False"):
-        LeaveOneOut.of(batch, moments).scores(Ridge(0.3, standardize=True))
+    stream = LeaveOneOut.of(batch, moments)
+    scores = left_out_scores(batch.rows, batch.codes, N_CLASSES, 0.3, batch.weights)
+    counts = np.bincount(batch.codes, batch.weights)
+    own = np.arange(len(scores)), batch.codes
+    judged = np.bincount(batch.codes)[batch.codes] > 1
+    # As if the class had not lost an example.
+    scores[own] *= counts[batch.codes] / np.where(judged, counts[batch.codes] - batch.weights, 1.0)
+    coded = np.eye(N_CLASSES)[batch.codes]
+    scores, coded, weights = scores[judged], coded[judged], batch.weights[judged][:, None]
+    scale = (weights * scores * coded).sum() / (weights * scores**2).sum()
+    losses = (scale * scores - coded) ** 2
+    judgement = stream.judge(Ridge(0.3, scoring="regression"))
+    assert judgement is not None
+    np.testing.assert_array_equal(judgement.right, scores.argmax(axis=1) == coded.argmax(axis=1))
+    accuracy = float(np.average(judgement.right, weights=weights[:, 0]))
+    share = 3 * len(losses) / (len(losses) + 1000)
+    qualities = share * judgement.right - losses.sum(axis=1)
+    np.testing.assert_allclose(judgement.qualities, qualities, atol=1e-9)
+    expected = share * accuracy - (weights * losses).sum() / weights.sum()
+    np.testing.assert_allclose(
+        stream.quality(Ridge(0.3, scoring="regression")), expected, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("by_means", [True, False])
+@pytest.mark.parametrize("n_alike", [1, 3])
+@pytest.mark.parametrize("d", [7, 160])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", [0.1, 50.0])
+def test_cosines_are_those_of_a_model_without_the_example(
+    by_means: bool, n_alike: int, d: int, intercept: bool, penalty: float
+) -> None:
+    batch, _ = learnt(n=40, d=d, intercept=intercept)
+    rows = np.repeat(batch.rows, n_alike, axis=0)
+    rows[:, :d] += 1e-3 * np.random.default_rng(0).normal(size=(len(rows), d))
+    batch = Batch(rows, np.repeat(batch.codes, n_alike), np.repeat(batch.weights, n_alike))
+    moments = Moments.none(rows.shape[1], N_CLASSES, gram=True).add_all([batch])
+    stream = LeaveOneOut.of(batch, moments)
+    found = stream.scores(Ridge(penalty, intercept=intercept, by_means=by_means))
+    expected = left_out_cosines(
+        rows[:, :d],
+        batch.codes,
+        np.arange(len(rows)) // n_alike,
+        N_CLASSES,
+        penalty,
+        batch.weights,
+        intercept=intercept,
+        by_means=by_means,
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-6, rtol=1e-6)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -22,6 +20,7 @@ from evergrow.estimators import RFF, RebalancedRLSClassifier
 from evergrow.estimators.linear import solver as solver_module
 from evergrow.estimators.sums.moments import WAITING
 from tests.conftest import Arrays
+from tests.estimators.threads import reading
 
 
 @parametrize_with_checks(
@@ -31,6 +30,7 @@ from tests.conftest import Arrays
         RLSClassifier(standardize=True, fit_intercept=False),
         RLSClassifier(n_random_features=50),
         RLSClassifier(n_random_features=50, feature_map="rff"),
+        RLSClassifier(n_random_features="auto", max_stored=20, max_gram_memory="40KB"),
         RLSClassifier(keep_class_statistics=True),
         RebalancedRLSClassifier(),
     ]
@@ -58,17 +58,21 @@ def test_random_features_read_digits_better(digits: Arrays) -> None:
         assert model.fit(X, y).score(X_test, y_test) > max(plain + 0.02, 0.97)
 
 
-def test_a_class_of_five_examples_is_not_ignored_next_to_hundreds(digits: Arrays) -> None:
+@pytest.mark.parametrize("scoring", ["cosine", "regression"])
+def test_a_class_of_five_examples_is_not_ignored_next_to_hundreds(
+    digits: Arrays, scoring: Any
+) -> None:
     X, X_test, y, y_test = digits
-    few = np.flatnonzero(y == 8)[:5]
-    accuracy = {}
-    for recoding in (0.0, "auto"):
-        model = RLSClassifier(recoding=recoding, random_state=0).fit(X[y != 8], y[y != 8])
-        model.partial_fit(X[few], y[few])
-        new = y_test == 8
-        accuracy[recoding] = model.score(X_test[new], y_test[new]), model.score(X_test, y_test)
+    accuracy = {0.0: np.zeros(2), "auto": np.zeros(2)}
+    for label in (8, 3, 1):
+        few, new = np.flatnonzero(y == label)[:5], y_test == label
+        for recoding in accuracy:
+            model = RLSClassifier(recoding=recoding, scoring=scoring, random_state=0)
+            model.fit(X[y != label], y[y != label]).partial_fit(X[few], y[few])
+            scores = model.score(X_test[new], y_test[new]), model.score(X_test, y_test)
+            accuracy[recoding] += np.array(scores) / 3
     assert accuracy["auto"][0] > accuracy[0.0][0] + 0.3
-    assert accuracy["auto"][1] > accuracy[0.0][1] - 0.005
+    assert accuracy["auto"][1] > accuracy[0.0][1] + 0.01
 
 
 def test_classes_are_sorted_within_a_call_and_appended_across_calls() -> None:
@@ -81,11 +85,15 @@ def test_classes_are_sorted_within_a_call_and_appended_across_calls() -> None:
 def test_old_answers_stay_in_their_columns() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 3
+    X += 5 * np.eye(4)[y]
     model = fixed(recoding=0.0).fit(X, y)
     before = model.decision_function(X)
-    model.partial_fit(np.zeros((1, 4)), [-5])
-    # Moved a little by one more example, but each in its place.
-    np.testing.assert_allclose(model.decision_function(X)[:, :3], before, atol=0.05)
+    model.partial_fit([[0.0, 0.0, 0.0, 5.0]], [-5])
+    # Moved by one more class, but each in its place.
+    after = model.decision_function(X)
+    assert (after.argmax(axis=1) == y).all()
+    for column in range(3):
+        assert np.corrcoef(after[:, column], before[:, column])[0, 1] > 0.95
     assert model.classes_.tolist() == [0, 1, 2, -5]
 
 
@@ -95,34 +103,6 @@ def test_a_listed_class_without_examples_is_never_predicted() -> None:
     assert np.isneginf(model.decision_function([[0.0]])[0, [0, 3]]).all()
     assert model.predict_proba([[-100.0]])[0, [0, 3]].tolist() == [0, 0]
     assert model.predict([[-100.0], [100.0]]).tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("names", [[3, 1, 2], ["owl", "ant", "fox"], [True, False]])
-def test_labels_of_any_kind_come_back_of_their_type(names: list[Any]) -> None:
-    codes = np.arange(60) % len(names)
-    X, y = np.eye(len(names))[codes] + 0.01, np.array(names)[codes]
-    model = fixed().fit(X, y)
-    assert model.classes_.tolist() == sorted(names)
-    assert model.predict(X).dtype == y.dtype
-    assert (model.predict(X) == y).all()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda X: X.astype(np.float32),
-        lambda X: X.astype(np.uint8),
-        lambda X: X.astype(np.float16),
-        np.asfortranarray,
-        lambda X: X.tolist(),
-        pd.DataFrame,
-    ],
-    ids=["float32", "uint8", "float16", "fortran", "lists", "frame"],
-)
-def test_the_same_numbers_in_any_form_give_the_same_weights(digits: Arrays, make: Any) -> None:
-    X, _, y, _ = digits
-    expected = fixed().fit(X, y).coef_
-    np.testing.assert_allclose(fixed().fit(make(X), y).coef_, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_regularization_and_recoding_may_change_without_the_data(digits: Arrays) -> None:
@@ -136,20 +116,23 @@ def test_regularization_and_recoding_may_change_without_the_data(digits: Arrays)
     )
 
 
-def test_nothing_is_held_out_when_both_parameters_are_numbers(digits: Arrays) -> None:
+def test_nothing_is_stored_when_both_parameters_are_numbers(digits: Arrays) -> None:
     X, _, y, _ = digits
-    assert fixed().fit(X, y).n_held_out_.tolist() == [0] * 10
-    held_out = RLSClassifier(recoding=0.5).fit(X, y).n_held_out_
+    assert fixed().fit(X, y).n_stored_.tolist() == [0] * 10
+    stored = RLSClassifier(recoding=0.5).fit(X, y).n_stored_
+    assert stored.tolist() == np.bincount(y).tolist()
+    held_out = RLSClassifier(recoding=0.5, selection="paper").fit(X, y).n_stored_
     assert held_out.tolist() == (np.bincount(y) // 6).tolist()
 
 
-def test_what_is_kept_does_not_grow_with_the_examples() -> None:
+@pytest.mark.slow
+def test_what_is_stored_does_not_grow_with_the_examples() -> None:
     rng = np.random.default_rng(0)
-    model = RLSClassifier(max_held_out=30, random_state=0)
+    model = RLSClassifier(max_stored=30, random_state=0)
     for i in range(900):
         model.partial_fit(rng.normal(size=(1, 3)), [i % 3])
     assert sum(len(batch.rows) for batch in model._fitted.moments.waiting) <= WAITING
-    assert model.n_held_out_.tolist() == [10] * 3
+    assert model.n_stored_.tolist() == [10] * 3
     assert model.class_counts_.tolist() == [300] * 3
 
 
@@ -221,34 +204,28 @@ def test_it_can_be_pickled_cloned_and_searched(digits: Arrays) -> None:
     assert search.best_params_ == {"regularization": 1.0}
 
 
+@pytest.mark.slow
 def test_readers_see_consistent_models_while_another_thread_trains(digits: Arrays) -> None:
     X, X_test, y, _ = digits
     model = fixed().fit(X[:300], y[:300])
     expected = [fixed().fit(X[:n], y[:n]).decision_function(X_test[:2]) for n in range(300, 340)]
     problems: list[str] = []
     n_read = 0
-    done = threading.Event()
 
     def read() -> None:
         nonlocal n_read
-        while not done.is_set():
-            n_read += 1
-            scores = model.decision_function(X_test[:2])
-            nearest = min(float(np.abs(scores - whole).max()) for whole in expected)
-            if nearest > 1e-8:
-                problems.append(f"scores of no whole model, off by {nearest}")
+        n_read += 1
+        scores = model.decision_function(X_test[:2])
+        nearest = min(float(np.abs(scores - whole).max()) for whole in expected)
+        if nearest > 1e-8:
+            problems.append(f"scores of no whole model, off by {nearest}")
 
-    readers = [threading.Thread(target=read) for _ in range(2)]
-    for reader in readers:
-        reader.start()
-    for i in range(300, 339):
-        seen = n_read
-        model.partial_fit(X[i : i + 1], y[i : i + 1])
-        while n_read < seen + 2:
-            pass
-    done.set()
-    for reader in readers:
-        reader.join()
+    with reading(read, n_threads=2):
+        for i in range(300, 339):
+            seen = n_read
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+            while n_read < seen + 2:
+                pass
     assert n_read > 70
     assert problems == []
 
@@ -293,27 +270,11 @@ def test_probabilities_are_calibrated_on_the_held_out_stream(digits: Arrays) -> 
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X_test)), probabilities)
 
 
-def test_the_best_classes_come_first(digits: Arrays) -> None:
-    X, X_test, y, _ = digits
-    model = fixed().fit(X, y)
-    top = model.predict_top_k(X_test, k=10)
-    assert (top[:, 0] == model.predict(X_test)).all()
-    assert (np.sort(top, axis=1) == np.arange(10)).all()
-
-
 def test_two_classes_give_one_score_per_sample() -> None:
     model = fixed().fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
     scores = model.decision_function([[0.0], [9.0]])
     assert scores.shape == (2,)
     assert scores[0] < 0 < scores[1]
-
-
-def test_progress_is_shown_when_asked(digits: Arrays, capsys: pytest.CaptureFixture[str]) -> None:
-    X, _, y, _ = digits
-    fixed(verbose=1).fit(X, y)
-    assert "adding examples" in capsys.readouterr().err
-    fixed().fit(X, y)
-    assert capsys.readouterr().err == ""
 
 
 def test_forests_refuse_sample_weights_by_name(digits: Arrays) -> None:

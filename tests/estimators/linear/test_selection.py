@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
-from evergrow.estimators.linear import selection as selection_module
+from evergrow.estimators.linear import penalties
+from evergrow.estimators.linear.equations import Ridge
+from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.linear.selection import has_rare_classes
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
 from tests.conftest import Arrays
@@ -37,25 +39,24 @@ def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
 ) -> None:
     X, y = noisy(1000)
     sizes: list[int] = []
-    real = selection_module._best_penalty
+    real = penalties.best_penalty
 
-    def counted(stream: Any, ridge: Any) -> float:
+    def counted(stream: Any, *given: Any) -> float:
         sizes.append(stream.everything.n_examples)
-        return real(stream, ridge)
+        return real(stream, *given)
 
-    monkeypatch.setattr(selection_module, "_best_penalty", counted)
+    monkeypatch.setattr(penalties, "best_penalty", counted)
     model = RLSClassifier(random_state=0)
     for first in range(0, 1000, 10):
         model.partial_fit(X[first : first + 10], y[first : first + 10])
-    assert sizes[0] <= 160
-    assert all(later >= 2 * earlier for earlier, later in pairwise(sizes))
-    assert len(sizes) == 3
+    assert sizes == [10, 20, 40, 80, 160, 320, 640]
 
 
-def test_nothing_is_selected_with_too_few_held_out_examples() -> None:
-    X, y = noisy(60)
-    model = RLSClassifier(random_state=0).fit(X, y)
-    assert 0 < model.n_held_out_.sum() < 20
+@pytest.mark.parametrize("labels", [np.arange(60), np.r_[0, 0, 1, 1, 2:10]])
+def test_nothing_is_selected_with_too_few_examples_to_leave_out(labels: Any) -> None:
+    X, _ = noisy(len(labels))
+    model = RLSClassifier(random_state=0).fit(X, labels)
+    assert model.n_stored_.sum() == len(labels)
     assert model.recoding_ == 0.0
     # A power of two: it stays the same while single examples come.
     assert np.log2(model.regularization_) == round(np.log2(model.regularization_))
@@ -66,7 +67,7 @@ def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
     batches: list[int],
 ) -> None:
     X, y = noisy(500)
-    model, first = RLSClassifier(random_state=0, max_held_out=10**6), 0
+    model, first = RLSClassifier(selection="paper", random_state=0, max_stored=10**6), 0
     for size in batches:
         model.partial_fit(X[first : first + size], y[first : first + size])
         first += size
@@ -98,17 +99,17 @@ def test_the_kept_sample_is_uniform_and_does_not_depend_on_the_calls() -> None:
 
 def test_held_out_examples_are_evicted_for_new_classes() -> None:
     X, y = noisy(600, n_classes=2)
-    model = RLSClassifier(max_held_out=40, random_state=0).fit(X, y)
-    assert model.n_held_out_.tolist() == [20, 20]
+    model = RLSClassifier(max_stored=40, random_state=0).fit(X, y)
+    assert model.n_stored_.tolist() == [20, 20]
     X, y = noisy(600, n_classes=8)
     model.partial_fit(X, y)
-    assert model.n_held_out_.tolist() == [5] * 8
+    assert model.n_stored_.tolist() == [5] * 8
 
 
 def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
     X, y = noisy(300)
     held = held_out(y, 6)
-    model = RLSClassifier(regularization=2.0, random_state=0).fit(X, y)
+    model = RLSClassifier(regularization=2.0, selection="paper", random_state=0).fit(X, y)
     everything = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X, y)
     np.testing.assert_allclose(model.coef_, everything.coef_, atol=1e-10)
     model.set_params(refit_held_out=False)
@@ -118,14 +119,13 @@ def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
     np.testing.assert_allclose(ratio, ratio[:, :1] * np.ones(ratio.shape[1]), rtol=1e-6)
 
 
-def test_classes_with_few_examples_have_no_vote(digits: Arrays) -> None:
+@pytest.mark.parametrize("rule", ["leave-one-out", "paper"])
+def test_classes_with_few_examples_have_no_vote(digits: Arrays, rule: Any) -> None:
     X, _, y, _ = digits
     few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
-    model = RLSClassifier(random_state=0).fit(X[few], y[few])
-    held = model._fitted.holdout.batch
-    stream = selection_module.Validation(
-        held, model._fitted.without_held_out, model._fitted.moments
-    )
+    model = RLSClassifier(selection=rule, random_state=0).fit(X[few], y[few])
+    stream = model._fitted._validation(SelectionRequest(None, None, rule=rule))
+    held = stream.held
     assert not stream.votes[held.codes == 8].any()
     assert stream.votes[held.codes != 8].all()
 
@@ -141,9 +141,27 @@ def test_equally_frequent_classes_are_recoded_alike() -> None:
     assert (auto.predict(X) == plain.predict(X)).all()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [((40, 40, 40), False), ((400, 40, 40), False), ((40, 40, 9), True)]
+)
+def test_classes_far_below_the_median_are_rare(sizes: tuple[int, ...], expected: bool) -> None:
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    model = RLSClassifier(regularization=1.0, recoding=0.0).fit(np.eye(3)[y], y)
+    assert has_rare_classes(model._fitted.moments) == expected
+
+
+def test_examples_count_as_many_as_they_stand_for() -> None:
+    X, y = noisy(600, n_classes=2)
+    places = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:40]])
+    model = RLSClassifier(max_stored=60, random_state=0).fit(X[places], y[places])
+    stream = model._fitted._validation(SelectionRequest(None, None))
+    counts = np.bincount(stream.held.codes, stream.represented)
+    np.testing.assert_allclose(counts, model.class_counts_)
+
+
 def test_the_same_seed_gives_the_same_selection() -> None:
     X, y = noisy(900)
-    models = [RLSClassifier(max_held_out=50, random_state=3).fit(X, y) for _ in range(2)]
+    models = [RLSClassifier(max_stored=50, random_state=3).fit(X, y) for _ in range(2)]
     assert models[0].regularization_ == models[1].regularization_
     assert models[0].temperature_ == models[1].temperature_
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
@@ -166,9 +184,11 @@ def test_a_given_number_is_not_taken_for_a_selected_one() -> None:
     assert model.regularization_ < 1e5
     fresh = RLSClassifier(random_state=0).fit([*X, X[0]], [*y, y[0]]).regularization_
     assert model.partial_fit(X[:1], y[:1]).regularization_ == pytest.approx(fresh, rel=1e-6)
+    X, y = np.vstack([X[y != 3], X[y == 3][:9]]), np.sort(np.append(y[y != 3], [3] * 9))
     other = RLSClassifier(recoding=0.9, random_state=0).fit(X, y).set_params(recoding="auto")
     assert other.recoding_ == 0.0
-    assert other.partial_fit(X[:1], y[:1]).recoding_ == 1.0
+    fresh = RLSClassifier(random_state=0).fit([*X, X[0]], [*y, y[0]]).recoding_
+    assert other.partial_fit(X[:1], y[:1]).recoding_ == fresh > 0
 
 
 def test_the_temperature_follows_a_penalty_that_is_set() -> None:
@@ -185,7 +205,11 @@ def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> Non
     X, y = noisy(60, n_classes=2)
     for standardize in (False, True):
         model = RLSClassifier(
-            validation_every=2, refit_held_out=False, standardize=standardize, random_state=0
+            selection="paper",
+            validation_every=2,
+            refit_held_out=False,
+            standardize=standardize,
+            random_state=0,
         ).fit(X, y)
         held = model._fitted.holdout.batch
         gone = ~(X[:, None] == held.rows).all(axis=2).any(axis=1)
@@ -193,14 +217,14 @@ def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> Non
         assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_nothing_is_computed_while_there_are_too_few_held_out_examples(
+def test_nothing_is_judged_while_numbers_are_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from evergrow.estimators.linear.fitted import FittedRLS
 
     X, y = noisy(400)
-    model = RLSClassifier(max_held_out=8, random_state=0).fit(X, y)
-    monkeypatch.setattr(FittedRLS, "without_held_out", property(lambda _: 1 / 0))
+    model = RLSClassifier(regularization=1.0, recoding=0.0, random_state=0).fit(X, y)
+    monkeypatch.setattr(FittedRLS, "_validation", lambda *_: 1 / 0)
     model.partial_fit(X[:1], y[:1]).predict(X[:1])
 
 
@@ -256,3 +280,92 @@ def test_the_temperature_of_given_numbers_is_not_fitted_with_every_example(
     monkeypatch.setattr(fitted_module, "fit_temperature", lambda *_: 1 / 0)
     for i in range(5):
         model.partial_fit(X[i : i + 1], y[i : i + 1]).predict_proba(X[:1])
+
+
+def test_the_first_two_examples_of_every_class_are_stored() -> None:
+    X, y = noisy(800, n_classes=8)
+    model = RLSClassifier(max_stored=24, random_state=0)
+    for first in range(0, 800, 7):
+        model.partial_fit(X[first : first + 7], y[first : first + 7])
+    assert model.n_stored_.tolist() == [3] * 8
+    stored = {tuple(row) for row in model._fitted.holdout.batch.rows.tolist()}
+    for label in range(8):
+        assert {tuple(row) for row in X[y == label][:2].tolist()} <= stored
+
+
+def test_many_classes_store_two_examples_each_and_are_judged() -> None:
+    X, y = noisy(300, n_classes=60)
+    y = np.concatenate([np.arange(60), y])
+    X = np.concatenate([X[:60], X])
+    model = RLSClassifier(max_stored=20, random_state=0).fit(X, y)
+    assert model.n_stored_.max() == 2
+    assert model._fitted.selection is not None
+
+
+def test_the_search_for_a_penalty_goes_on_as_far_as_it_helps() -> None:
+    X, y = noisy(3000, d=5)
+    # Most features are tiny, so that the default penalty is much too large for the rest.
+    X = np.column_stack([1e-3 * X, 50 * np.random.default_rng(0).normal(size=(3000, 3))])
+    model = RLSClassifier(random_state=0).fit(X, y)
+    careless = RLSClassifier(regularization=2.0**12, recoding=0.0).fit(X, y)
+    assert model.regularization_ < 1
+    assert model.score(X, y) > careless.score(X, y) + 0.05
+
+
+def test_the_rule_of_the_paper_selects_a_penalty_for_each_recoding() -> None:
+    X, y = noisy(900)
+    rare = (y == 3) & (np.arange(900) > 100)
+    X, y = X[~rare], y[~rare]
+    for given in (None, 0.4):
+        model = RLSClassifier(
+            recoding="auto" if given is None else given, selection="paper", random_state=0
+        ).fit(X, y)
+        stream = model._fitted._validation(SelectionRequest(None, None, rule="paper"))
+        unit = penalties.penalty_unit(stream.trained, Ridge(1.0))
+        grid = unit * 10.0 ** np.arange(-5, 2)
+        plain = max(stream.accuracy(stream.scores(Ridge(p))) for p in grid)
+        scores = stream.scores(Ridge(model.regularization_))
+        found = stream.accuracy(stream.recoded(scores, model.recoding_))
+        assert given is not None or found >= plain
+        assert given is None or model.recoding_ == given
+        others = [
+            stream.accuracy(stream.recoded(stream.scores(Ridge(p)), model.recoding_)) for p in grid
+        ]
+        assert found >= max(others)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.03])
+def test_the_boundary_between_two_classes_of_any_sizes_is_between_them(share: float) -> None:
+    rng = np.random.default_rng(0)
+    y = (rng.random(2000) < share).astype(int)
+    X = rng.normal(size=(2000, 5)) + 4.0 * y[:, None] * np.eye(5)[0]
+    model = RLSClassifier(random_state=0).fit(X[:1000], y[:1000])
+    right = model.predict(X[1000:]) == y[1000:]
+    assert right[y[1000:] == 0].mean() > 0.9
+    assert right[y[1000:] == 1].mean() > 0.9
+
+
+def test_a_large_class_next_to_small_ones_keeps_its_examples(digits: Arrays) -> None:
+    X, X_test, y, y_test = digits
+    sizes = {1: 130, 3: 13, 8: 13}
+    places = np.concatenate([np.flatnonzero(y == c)[:n] for c, n in sizes.items()])
+    model = RLSClassifier(random_state=0).fit(X[places], y[places])
+    right = model.predict(X_test) == y_test
+    assert right[y_test == 1].mean() > 0.9
+    assert min(right[y_test == c].mean() for c in (3, 8)) > 0.6
+
+
+def test_features_that_tell_nothing_give_the_largest_class() -> None:
+    model = RLSClassifier().fit(np.ones((55, 5)), [0] * 50 + [1] * 3 + [2] * 2)
+    assert model.predict(np.ones((1, 5))) == [0]
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1e-8, 1e8])
+def test_the_unit_of_the_features_does_not_matter(digits: Arrays, unit: float) -> None:
+    X, X_test, y, _ = digits
+    for n in (8, 400):
+        plain, scaled = (
+            RLSClassifier(random_state=0).fit(X[:n] * one, y[:n]).predict(X_test * one)
+            for one in (1.0, unit)
+        )
+        assert (plain == scaled).mean() > 0.95

@@ -55,8 +55,9 @@ def check_weights(rng: np.random.Generator, d: int, m: int) -> None:
     coded[np.arange(m), codes] = targets
     expected = old + (signs[:, None] * (coded - rows @ old.T)).T @ gains
     found = np.empty_like(old)
-    _core.update_weights(old, rows, signs, gains, codes, targets, found)
+    errors = _core.update_weights(old, rows, signs, gains, codes, targets, found)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(errors, (signs[:, None] * (coded - rows @ old.T)).T, atol=1e-9)
 
 
 @pytest.mark.parametrize("isa", _core.available_kernels())

@@ -40,7 +40,7 @@ def difference(found: Array, expected: Array) -> float:
 
 def test_the_weights_are_those_of_the_closed_form() -> None:
     X, y = examples()
-    model = RLSClassifier(regularization=0.7, recoding=0.4).fit(X, y)
+    model = RLSClassifier(regularization=0.7, recoding=0.4, scoring="regression").fit(X, y)
     expected = twin.weights(with_constant(X), y, 5, 0.7)
     expected = expected @ twin.recoding_matrix(np.bincount(y), 0.4)
     assert difference(all_weights(model), expected) < 1e-11
@@ -48,7 +48,7 @@ def test_the_weights_are_those_of_the_closed_form() -> None:
 
 def test_one_example_at_a_time_is_algorithm_1() -> None:
     X, y = examples(40)
-    model = RLSClassifier(regularization=0.5, recoding=0.6)
+    model = RLSClassifier(regularization=0.5, recoding=0.6, scoring="regression")
     paper = twin.IncrementalRLS(X.shape[1] + 1, 0.5, 0.6)
     for i in range(len(X)):
         # Class k comes first in example k.
@@ -97,7 +97,9 @@ def test_standardised_features_give_what_a_scaler_before_it_gives() -> None:
     X, y = examples()
     X = X * np.arange(1, 10) + 100
     X[:, 4] = 7.0
-    model = RLSClassifier(regularization=2.0, recoding=0.0, standardize=True).fit(X, y)
+    model = RLSClassifier(
+        regularization=2.0, recoding=0.0, scoring="regression", standardize=True
+    ).fit(X, y)
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     scaled = (X - X.mean(axis=0)) / deviation
     W = twin.weights(with_constant(scaled), y, 5, 2.0)
@@ -118,7 +120,12 @@ def test_rebalanced_weights_are_those_of_equation_22() -> None:
 def test_random_features_are_those_of_the_twin() -> None:
     X, y = examples()
     model = RLSClassifier(
-        regularization=1.0, recoding=0.0, n_random_features=16, feature_map=ReLU(), random_state=4
+        regularization=1.0,
+        recoding=0.0,
+        scoring="regression",
+        n_random_features=16,
+        feature_map=ReLU(),
+        random_state=4,
     ).fit(X, y)
     seed = model._fitted.features.seed
     mapped = twin.relu_features(X, twin.random_projection(seed, 16, 9))
@@ -128,15 +135,40 @@ def test_random_features_are_those_of_the_twin() -> None:
     assert difference(all_weights(model), twin.weights(with_constant(mapped), y, 5, 1.0)) < 1e-10
 
 
-def test_the_chosen_recoding_is_the_one_of_the_twin() -> None:
-    for seed in range(4):
-        X, y = examples(700, 6, 4, seed)
-        X += 2.0 * np.random.default_rng(seed).normal(size=X.shape)
-        rare = (y == 3) & (np.arange(700) > 60)
-        X, y = X[~rare], y[~rare]
-        model = RLSClassifier(regularization=3.0, random_state=0).fit(X, y)
-        assert model.recoding_ == twin.choose_recoding(with_constant(X), y, 4, 3.0, 6, 30)
-        assert model.n_held_out_.sum() == twin.held_out(y, 6).sum()
+@pytest.mark.parametrize("intercept", [True, False])
+def test_cosines_are_those_of_the_twin(intercept: bool) -> None:
+    X, y = unbalanced(0)
+    model = RLSClassifier(regularization=2.0, recoding=0.3, fit_intercept=intercept).fit(X, y)
+    for i in range(12):
+        model.partial_fit(X[i : i + 1], y[i : i + 1]).predict(X[:1])
+    X, y = np.concatenate([X, X[:12]]), np.concatenate([y, y[:12]])
+    expected = twin.cosine_scores(X, y, 4, 2.0, 0.3, intercept=intercept)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)
+
+
+def unbalanced(seed: int) -> tuple[Array, Array]:
+    """Noisy examples of three frequent classes and a rare one."""
+    X, y = examples(400, 6, 4, seed)
+    X += 2.0 * np.random.default_rng(seed).normal(size=X.shape)
+    rare = (y == 3) & (np.arange(400) > 60)
+    return X[~rare], y[~rare]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_chosen_recoding_is_the_one_of_the_twin(seed: int) -> None:
+    X, y = unbalanced(seed)
+    model = RLSClassifier(regularization=3.0, scoring="regression", random_state=0).fit(X, y)
+    assert model.recoding_ == twin.choose_recoding(with_constant(X), y, 4, 3.0, 30)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rule_of_the_paper_is_the_one_of_the_twin(seed: int) -> None:
+    X, y = unbalanced(seed)
+    options: dict[str, Any] = {"selection": "paper", "scoring": "regression", "random_state": 0}
+    given = RLSClassifier(regularization=3.0, **options).fit(X, y)
+    expected = twin.choose_as_paper(with_constant(X), y, 4, [3.0], 6, 30)
+    assert (given.regularization_, given.recoding_) == expected
+    assert given.n_stored_.sum() == twin.held_out(y, 6).sum()
 
 
 class Lives(RuleBasedStateMachine):
@@ -149,10 +181,11 @@ class Lives(RuleBasedStateMachine):
         self.model = RLSClassifier(
             regularization=1.0,
             recoding=0.5,
+            scoring="regression",
             fit_intercept=intercept,
             keep_class_statistics=statistics,
             validation_every=3,
-            max_held_out=60,
+            max_stored=60,
             random_state=0,
         )
         self.known: list[tuple[Array, str, float]] = []

@@ -40,13 +40,15 @@ def blobs(n: int = 120, n_classes: int = 4, d: int = 5, seed: int = 0) -> tuple[
 def assert_same(found: Any, expected: Any, X: Array) -> None:
     """Two models know the same classes, in any order, and give them the same scores."""
     assert sorted(found.classes_.tolist()) == sorted(expected.classes_.tolist())
-    mine = np.argsort(found.classes_)
-    theirs = np.argsort(expected.classes_)
+    mine, theirs = np.argsort(found.classes_), np.argsort(expected.classes_)
     np.testing.assert_array_equal(found.class_counts_[mine], expected.class_counts_[theirs])
-    np.testing.assert_allclose(found.means_[mine], expected.means_[theirs], rtol=1e-9, atol=1e-12)
+    means = [model._fitted.moments.means for model in (found, expected)]
+    np.testing.assert_allclose(means[0][mine], means[1][theirs], rtol=1e-9, atol=1e-12)
+    # Least squares updates a factor of its matrix, which loses a digit.
+    tolerance = 1e-9 if isinstance(expected, NCMClassifier) else 1e-8
     np.testing.assert_allclose(
         found.predict_log_proba(X)[:, mine],
         expected.predict_log_proba(X)[:, theirs],
-        rtol=1e-9,
-        atol=1e-9,
+        rtol=tolerance,
+        atol=tolerance,
     )

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 
 import evergrow
 from evergrow import ModelFileError, NCMClassifier, NCMMetric
-from evergrow.storage.files import read_model, write_model
 from tests.budget import budget
 from tests.estimators.means.cases import METRICS, blobs, quick_metric
+from tests.estimators.model_files import (
+    check_refused,
+    drop,
+    edit,
+    edit_part,
+    put,
+    put_first,
+    reload,
+)
 
 X, Y = blobs()
 every_metric = pytest.mark.parametrize("name", METRICS)
@@ -24,8 +32,7 @@ every_metric = pytest.mark.parametrize("name", METRICS)
 @every_metric
 def test_a_loaded_model_predicts_bit_for_bit_the_same(name: str, tmp_path: Path) -> None:
     model = METRICS[name]().fit(X, Y)
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert repr(loaded.get_params()) == repr(model.get_params())
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -34,8 +41,7 @@ def test_a_loaded_model_predicts_bit_for_bit_the_same(name: str, tmp_path: Path)
 
 def test_a_learnt_metric_is_saved_with_its_classifier(tmp_path: Path) -> None:
     model = NCMClassifier(metric=NCMMetric(3, max_iter=np.int64(4), random_state=1)).fit(X, Y)
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     assert loaded.metric.get_params() == model.metric.get_params()
     np.testing.assert_array_equal(loaded.metric_.components_, model.metric_.components_)
     np.testing.assert_array_equal(loaded.metric_.log_likelihoods_, model.metric_.log_likelihoods_)
@@ -44,28 +50,13 @@ def test_a_learnt_metric_is_saved_with_its_classifier(tmp_path: Path) -> None:
 
 def test_a_metric_is_saved_and_loaded(tmp_path: Path) -> None:
     metric = quick_metric(2).fit(pd.DataFrame(X, columns=list("abcde")), Y)
-    metric.save(tmp_path / "metric.evergrow")
-    loaded = evergrow.load(tmp_path / "metric.evergrow")
+    loaded = reload(metric, tmp_path)
     assert vars(loaded).keys() == vars(metric).keys()
     np.testing.assert_array_equal(loaded.components_, metric.components_)
     np.testing.assert_array_equal(loaded.log_likelihoods_, metric.log_likelihoods_)
     assert loaded.n_iter_ == metric.n_iter_
     assert loaded.feature_names_in_.tolist() == list("abcde")
     assert loaded.get_params() == metric.get_params()
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [np.array([3, -1, 2]), np.array([True, False]), np.array(["ü", "b"]), np.array(["x"], object)],
-    ids=["int", "bool", "str", "object"],
-)
-def test_labels_are_saved_and_loaded(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
-    y = labels[np.arange(120) % len(labels)]
-    model = NCMClassifier().fit(X, y)
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
-    assert loaded.classes_.tolist() == model.classes_.tolist()
-    assert loaded.classes_.dtype == model.classes_.dtype
 
 
 @every_metric
@@ -81,8 +72,7 @@ def test_a_model_can_be_saved_and_loaded_after_forgetting(
     model.partial_fit(data[:3], [70, 71, 72], sample_weight=weights[:3])
     model.forget(data, Y, sample_weight=weights)
     model.forget(data[:3], [70, 71, 72], sample_weight=weights[:3])
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert (loaded.predict_proba(X)[:, 4:] == 0).all()
 
@@ -97,8 +87,7 @@ def test_rounding_errors_of_forgotten_examples_can_be_loaded(name: str, tmp_path
         model = METRICS[name]().fit(kept, Y).partial_fit(gone, [9] * 5, sample_weight=weights)
         for k in (3, 1, 4, 0, 2):
             model.forget(gone[k : k + 1], [9], sample_weight=weights[k : k + 1])
-        model.save(tmp_path / "model.evergrow")
-        loaded = evergrow.load(tmp_path / "model.evergrow")
+        loaded = reload(model, tmp_path)
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
@@ -108,84 +97,31 @@ def test_a_generator_is_not_saved(tmp_path: Path) -> None:
     assert evergrow.load(tmp_path / "model.evergrow").metric.random_state is None
 
 
-def test_a_model_of_a_foreign_class_is_not_saved(tmp_path: Path) -> None:
-    class Mine(NCMClassifier):
-        pass
-
-    with pytest.raises(TypeError, match="only Evergrow's own estimators"):
-        Mine().fit(X, Y).save(tmp_path / "model.evergrow")
-
-
-def set_first(name: str, value: float) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = tensors[name].copy()
-        tensors[name].flat[0] = value
-
-    return change
-
-
-def put(name: str, array: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = array
-
-    return change
-
-
-def drop(name: str) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        del tensors[name]
-
-    return change
-
-
-def edit(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header.update(entries)
-
-    return change
-
-
-def parameter(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header["parameters"].update(entries)
-
-    return change
-
-
-def in_metric(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header["metric"].update(entries)
-
-    return change
-
-
 HOSTILE = {
     "no sums": ("euclidean", drop("class_sums")),
-    "sums not finite": ("euclidean", set_first("class_sums", np.nan)),
-    "sums beyond all examples": ("euclidean", set_first("class_sums", 1e300)),
+    "sums not finite": ("euclidean", put_first("class_sums", np.nan)),
+    "sums beyond all examples": ("euclidean", put_first("class_sums", 1e300)),
     "sums of single precision": ("euclidean", put("class_sums", np.zeros((4, 5), np.float32))),
     "sums of too few classes": ("euclidean", put("class_sums", np.zeros((3, 5)))),
     "no features": ("euclidean", put("class_sums", np.zeros((4, 0)))),
     "sums without rows": ("euclidean", put("class_sums", np.zeros(20))),
-    "weights below nothing": ("euclidean", set_first("class_weights", -1.0)),
+    "weights below nothing": ("euclidean", put_first("class_weights", -1.0)),
     "weights too few": ("euclidean", put("class_weights", np.ones(3))),
-    "examples without weight": ("euclidean", set_first("class_weights", 0.0)),
-    "weight without examples": ("euclidean", set_first("class_examples", 0)),
-    "examples below nothing": ("euclidean", set_first("class_examples", -3)),
+    "examples without weight": ("euclidean", put_first("class_weights", 0.0)),
+    "weight without examples": ("euclidean", put_first("class_examples", 0)),
+    "examples below nothing": ("euclidean", put_first("class_examples", -3)),
     "examples not counted": ("euclidean", put("class_examples", np.ones(4))),
-    "squares below nothing": ("euclidean", set_first("class_squares", -1.0)),
-    "squares not finite": ("euclidean", set_first("class_squares", np.inf)),
+    "squares below nothing": ("euclidean", put_first("class_squares", -1.0)),
+    "squares not finite": ("euclidean", put_first("class_squares", np.inf)),
     "no examples at all": (
         "euclidean",
-        lambda header, tensors: [
-            put(name, 0 * tensors[name])(header, tensors) for name in list(tensors)
-        ],
+        lambda _, tensors: tensors.update({name: 0 * tensors[name] for name in tensors}),
     ),
     "no gram": ("mahalanobis", drop("gram")),
     "gram not asked for": ("euclidean", put("gram", np.zeros(15))),
     "gram too small": ("mahalanobis", put("gram", np.zeros(14))),
-    "gram not finite": ("mahalanobis", set_first("gram", np.nan)),
-    "gram below nothing": ("mahalanobis", set_first("gram", -1.0)),
+    "gram not finite": ("mahalanobis", put_first("gram", np.nan)),
+    "gram below nothing": ("mahalanobis", put_first("gram", -1.0)),
     "grams not asked for": ("mahalanobis", put("class_grams", np.zeros((4, 15)))),
     "no grams": ("mahalanobis per class", drop("class_grams")),
     "grams of too few classes": ("mahalanobis per class", put("class_grams", np.zeros((3, 15)))),
@@ -195,32 +131,35 @@ HOSTILE = {
         edit(classes={"dtype": "<i8", "values": [0, 1, 2, 3, 4]}),
     ),
     "names of the wrong number": ("euclidean", edit(feature_names=["a"])),
-    "an unknown metric": ("euclidean", parameter(metric="cosine")),
-    "a metric that was not learnt": ("euclidean", parameter(metric="mahalanobis")),
-    "a parameter out of range": ("mahalanobis", parameter(shrinkage=7.0)),
-    "an unknown parameter": ("euclidean", parameter(speed=1)),
+    "an unknown metric": ("euclidean", edit_part("parameters", metric="cosine")),
+    "a metric that was not learnt": ("euclidean", edit_part("parameters", metric="mahalanobis")),
+    "a parameter out of range": ("mahalanobis", edit_part("parameters", shrinkage=7.0)),
+    "an unknown parameter": ("euclidean", edit_part("parameters", speed=1)),
     "parameters of no kind": ("euclidean", edit(parameters=[1])),
-    "a metric of no kind": ("learnt", parameter(metric={"estimator": "os.system"})),
+    "a metric of no kind": ("learnt", edit_part("parameters", metric={"estimator": "os.system"})),
     "a metric within itself": (
         "learnt",
-        parameter(metric={"estimator": "NCMClassifier", "parameters": {}}),
+        edit_part("parameters", metric={"estimator": "NCMClassifier", "parameters": {}}),
     ),
     "a metric with a parameter out of range": (
         "learnt",
-        parameter(metric={"estimator": "NCMMetric", "parameters": {"max_iter": -1}}),
+        edit_part("parameters", metric={"estimator": "NCMMetric", "parameters": {"max_iter": -1}}),
     ),
     "a metric with an unknown parameter": (
         "learnt",
-        parameter(metric={"estimator": "NCMMetric", "parameters": {"speed": 1}}),
+        edit_part("parameters", metric={"estimator": "NCMMetric", "parameters": {"speed": 1}}),
     ),
     "no learnt metric": ("learnt", edit(metric=None)),
-    "a learnt metric not asked for": ("learnt", parameter(metric="euclidean")),
-    "a learnt metric that is a forest": ("learnt", in_metric(estimator="NCMForestClassifier")),
+    "a learnt metric not asked for": ("learnt", edit_part("parameters", metric="euclidean")),
+    "a learnt metric that is a forest": (
+        "learnt",
+        edit_part("metric", estimator="NCMForestClassifier"),
+    ),
     "a learnt metric that is a list": ("learnt", edit(metric=[1])),
-    "a learnt metric without parameters": ("learnt", in_metric(parameters=None)),
+    "a learnt metric without parameters": ("learnt", edit_part("metric", parameters=None)),
     "a learnt metric of other features": ("learnt", put("metric.components", np.ones((2, 4)))),
-    "a learnt metric not finite": ("learnt", set_first("metric.components", np.inf)),
-    "a learnt metric beyond all features": ("learnt", set_first("metric.components", 1e150)),
+    "a learnt metric not finite": ("learnt", put_first("metric.components", np.inf)),
+    "a learnt metric beyond all features": ("learnt", put_first("metric.components", 1e150)),
     "a learnt metric that gives no numbers": (
         "learnt",
         put("metric.components", np.full((2, 5), 1e139)),
@@ -235,14 +174,8 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_file_with_a_valid_checksum_is_refused(case: str, tmp_path: Path) -> None:
     name, change = HOSTILE[case]
-    path = tmp_path / "model.evergrow"
-    METRICS[name]().fit(X, Y).save(path)
-    header, tensors = read_model(path)
-    evergrow.load(path)
-    change(header, tensors)
-    write_model(path, header, tensors)
-    with pytest.raises(ModelFileError):
-        evergrow.load(path)
+    reload(METRICS[name]().fit(X, Y), tmp_path)
+    check_refused(tmp_path / "model.evergrow", change)
 
 
 @settings(max_examples=budget(40), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -147,14 +147,6 @@ def test_it_works_in_a_pipeline_with_other_estimators(digits: Arrays) -> None:
     assert pipeline.fit(data, y).score(X_test, y_test) > 0.95
 
 
-@pytest.mark.parametrize("verbose", [1, True])
-def test_verbose_shows_a_progress_bar(verbose: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    NCMMetric(max_iter=2, verbose=verbose).fit(X, Y)
-    shown = capsys.readouterr()
-    assert "learning a metric" in shown.err
-    assert shown.out == ""
-
-
 def test_what_was_learnt_cannot_be_written_to() -> None:
     metric = NCMMetric(max_iter=1, random_state=0).fit(X, Y)
     for array in (metric.components_, metric.log_likelihoods_):

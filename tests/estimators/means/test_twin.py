@@ -118,4 +118,4 @@ def test_how_well_an_example_fits_a_class_is_minus_half_the_squared_distance(met
         P = twin.precision(metric, 0.1, X, y, EVEN)
     queries = np.concatenate([X, 100 * X])
     expected = -0.5 * twin.squared_distances(queries, twin.class_means(X, y, EVEN), P)
-    np.testing.assert_allclose(found._fit_scores(queries), expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found._comparable_scores(queries), expected, rtol=1e-8, atol=1e-8)

@@ -24,9 +24,9 @@ def cones(n: int, classes: Sequence[int], seed: int = 0) -> tuple[Array, Array]:
 
 
 def rejecting(**options: Any) -> RejectingClassifier:
-    """A small model, the same every time."""
+    """A small model, the same every time; by the cosine, unless the options say otherwise."""
     forest = NCMForestClassifier(5, min_samples_leaf=2, random_state=0)
-    return RejectingClassifier(forest, **{"random_state": 0, **options})
+    return RejectingClassifier(forest, **{"random_state": 0, "measure": "cosine", **options})
 
 
 class RememberingClassifier(ClassifierMixin, BaseEstimator):

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Perceptron, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from evergrow import NCMClassifier, NCMForestClassifier, RejectingClassifier
+from evergrow import NCMClassifier, RejectingClassifier
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
 
 X, Y = cones(40, range(3))
 
 
 class Interrupted(RememberingClassifier):
-    """Learns, and is then interrupted when told so."""
+    """Learns, and is then interrupted on request."""
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> RememberingClassifier:
         super().partial_fit(X, y, sample_weight)
@@ -36,39 +35,28 @@ class Deaf(RememberingClassifier):
         return self
 
 
-def with_value(value: float) -> np.ndarray[Any, Any]:
-    changed = X.copy()
-    changed[3, 1] = value
-    return changed
-
-
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(
-    ("bad_X", "y", "options", "error", "message"),
+    ("y", "options", "error", "message"),
     [
-        (with_value(np.nan), Y, {}, ValueError, "NaN"),
-        (with_value(1e200), Y, {}, ValueError, "too large"),
-        (X, Y[:7], {}, ValueError, "inconsistent numbers of samples"),
-        (X, [1, "a"] * 60, {}, TypeError, "all strings or all numbers"),
-        (X, Y / 7, {}, ValueError, "continuous"),
-        (X, Y - 1, {}, ValueError, "unknown_label must differ from all classes"),
-        (X, Y, {"sample_weight": np.ones(120)}, TypeError, "does not accept sample_weight"),
-        (X, Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
-        (X, Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
-        (X, Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),
+        (Y - 1, {}, ValueError, "unknown_label must differ from all classes"),
+        (Y, {"sample_weight": np.ones(120)}, TypeError, "does not accept sample_weight"),
+        (Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
+        (Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
+        (Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),
     ],
 )
-def test_bad_training_data_is_refused_and_nothing_changes(
-    method: str, bad_X: Any, y: Any, options: Any, error: type[Exception], message: str
+def test_bad_labels_and_weights_are_refused_and_nothing_changes(
+    method: str, y: Any, options: Any, error: type[Exception], message: str
 ) -> None:
     model = rejecting().fit(X, Y)
     state, before = dict(vars(model)), model.novelty(X)
     with pytest.raises(error, match=message):
-        getattr(model, method)(bad_X, y, **options)
+        getattr(model, method)(X, y, **options)
     assert vars(model) == state
     np.testing.assert_array_equal(model.novelty(X), before)
     with pytest.raises(error, match=message):
-        getattr(rejecting(), method)(bad_X, y, **options)
+        getattr(rejecting(), method)(X, y, **options)
 
 
 def test_an_interrupted_estimator_leaves_everything_as_it_was() -> None:
@@ -81,40 +69,13 @@ def test_an_interrupted_estimator_leaves_everything_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value", "allowed"),
-    [
-        ("estimator", None, "a classifier"),
-        ("estimator", NCMForestClassifier, "a classifier"),
-        ("false_alarms", -0.1, r"a float in \[0, 1\]"),
-        ("false_alarms", 1.1, r"a float in \[0, 1\]"),
-        ("false_alarms", "few", r"a float in \[0, 1\]"),
-        ("unknown_label", float("nan"), "a string or a number"),
-        ("unknown_label", [1], "a string or a number"),
-        ("measure", "distance", r"one of \['cosine', 'estimator'\]"),
-        ("validation_every", 1, "an integer of at least 2"),
-        ("max_held_out", 19, "an integer of at least 20"),
-        ("random_state", -1, "an integer from 0"),
-    ],
-)
-def test_each_parameter_is_checked_by_name_and_range(
-    parameter: str, value: Any, allowed: str
-) -> None:
-    with pytest.raises(ValueError, match=rf"{parameter} must be .*{allowed}.*, got"):
-        rejecting().set_params(**{parameter: value}).fit(X, Y)
-
-
-def test_every_parameter_has_a_rule() -> None:
-    assert set(RejectingClassifier._rules) == set(rejecting().get_params(deep=False))
-
-
-@pytest.mark.parametrize(
     ("y", "unknown", "error", "message"),
     [
         (Y, "unknown", TypeError, "must be a number like the classes, got 'unknown'"),
         (Y.astype(str), -1, TypeError, "must be a string like the classes, got -1"),
         (Y, 2, ValueError, "there is a class 2"),
         (np.where(Y == 1, "unknown", "a"), None, ValueError, "there is a class 'unknown'"),
-        (Y.astype(np.uint64) + np.uint64(2**63), None, ValueError, "holds all classes exactly"),
+        (Y.astype(np.uint64) + np.uint64(2**63), None, ValueError, "cannot be stored exactly"),
     ],
 )
 def test_an_unknown_label_that_does_not_fit_the_classes_is_refused(
@@ -170,43 +131,6 @@ def test_the_measure_cannot_change_between_calls() -> None:
     model = rejecting().fit(X, Y).set_params(measure="estimator")
     with pytest.raises(ValueError, match="fit again to change it"):
         model.partial_fit(X, Y)
-
-
-@pytest.mark.parametrize("method", ["predict", "predict_known", "novelty", "is_known"])
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (np.zeros((4, 3)), "X has 3 features, but RejectingClassifier is expecting 16"),
-        (with_value(np.nan), "NaN"),
-        (np.zeros(16), "2D array"),
-    ],
-)
-def test_bad_queries_are_refused(method: str, query: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        getattr(rejecting().fit(X, Y), method)(query)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda model: model.predict(X),
-        lambda model: model.predict_known(X),
-        lambda model: model.predict_proba(X),
-        lambda model: model.novelty(X),
-        lambda model: model.is_known(X),
-        lambda model: model.forget(classes=[0]),
-        lambda model: model.rename_classes({}),
-        lambda model: model.classes_,
-        lambda model: model.estimator_,
-        lambda model: model.level_,
-        lambda model: model.usual_scores_,
-        lambda model: model.n_held_out_,
-        lambda model: model.save("nowhere"),
-    ],
-)
-def test_an_unfitted_model_raises_not_fitted(use: Any) -> None:
-    with pytest.raises(NotFittedError, match="not fitted"):
-        use(rejecting())
 
 
 def test_classes_listed_in_a_call_that_is_held_out_whole_ask_for_one_more_example() -> None:

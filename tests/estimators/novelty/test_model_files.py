@@ -14,10 +14,11 @@ from sklearn.linear_model import RidgeClassifier
 import evergrow
 from evergrow import ModelFileError, RejectingClassifier
 from evergrow.estimators.novelty.calibration import Calibration
-from evergrow.storage.files import read_model, write_model
+from evergrow.storage.models.format import read_model, write_model
+from tests.estimators.model_files import Change, check_refused, drop, put, reload, rewritten
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
 
-every_measure = pytest.mark.parametrize("measure", ["cosine", "estimator"])
+every_measure = pytest.mark.parametrize("measure", ["auto", "cosine", "estimator"])
 
 
 @pytest.fixture
@@ -31,8 +32,7 @@ def saved(tmp_path: Path) -> Path:
 def test_a_loaded_model_answers_bit_for_bit_the_same(measure: Any, tmp_path: Path) -> None:
     model = rejecting(measure=measure, false_alarms=0.2, unknown_label=-7)
     model.fit(*cones(60, range(4)))
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     X, _ = cones(30, range(8), seed=1)
     np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -46,8 +46,7 @@ def test_a_loaded_model_answers_bit_for_bit_the_same(measure: Any, tmp_path: Pat
 @every_measure
 def test_a_loaded_model_continues_to_learn_the_same(measure: Any, tmp_path: Path) -> None:
     model = rejecting(measure=measure, max_held_out=30).fit(*cones(60, range(4)))
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     X, _ = cones(30, range(8), seed=1)
     for one in (model, loaded):
         one.partial_fit(*cones(31, [2, 5, 6], seed=2)).forget(classes=[0])
@@ -59,23 +58,9 @@ def test_a_model_inside_a_model_inside_a_model_can_be_saved(tmp_path: Path) -> N
     model = RejectingClassifier(rejecting(), unknown_label=-2).fit(*cones(60, range(4)))
     with pytest.raises(AttributeError):
         _ = model.decision_function
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     X, _ = cones(30, range(8), seed=1)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-
-
-def test_string_classes_and_feature_names_are_saved_and_loaded(tmp_path: Path) -> None:
-    import pandas as pd
-
-    X, y = cones(60, range(3))
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(16)])
-    model = rejecting().fit(frame, np.array(["a", "bb", "c"])[y])
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
-    assert loaded.predict(frame).tolist() == model.predict(frame).tolist()
-    with pytest.raises(ValueError, match="feature names"):
-        loaded.predict(frame[frame.columns[::-1]])
 
 
 @pytest.mark.parametrize("estimator", [RidgeClassifier(), RememberingClassifier()])
@@ -84,20 +69,6 @@ def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> 
     with pytest.raises(TypeError, match="only Evergrow's own estimators can be saved"):
         model.save(tmp_path / "model.evergrow")
     assert not list(tmp_path.iterdir())
-
-
-def damage(header: dict[str, Any], tensors: dict[str, Any], path: str, value: Any) -> None:
-    """Change an entry of the header, named by its path, or an array."""
-    if path in tensors or path.startswith("held_out.") or path == "gram":
-        if value is None:
-            del tensors[path]
-        else:
-            tensors[path] = value(tensors.get(path)) if callable(value) else value
-        return
-    *folders, name = path.split("/")
-    for folder in folders:
-        header = header[folder]
-    header[name] = value
 
 
 def at(place: Any, value: Any) -> Any:
@@ -109,12 +80,27 @@ def at(place: Any, value: Any) -> Any:
     return change
 
 
+def damage(path: str, value: Any) -> Change:
+    """Change an entry of the header, named by its path, or an array."""
+
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        if path in tensors or path == "gram":
+            (drop(path) if value is None else put(path, value))(header, tensors)
+            return
+        *folders, name = path.split("/")
+        for folder in folders:
+            header = header[folder]
+        header[name] = value
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
         ("inside", None),
         ("inside", {"estimator": "RejectingClassifier"}),
-        ("inside/estimator", "Nobody"),
+        ("inside/estimator", "Unknown"),
         ("inside/classes/values", [0, 1, 2, 4]),
         ("inside/classes/values", [0, 1, 2]),
         ("inside/parameters", None),
@@ -124,7 +110,7 @@ def at(place: Any, value: Any) -> Any:
         ("measure", "estimator"),
         ("measure", "guess"),
         ("measure", ["cosine"]),
-        ("parameters", {"nobody": 1}),
+        ("parameters", {"unknown": 1}),
         ("parameters/measure", "guess"),
         ("parameters/false_alarms", 7),
         ("parameters/false_alarms", "many"),
@@ -166,19 +152,7 @@ def at(place: Any, value: Any) -> Any:
     ],
 )
 def test_an_inconsistent_file_is_refused(saved: Path, path: str, value: Any) -> None:
-    header, tensors = read_model(saved)
-    damage(header, tensors, path, value)
-    write_model(saved, header, tensors)
-    with pytest.raises(ModelFileError):
-        evergrow.load(saved)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9999])
-def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
-    content = saved.read_bytes()
-    saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ModelFileError, match="not a whole model file"):
-        evergrow.load(saved)
+    check_refused(saved, damage(path, value))
 
 
 def test_models_inside_each_other_without_end_are_refused(saved: Path) -> None:
@@ -208,10 +182,38 @@ def with_fixed_calibration() -> tuple[RejectingClassifier, Calibration]:
     return model, fixed
 
 
+def test_scales_and_penalty_are_kept(tmp_path: Path) -> None:
+    model = rejecting(measure="auto").fit(*cones(60, range(4)))
+    X, _ = cones(20, range(8), seed=1)
+    fixed = replace(model._fitted.calibration, novelties=np.arange(30.0), weights=np.ones(30))
+    model._set_fitted(replace(model._fitted, fixed=fixed, penalty=3.0), None)
+    loaded = reload(model, tmp_path)
+    np.testing.assert_array_equal(loaded._fitted.calibration.scales, fixed.scales)
+    np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
+    path = tmp_path / "model.evergrow"
+    check_refused(path, put("calibration.scales", np.full((4, 2), -1.0)), match="inconsistent")
+    for share in (-0.1, 1.1, np.nan):
+        check_refused(path, put("calibration.share", np.array([share])), match="inconsistent")
+    check_refused(path, damage("penalty", -1.0), match="penalty")
+
+
+def test_a_calibration_of_an_earlier_version_weights_three_scores_equally(tmp_path: Path) -> None:
+    model = rejecting(measure="auto").fit(*cones(60, range(4)))
+    X, _ = cones(20, range(8), seed=1)
+    scales = np.array([[0.5, 2.0], [-3.0, 0.5]])
+    fixed = Calibration(np.full(4, 0.5), np.full(4, 0.1), np.arange(30.0), np.ones(30), scales)
+    model._set_fitted(replace(model._fitted, fixed=fixed), None)
+    again = reload(model, tmp_path)
+    older = evergrow.load(rewritten(tmp_path / "model.evergrow", drop("calibration.share")))
+    found = model._fitted._scorer.best(X)
+    expected = (0.5 - found.scores) / 0.1 + (scales[:, 0] - found.others[:, :2]) @ scales[:, 1]
+    for one in (again, older):
+        np.testing.assert_allclose(one.novelty(X), expected)
+
+
 def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path: Path) -> None:
     model, fixed = with_fixed_calibration()
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(model, tmp_path)
     np.testing.assert_array_equal(loaded.usual_scores_, fixed.usual)
     assert loaded.level_ == model.level_ == fixed.level(model.false_alarms)
     renamed = loaded.rename_classes({0: 7})
@@ -239,9 +241,6 @@ def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path
     ],
 )
 def test_an_invalid_calibration_is_refused(name: str, value: Any, tmp_path: Path) -> None:
-    path = tmp_path / "model.evergrow"
-    with_fixed_calibration()[0].save(path)
-    header, tensors = read_model(path)
-    write_model(path, header, {**tensors, f"calibration.{name}": value})
-    with pytest.raises(ModelFileError, match="inconsistent"):
-        evergrow.load(path)
+    reload(with_fixed_calibration()[0], tmp_path)
+    change = put(f"calibration.{name}", value)
+    check_refused(tmp_path / "model.evergrow", change, match="inconsistent")

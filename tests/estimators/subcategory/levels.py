@@ -11,6 +11,7 @@ import pytest
 
 from evergrow import SubcategoryForestClassifier
 from evergrow.estimators.subcategory.methods import METHODS
+from tests.estimators.forest.blobs import counts_of_leaves
 
 N_FEATURES = 5
 
@@ -58,18 +59,6 @@ def small(method: str = "ridge-h", **options: Any) -> SubcategoryForestClassifie
     return SubcategoryForestClassifier(method=method, **options)
 
 
-def leaf_counts(forest: Any, tree: int) -> Array:
-    """Samples per core class that the leaves of a tree count."""
-    fitted = forest._fitted
-    arrays = fitted.forest.forest.tree_arrays(tree)
-    total = np.zeros(len(fitted.tree), dtype=np.int64)
-    for leaf in np.flatnonzero(arrays["left"] == -1):
-        begin = arrays["count_begin"][leaf]
-        own = slice(begin, begin + arrays["count_size"][leaf])
-        np.add.at(total, arrays["count_class"][own], arrays["count"][own])
-    return total
-
-
 def stored_counts(forest: Any) -> Array:
     """Stored samples per core class."""
     fitted = forest._fitted
@@ -83,7 +72,7 @@ def check_consistent(forest: Any) -> None:
     fitted.forest.forest.check()
     stored = stored_counts(forest)
     for tree in range(len(fitted.forest.forest)):
-        np.testing.assert_array_equal(leaf_counts(forest, tree), stored)
+        np.testing.assert_array_equal(counts_of_leaves(fitted.forest.forest, tree), stored)
     assert np.isin(fitted.unconfirmed.ids, fitted.forest.stored_ids).all()
 
 

@@ -1,4 +1,4 @@
-"""What forests of coarse and fine classes answer, as their users meet them."""
+"""Predictions of forests of coarse and fine classes, through the public interface."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_comparisons_of_stacked_forests_are_those_of_both() -> None:
     assert forest.comparisons(X) == (first + second) / (5 * 200)
 
 
-def test_names_that_mean_two_things_are_refused_in_one_answer(fitted: Any, tested: Any) -> None:
+def test_ambiguous_names_are_refused_in_one_prediction(fitted: Any, tested: Any) -> None:
     with pytest.raises(ValueError, match=r"0, 1, 2, 3 are names of fine and .* use predict_levels"):
         fitted.predict(tested[0], back_off=0.5)
 

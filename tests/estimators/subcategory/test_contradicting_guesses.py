@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evergrow
+from tests.estimators.model_files import reload
 from tests.estimators.subcategory.levels import (
     check_consistent,
     hidden,
@@ -42,8 +42,7 @@ def test_a_forgotten_coarse_class_takes_all_its_samples_along(guess: str) -> Non
 @contradicting
 def test_a_model_that_forgot_a_coarse_class_is_loaded_again(guess: str, tmp_path: Path) -> None:
     forest, _ = strays(guess=guess)
-    forest.forget(coarse=[0]).save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = reload(forest.forget(coarse=[0]), tmp_path)
     assert loaded.stored_ids_.tolist() == forest.stored_ids_.tolist()
 
 

@@ -1,4 +1,4 @@
-"""Wrong input stops at the door and is told what is allowed."""
+"""Wrong input is refused with an error that says what is allowed."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_no_fold_has_two_of_a_class_and_none_is_left_empty() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1000, 3), (7, 30)])
-def test_what_rounding_leaves_of_constant_features_is_no_direction(shape: tuple[int, int]) -> None:
+def test_rounding_errors_of_constant_features_are_not_a_direction(shape: tuple[int, int]) -> None:
     assert len(Spectrum.of(np.full(shape, 0.1)).variances) == 0
 
 

@@ -141,7 +141,7 @@ def test_one_known_sample_of_each_fine_class_is_enough_to_guess(way: str) -> Non
 
 
 @every_way
-def test_one_known_sample_of_each_fine_class_tells_no_rate(way: Any) -> None:
+def test_one_known_sample_of_each_fine_class_gives_no_rate(way: Any) -> None:
     found = guess_fine([[0.0], [9.0], [1.0]], [0] * 3, [0, 1, -1], [0, 0], guesser=way)
     assert math.isnan(found.report.rate)
 
@@ -198,7 +198,7 @@ def test_guesses_and_report_do_not_depend_on_threads(way: Any) -> None:
 def test_the_rate_of_the_report_is_that_of_the_guesses(way: Any) -> None:
     case = kinds(3000, noise=3.0)
     found = guess_fine(case.X, *case.labels, guesser=way, random_state=0)
-    # Of the last coarse class one kind is known, which tells no rate.
+    # Of the last coarse class one kind is known, which gives no rate.
     true = (found.fine == case.truth)[found.guessed & (case.coarse < 2)].mean()
     # A forest is checked by smaller ones; three errors and a little cover that.
     assert abs(found.report.rate - true) < 3 * found.report.standard_error + 0.03

@@ -197,7 +197,7 @@ def test_a_class_that_is_its_own_subcategory_keeps_its_column() -> None:
         ([["cat", "cow"]], [["cow", None]]),
     ],
 )
-def test_a_name_that_would_mean_two_answers_is_refused(first: Any, second: Any) -> None:
+def test_a_name_that_would_be_ambiguous_is_refused(first: Any, second: Any) -> None:
     with pytest.raises(
         ValueError, match="'cow' would be a coarse class that is predicted as itself"
     ):
@@ -274,6 +274,6 @@ def test_bytes_are_refused_when_they_come(labels: Any) -> None:
         small().fit([[0.0], [1.0]], [[name, name] for name in labels])
 
 
-def test_an_empty_string_in_two_coarse_classes_is_told_how_to_be_missing() -> None:
+def test_the_error_for_an_empty_string_in_two_coarse_classes_names_none() -> None:
     with pytest.raises(ValueError, match="stands for a missing label, use None"):
         small().fit([[0.0], [1.0]], [["a", ""], ["b", ""]])

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import evergrow
 from evergrow import ModelFileError, NCMMetric
 from evergrow.estimators import LevelMetric
-from evergrow.storage.files import read_model, write_model
+from evergrow.storage.models.format import read_model, write_model
 from tests.estimators.subcategory.levels import coarse_only, hidden, samples, small
 
 _FLAT = "it gives flat labels, which do not say what belongs to what"
@@ -111,9 +111,9 @@ def test_fine_labels_that_are_all_missing_are_refused() -> None:
 def test_only_metrics_that_load_finds_are_saved(tmp_path: Path) -> None:
     X, Y = samples(60)
     path = tmp_path / "metric.evergrow"
-    with pytest.raises(TypeError, match="with a PCA inside cannot be saved"):
+    with pytest.raises(TypeError, match="with metric=PCA cannot be saved"):
         LevelMetric(PCA(2)).fit(X, Y).save(path)
-    with pytest.raises(TypeError, match="with a ERCForest inside cannot be saved"):
+    with pytest.raises(TypeError, match="with metric=ERCForest cannot be saved"):
         LevelMetric(evergrow.ERCForest(2, random_state=0)).fit(X, Y).save(path)
     LevelMetric(NCMMetric(2)).fit(X, Y).save(path)
     for change in ({"metric": None}, {"parameters": {}}, {"parameters": {"level": 3}}):

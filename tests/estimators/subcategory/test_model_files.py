@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow import ModelFileError
 from evergrow.estimators import ForestGuesser, NearestGuesser
-from evergrow.storage.files import read_model, write_model
+from tests.estimators.model_files import check_refused, drop, edit, edit_part, put, reload
 from tests.estimators.subcategory.levels import (
     REFINABLE,
     every_method,
@@ -30,8 +29,7 @@ def test_a_loaded_forest_answers_bit_for_bit_the_same(
     X, Y = samples(120)
     names = [[f"c{c}", None if f < 0 else f] for c, f in hidden(Y).tolist()]
     forest = small(method).fit(X, [*names[:-1], ["c7", None]])
-    forest.save(tmp_path / "forest.evergrow", inference_only=inference_only)
-    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    loaded = reload(forest, tmp_path, inference_only=inference_only)
     np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
     np.testing.assert_array_equal(loaded.apply(X), forest.apply(X))
     assert loaded.get_params() == forest.get_params()
@@ -66,8 +64,7 @@ def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_pat
 
 def test_a_file_for_inference_only_cannot_be_refined_or_updated(tmp_path: Path) -> None:
     X, Y = samples(120)
-    small().fit(X, hidden(Y)).save(tmp_path / "forest.evergrow", inference_only=True)
-    loaded = evergrow.load(tmp_path / "forest.evergrow")
+    loaded = reload(small().fit(X, hidden(Y)), tmp_path, inference_only=True)
     assert len(loaded.guesses()[0]) == 0
     for call in (
         lambda: loaded.partial_fit(X, Y),
@@ -91,27 +88,6 @@ def test_ways_of_guessing_survive_unless_they_hold_a_forest(tmp_path: Path) -> N
         small(guess=own).fit(X, hidden(Y)).save(path)
 
 
-def edit(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header.update(entries)
-
-    return change
-
-
-def put(name: str, array: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = array
-
-    return change
-
-
-def edit_part(part: str, **entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header[part] = {**header[part], **entries}
-
-    return change
-
-
 HOSTILE = {
     "next id taken": edit_part("history", n_seen=2),
     "comparisons without end": put("n_comparisons", np.full(5, 2**63 - 1)),
@@ -126,15 +102,11 @@ HOSTILE = {
     "guess by code": edit_part("parameters", guess={"name": "os.system"}),
     "guess with unknown options": edit_part("parameters", guess={"name": "nn", "forest": None}),
     "guess by a number": edit_part("parameters", guess={"name": "nn", "scaling": "x"}),
-    "lacking ids": lambda _, tensors: tensors.pop("unconfirmed.ids"),
-    "lacking coarse": lambda _, tensors: tensors.pop("unconfirmed.coarse"),
-    "ids of nobody": put("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
-    "coarse class that is fine": lambda _, tensors: tensors.update(
-        {"unconfirmed.coarse": np.full_like(tensors["unconfirmed.coarse"], 9)}
-    ),
-    "unsorted ids": lambda _, tensors: tensors.update(
-        {"unconfirmed.ids": tensors["unconfirmed.ids"][::-1].copy()}
-    ),
+    "lacking ids": drop("unconfirmed.ids"),
+    "lacking coarse": drop("unconfirmed.coarse"),
+    "unknown ids": put("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
+    "coarse class that is fine": put("unconfirmed.coarse", lambda old: np.full_like(old, 9)),
+    "unsorted ids": put("unconfirmed.ids", lambda old: old[::-1].copy()),
     "another estimator's trees": edit(proposer="axis"),
 }
 
@@ -145,8 +117,8 @@ HOSTILE_STACKS = {
     "no history": edit(stack={"scale": 1.0, "first": {}}),
     "narrow mean": put("stack.mean", np.zeros(3)),
     "scale of zero": put("stack.scale", np.zeros(5)),
-    "lacking first array": lambda _, tensors: tensors.pop("first/mean"),
-    "lacking scale": lambda _, tensors: tensors.pop("stack.scale"),
+    "lacking first array": drop("first/mean"),
+    "lacking scale": drop("stack.scale"),
 }
 
 
@@ -158,12 +130,6 @@ HOSTILE_STACKS = {
     ],
 )
 def test_a_hostile_file_is_refused(method: str, change: Any, tmp_path: Path) -> None:
-    path = tmp_path / "forest.evergrow"
     X, Y = samples(80)
-    small(method, n_estimators=2).fit(X, hidden(Y)).save(path)
-    header, tensors = read_model(path)
-    evergrow.load(path)
-    change(header, tensors)
-    write_model(path, header, tensors)
-    with pytest.raises(ModelFileError):
-        evergrow.load(path)
+    reload(small(method, n_estimators=2).fit(X, hidden(Y)), tmp_path)
+    check_refused(tmp_path / "model.evergrow", change)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import SubcategoryForestClassifier
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import Standardization
 from tests.estimators.subcategory.levels import Array
 from tests.reference.subcategories import METHODS, Model, Settings, stacked_features
 
@@ -75,6 +75,7 @@ def assert_same(forest: Any, twin: Model, X: Array) -> None:
     np.testing.assert_array_equal(classes, twin.finest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method", METHODS)
 def test_the_forest_is_the_twins_from_fit_to_refine(method: str, seed: int) -> None:

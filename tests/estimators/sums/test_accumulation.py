@@ -106,7 +106,7 @@ def test_weights_are_sent_with_their_examples(model: Any, digits: Any) -> None:
 
 def test_the_held_out_examples_do_not_depend_on_the_parts(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
-    model = RLSClassifier(random_state=0, max_held_out=60)
+    model = RLSClassifier(random_state=0, max_stored=60)
     here, there = fitted(model, X, y), fitted(model, X, y, Shuffled())
     found = holdout_to_arrays(there._fitted.holdout)
     for name, array in holdout_to_arrays(here._fitted.holdout).items():
@@ -132,7 +132,7 @@ def test_no_more_rows_are_sent_than_can_be_held_out() -> None:
     X, y = rng.normal(size=(9000, 20)), rng.integers(0, 3, 9000)
     plain, choosing = Shuffled(), Shuffled()
     fitted(RLSClassifier(regularization=1.0, recoding=0.0), X, y, plain)
-    fitted(RLSClassifier(random_state=0, max_held_out=30), X, y, choosing)
+    fitted(RLSClassifier(random_state=0, max_stored=30), X, y, choosing)
     assert sum(choosing.sizes) - sum(plain.sizes) == 30 * 20 * 8
 
 
@@ -165,7 +165,7 @@ def test_a_checkpoint_is_named_by_all_inputs(digits: Any) -> None:
 
     def name(X: Any, y: Any, **options: Any) -> str | None:
         engine = Shuffled(has_checkpoints=True)
-        model = RLSClassifier(**{"random_state": 0, "max_held_out": 50, **options})
+        model = RLSClassifier(**{"random_state": 0, "max_stored": 50, **options})
         fitted(model, X, y, engine)
         return engine.jobs[-1].name
 

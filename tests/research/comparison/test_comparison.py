@@ -41,7 +41,7 @@ def test_the_table_has_what_was_measured(data, tmp_path):
         assert float(row["bytes"]) == each.n_bytes
 
 
-def test_the_record_tells_versions_and_data_and_no_machine(data, tmp_path):
+def test_the_record_names_versions_and_data_but_not_the_machine(data, tmp_path):
     compare(data, tmp_path, learners=choose(only=NAMES))
     text = (tmp_path / "comparison.json").read_text(encoding="utf-8")
     record = json.loads(text)
@@ -163,7 +163,7 @@ def test_damaged_rows_count_as_not_done(data, tmp_path, change):
 
 
 @pytest.mark.parametrize("limit", [-1, 0, float("nan"), None, "10", True])
-def test_a_time_limit_that_is_none_is_refused(data, tmp_path, limit):
+def test_an_invalid_time_limit_is_refused(data, tmp_path, limit):
     with pytest.raises(ValueError, match="time_limit must be a number of seconds above 0"):
         compare(data, tmp_path, learners=choose(only=["lda"]), time_limit=limit)
 
@@ -180,7 +180,7 @@ def test_no_threads_and_no_learners_are_refused(data, tmp_path):
         compare(data, tmp_path, learners=())
 
 
-def test_who_answers_with_the_large_class_is_not_recommended(tmp_path):
+def test_a_learner_that_predicts_the_large_class_is_not_recommended(tmp_path):
     plain = mixture(11, 8, n_train=400, n_test=40, distance=0.6)
     few = np.cumsum(plain.y_train[:, None] == np.arange(11), axis=0)[
         np.arange(len(plain.y_train)), plain.y_train
@@ -193,7 +193,7 @@ def test_who_answers_with_the_large_class_is_not_recommended(tmp_path):
         assert advice.choice is None or advice.choice.class_mean > 1.5 / 11
 
 
-def test_classes_that_come_at_once_are_said_to_leave_no_updates(data, tmp_path):
+def test_a_remark_says_that_there_were_no_updates(data, tmp_path):
     found = compare(data, tmp_path, learners=choose(only=NAMES), initial=6)
     assert "there were no updates" in found.remarks[0]
     needs = [advice.need for advice in found.advice]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow.research import LEARNERS, choose, make_setup, measure, mixture
-from evergrow.research.comparison.learners import RiverLearner, RunSettings
+from evergrow.research import LEARNERS, choose, make_setup, measure, mixture, peers
+from evergrow.research.comparison.learners import RunSettings
+from evergrow.research.comparison.river_models import RiverLearner
 
 SETTING = RunSettings(seed=3, n_jobs=1, classes=np.arange(4))
 FAST = [each for each in LEARNERS if each.in_quick and each.family != "river"]
@@ -23,7 +24,7 @@ def test_every_name_is_there_once():
 
 
 @pytest.mark.parametrize("learner", FAST, ids=lambda each: each.name)
-def test_everybody_comes_to_the_end_and_knows_something(learner, setup):
+def test_every_learner_finishes_and_beats_chance(learner, setup):
     result = measure(learner, setup, n_jobs=1)
     assert result.stopped_at is None
     # A single pass of gradients over one class at a time forgets the others.
@@ -45,7 +46,7 @@ def test_river_follows_the_stream(learner, setup):
     ids=lambda each: each.name,
 )
 def test_the_call_that_is_shown_makes_what_was_measured(learner):
-    names = {name: getattr(evergrow, name) for name in evergrow.__all__}
+    names = {name: getattr(evergrow, name) for name in evergrow.__all__} | vars(peers)
     shown = eval(learner.factory.code, names)
     built = learner.factory.build(SETTING)
     assert type(shown) is type(built)
@@ -64,7 +65,7 @@ class _Silent:
 
 
 @pytest.mark.parametrize(("label", "right"), [("None", [False, True]), (0, [False, False])])
-def test_no_answer_of_river_is_no_class(label, right):
+def test_a_missing_prediction_of_river_is_not_a_class(label, right):
     learner = RiverLearner(_Silent()).partial_fit([[0.0]], np.array([label]))
     assert (learner.predict([[0.0], [1.0]]) == np.array([label, label])).tolist() == right
 

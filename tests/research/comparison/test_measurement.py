@@ -42,7 +42,7 @@ def test_a_learner_that_grows_is_as_accurate_as_when_used_directly(setup):
     assert measure(one("lda"), setup).accuracy == pytest.approx(accuracy)
 
 
-def test_a_learner_trained_anew_is_as_accurate_as_one_trained_on_everything(setup):
+def test_a_retrained_learner_is_as_accurate_as_one_trained_on_everything(setup):
     data = setup.data
     ridge = RidgeClassifier().fit(data.X_train, data.y_train)
     assert measure(one("ridge"), setup).accuracy == pytest.approx(
@@ -193,7 +193,7 @@ def _random_answers(rng):
     return ["".join("01"[each] for each in row) for row in (rng.random((4, 20)) < 0.8).astype(int)]
 
 
-def test_a_difference_is_never_said_to_be_above_a_hundred_points():
+def test_a_difference_is_at_most_a_hundred_points():
     one, other = answered("one", ["1" * 9, "0" * 9]), answered("other", ["0" * 9, "1" * 9])
     assert difference(one, other) == (0.0, 1.0)
 
@@ -239,7 +239,7 @@ def test_results_that_lack_something_are_refused(setup, name):
 
 
 @pytest.mark.parametrize("name", ["lda", "class-means", "least-squares"])
-def test_what_is_kept_does_not_depend_on_the_number_of_updates(name):
+def test_what_is_stored_does_not_depend_on_the_number_of_updates(name):
     data = mixture(9, 30, n_train=20, n_test=10)
     sizes = [
         measure(one(name), make_setup(data, initial=1, chunk=chunk)).n_bytes for chunk in (1, 2, 8)
@@ -248,9 +248,9 @@ def test_what_is_kept_does_not_depend_on_the_number_of_updates(name):
 
 
 def test_a_long_warning_is_cut_between_words():
-    said = module._warning(" ".join(["word"] * 40))
-    assert said.startswith("warned: word word")
-    assert said.endswith("word\N{HORIZONTAL ELLIPSIS}")
+    message = module._warning(" ".join(["word"] * 40))
+    assert message.startswith("warned: word word")
+    assert message.endswith("word\N{HORIZONTAL ELLIPSIS}")
 
 
 def test_classes_without_test_samples_may_come_first(setup):
@@ -273,7 +273,7 @@ def test_of_two_classes_the_second_comes_in_an_update(name):
     assert result.class_mean > 0.5
 
 
-def test_a_single_training_anew_has_a_time_and_a_single_batch_no_update(setup):
+def test_a_single_retraining_has_a_time_and_a_single_batch_no_update(setup):
     at_once = make_setup(setup.data, initial=10)
     assert measure(one("ridge"), at_once).seconds_per_update > 0
     alone = measure(one("lda"), at_once)

@@ -57,7 +57,13 @@ def found():
     )
     record = {
         "data": {"name": EVIL, "sha256": "0" * 64},
-        "stream": {"initial": 2, "chunk": 4, "repetitions": 1, "checkpoints": [2, 6, 10]},
+        "stream": {
+            "protocol": "batches",
+            "initial": 2,
+            "chunk": 4,
+            "repetitions": 1,
+            "checkpoints": [2, 6, 10],
+        },
         "seed": 0,
         "quick": False,
         "processor": "a <processor>",
@@ -75,13 +81,13 @@ def test_the_page_is_well_formed_with_three_plots(found):
     assert tags.count("table") == 2
 
 
-def test_names_are_no_markup(found):
+def test_names_are_escaped(found):
     text = render_page(found)
     assert "script" not in parsed(text).tags
     assert "&lt;script&gt;" in text
 
 
-def test_labels_and_errors_are_no_markup(tmp_path):
+def test_labels_and_errors_are_escaped(tmp_path):
     plain = mixture(4, 6, n_train=8, n_test=6)
     labels = np.array([f"{EVIL}{i}" for i in range(4)])
     data = Dataset(EVIL, plain.X_train, labels[plain.y_train], plain.X_test, labels[plain.y_test])
@@ -104,7 +110,7 @@ def test_it_is_made_for_phones_and_for_the_dark(found):
     assert "prefers-color-scheme: dark" in text
 
 
-def test_a_learner_that_was_stopped_is_said_to_be(found):
+def test_a_stopped_learner_is_marked(found):
     assert "stopped after 5 s: 90.0 % at 2 classes" in render_page(found)
 
 

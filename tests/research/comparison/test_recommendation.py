@@ -23,80 +23,69 @@ def advised(standings):
     return {advice.need: advice for advice in recommend(standings)}
 
 
-def name_of(advice):
+def recommended(advice):
     return None if advice.choice is None else advice.choice.learner.name
 
 
-def test_the_most_accurate_is_taken_when_the_gap_is_no_chance():
-    found = advised([standing("slow", 0.8, seconds=5), standing("fast", 0.7, seconds=0.01)])
-    assert name_of(found[GENERAL]) == "slow"
-
-
-def test_the_faster_of_two_that_are_level_is_taken():
-    slow = standing("slow", 0.80, seconds=5, spread=0.2)
-    found = advised([slow, standing("fast", 0.78, seconds=0.01)])
-    assert name_of(found[GENERAL]) == "fast"
-    assert "which may be chance" in found[GENERAL].reason
-    assert name_of(found[EXACT]) == "slow"
-
-
-def test_the_most_accurate_of_the_fast_is_taken_for_fast_updates():
-    found = advised(
-        [
-            standing("slow", 0.9, seconds=5),
-            standing("good", 0.8, seconds=0.09),
-            standing("poor", 0.7, seconds=0.001),
-        ]
-    )
-    assert name_of(found[FAST]) == "good"
-    assert "10.0 points below the slow" in found[FAST].reason
-
-
-def test_nobody_is_recommended_for_fast_updates_if_nobody_is_fast():
-    found = advised([standing("slow", 0.9, seconds=5)])
-    assert name_of(found[FAST]) is None
-
-
-def test_the_smallest_is_taken_for_little_memory_unless_it_knows_too_little():
-    found = advised(
-        [
-            standing("large", 0.80, n_bytes=9_000_000),
-            standing("small", 0.75, n_bytes=50_000),
-            standing("tiny", 0.30, n_bytes=10),
-        ]
-    )
-    assert name_of(found[SMALL]) == "small"
-
-
-def test_the_best_on_the_newest_classes_is_named():
-    found = advised([standing("a", 0.9, newest=0.4), standing("b", 0.8, newest=0.7)])
-    assert name_of(found[NEW]) == "b"
-
-
-def test_a_peer_trained_anew_that_is_better_is_said_to_be():
-    peer = standing("peer", 0.85, way="retrained")
-    found = advised([standing("ours", 0.8), peer])[NIGHTLY]
-    assert name_of(found) == "peer"
-    assert "5.0 points above the ours, more than the 0.4 points" in found.reason
+SLOW = standing("slow", 0.80, seconds=5, spread=0.2)
+LEVEL = [SLOW, standing("fast", 0.78, seconds=0.01)]
+FASTER = [
+    standing("slow", 0.9, seconds=5),
+    standing("good", 0.8, seconds=0.09),
+    standing("poor", 0.7, seconds=0.001),
+]
+SMALLER = [
+    standing("large", 0.80, n_bytes=9_000_000),
+    standing("small", 0.75, n_bytes=50_000),
+    standing("tiny", 0.30, n_bytes=10),
+]
+APART = [standing("slow", 0.8, seconds=5), standing("fast", 0.7, seconds=0.01)]
+PEER = [standing("ours", 0.8), standing("peer", 0.85, way="retrained")]
+NEWEST = [standing("a", 0.9, newest=0.4), standing("b", 0.8, newest=0.7)]
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "said"), [(0.81, "1.0 points above the ours, which may be"), (0.7, "below")]
+    ("need", "standings", "name", "message"),
+    [
+        pytest.param(GENERAL, APART, "slow", "", id="the most accurate, if the gap is no chance"),
+        pytest.param(GENERAL, LEVEL, "fast", "which may be chance", id="the faster of two alike"),
+        pytest.param(EXACT, LEVEL, "slow", "", id="the most accurate of two alike"),
+        pytest.param(FAST, FASTER, "good", "10.0 points below the slow", id="accurate and fast"),
+        pytest.param(FAST, FASTER[:1], None, "", id="none if none is fast"),
+        pytest.param(SMALL, SMALLER, "small", "", id="the smallest that knows enough"),
+        pytest.param(NEW, NEWEST, "b", "", id="the best on the newest classes"),
+        pytest.param(
+            NIGHTLY,
+            PEER,
+            "peer",
+            "5.0 points above the ours, more than the 0.4 points",
+            id="a better peer that is retrained",
+        ),
+    ],
 )
-def test_a_peer_trained_anew_that_is_not_better_is_not_recommended(accuracy, said):
+def test_the_learner_that_serves_a_need_best_is_recommended(need, standings, name, message):
+    advice = advised(standings)[need]
+    assert recommended(advice) == name
+    assert message in advice.reason
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "message"), [(0.81, "1.0 points above the ours, which may be"), (0.7, "below")]
+)
+def test_a_retrained_peer_that_is_not_better_is_not_recommended(accuracy, message):
     peer = standing("peer", accuracy, spread=0.1, way="retrained")
     found = advised([standing("ours", 0.8), peer])[NIGHTLY]
-    assert name_of(found) == "ours"
-    assert said in found.reason
+    assert recommended(found) == "ours"
+    assert message in found.reason
 
 
-def test_who_was_told_all_classes_or_was_stopped_is_not_recommended():
-    told = standing("told", 0.99, way="told")
-    found = advised([told, stopped("late"), standing("ours", 0.5)])
-    assert {name_of(advice) for advice in found.values()} <= {"ours", None}
+def test_learners_that_knew_all_classes_or_were_stopped_are_not_recommended():
+    informed = standing("told", 0.99, way="told")
+    found = advised([informed, stopped("late"), standing("ours", 0.5)])
+    assert {recommended(advice) for advice in found.values()} <= {"ours", None}
 
 
-def test_without_anybody_who_grows_it_says_so():
+def test_without_an_incremental_learner_nothing_is_recommended():
     (advice,) = recommend([standing("peer", 0.9, way="retrained")])
     assert advice.choice is None
     assert "No incremental learner finished" in advice.reason
@@ -120,32 +109,32 @@ def test_learners_are_ranked_by_the_mean_over_classes():
     constant = unbalanced("constant", [1.0, 0.25, *[0.0] * 9])
     even = unbalanced("even", [0.7] + [0.5] * 10)
     assert constant.accuracy > even.accuracy
-    assert name_of(advised([constant, even])[EXACT]) == "even"
+    assert recommended(advised([constant, even])[EXACT]) == "even"
 
 
-def test_who_always_gives_the_same_answer_is_not_recommended():
+def test_a_constant_prediction_is_not_recommended():
     constant = unbalanced("constant", [1.0] + [0.0] * 10, seconds=1e-6)
     assert constant.accuracy > 0.8
     (advice,) = recommend([constant])
     assert advice.choice is None
     assert "better than a constant prediction" in advice.reason
     worse_than_that = advised([constant, unbalanced("even", [0.2] * 11)])
-    assert {name_of(advice) for advice in worse_than_that.values()} <= {"even", None}
+    assert {recommended(advice) for advice in worse_than_that.values()} <= {"even", None}
 
 
-def test_who_is_far_behind_is_not_level_even_if_two_classes_prove_nothing():
+def test_a_much_less_accurate_learner_is_not_equal_even_with_two_classes():
     best = answered("best", [answers(0.95), answers(0.9)], seconds=5)
     poor = answered("poor", [answers(0.3), answers(0.8)], seconds=0.01)
-    assert name_of(advised([best, poor])[GENERAL]) == "best"
+    assert recommended(advised([best, poor])[GENERAL]) == "best"
 
 
-def test_of_updates_that_never_came_nothing_is_said():
+def test_without_updates_their_times_are_not_mentioned():
     found = advised([standing(name, 0.8, seconds=math.nan) for name in "ab"])
     assert list(found) == [EXACT, SMALL, NEW]
     assert "per update" not in found[EXACT].reason
 
 
-def test_those_who_answer_alike_are_said_to_be_as_accurate():
+def test_learners_with_equal_predictions_are_called_as_accurate():
     found = advised(
         [
             standing("slow", 0.8, seconds=5.0),
@@ -159,7 +148,7 @@ def test_those_who_answer_alike_are_said_to_be_as_accurate():
     assert "0.0 points" not in " ".join(advice.reason for advice in found.values())
 
 
-def test_who_was_ahead_when_time_was_up_is_named():
+def test_a_stopped_learner_that_was_ahead_is_named():
     # Both have 90 % at 2 classes until the one that came to the end falls behind.
     (result,) = standing("ours", 0.5).results
     behind = replace(result, points=(replace(result.points[0], class_mean=0.6), *result.points[1:]))
@@ -168,7 +157,7 @@ def test_who_was_ahead_when_time_was_up_is_named():
     assert remark.startswith("the late had 90.0 % at 2 classes when time ran out")
 
 
-def test_who_was_stopped_behind_is_not_named():
+def test_a_stopped_learner_that_was_behind_is_not_named():
     assert remarks_on_stopped([standing("ours", 0.5), stopped("late")]) == []
 
 
@@ -190,7 +179,7 @@ def test_nothing_is_remarked_of_plain_data():
 
 
 @pytest.mark.parametrize(
-    ("fact", "value", "said"),
+    ("fact", "value", "message"),
     [
         ("examples_per_class", 15, "at most 15 training examples"),
         ("largest_class", 501, "The largest class has 501 training examples, the median class 100"),
@@ -201,6 +190,6 @@ def test_nothing_is_remarked_of_plain_data():
         ("n_untested", 2, "2 of 100 classes have no test samples"),
     ],
 )
-def test_what_the_data_ask_for_is_remarked(fact, value, said):
+def test_unusual_data_get_a_remark(fact, value, message):
     remarks = remarks_on(replace(PLAIN, **{fact: value}))
-    assert any(said in remark for remark in remarks)
+    assert any(message in remark for remark in remarks)

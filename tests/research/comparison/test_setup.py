@@ -19,7 +19,7 @@ def test_a_tenth_of_the_classes_and_ten_updates_are_the_default(data):
     assert setup.points == (4, 8, 12, 16, 20, 24, 28, 32, 36, 40)
 
 
-def test_those_who_train_anew_are_measured_at_three_points(data):
+def test_retrained_learners_are_measured_at_three_points(data):
     setup = make_setup(data)
     svc, lda = choose(only=["linear-svc"])[0], choose(only=["lda"])[0]
     assert setup.stream_for(svc).measure_at == (4, 20, 40)
@@ -32,7 +32,7 @@ def test_many_updates_are_measured_at_a_few_points(data):
     assert (setup.points[0], setup.points[-1]) == (2, 40)
 
 
-def test_of_two_classes_one_comes_first_and_both_are_measured_by_everybody(data):
+def test_of_two_classes_one_comes_first_and_all_learners_are_measured_at_two(data):
     setup = make_setup(data.of_classes([3, 4]))
     assert setup.points == (1, 2)
     assert setup.checkpoints == (2,)
@@ -93,3 +93,33 @@ def test_facts_count_single_and_untested_classes(data):
     facts = Facts.of(few)
     assert (facts.n_single, facts.n_untested, facts.examples_per_class) == (1, 1, 12.0)
     assert facts.largest_class == 12
+
+
+def test_one_class_at_a_time_follows_the_first_two(data):
+    setup = make_setup(data, protocol="single")
+    steps = [*setup.stream.steps(setup.data.y_train)]
+    assert [len(step.classes) for step in steps] == [2] + [1] * 38
+    assert len(setup.points) == 11
+
+
+def test_a_blurry_stream_mixes_classes_of_unequal_sizes(data):
+    setup = make_setup(data, protocol="blurry")
+    counts = np.bincount(setup.data.y_train)
+    assert (counts.min(), counts.max()) == (1, 12)
+    assert len(setup.data.y_test) == len(data.y_test)
+    y = setup.data.y_train
+    returning = [np.setdiff1d(y[s.rows], s.classes) for s in setup.stream.steps(y)]
+    assert sum(len(each) > 0 for each in returning) > len(returning) / 2
+    assert Facts.of(setup.data).n_train == counts.sum()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"protocol": "blury"}, r"protocol must be one of \['batches', 'single', 'blurry'\]"),
+        ({"protocol": "single", "chunk": 2}, "leave initial and chunk at None"),
+    ],
+)
+def test_a_protocol_that_cannot_be_followed_is_refused(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_setup(data, **options)

@@ -1,27 +1,20 @@
 """Small files in the formats of published data sets."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import struct
 import tarfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
 
-
-def idx(values: Array) -> bytes:
+def idx(values):
     """An array of bytes as MNIST's files hold it."""
     header = struct.pack(f">4B{values.ndim}I", 0, 0, 8, values.ndim, *values.shape)
     return header + values.astype(np.uint8).tobytes()
 
 
-def mnist(folder: Path, *, suffix: str = "", seed: int = 0) -> dict[str, Array]:
+def mnist(folder, *, suffix="", seed=0):
     """Write twelve training and six test images of 4 x 3 pixels and three classes."""
     rng = np.random.default_rng(seed)
     arrays = {
@@ -38,12 +31,12 @@ def mnist(folder: Path, *, suffix: str = "", seed: int = 0) -> dict[str, Array]:
     return arrays
 
 
-def python2_pickle(value: object) -> bytes:
+def python2_pickle(value):
     """A pickle of protocol 2 as Python 2 wrote it, in which text is bytes."""
     return b"\x80\x02" + _pickled(value) + b"."
 
 
-def _pickled(value: object) -> bytes:
+def _pickled(value):
     if isinstance(value, str):
         return _pickled(value.encode("latin-1")) + b"q\x01"
     if isinstance(value, bytes):
@@ -62,7 +55,7 @@ def _pickled(value: object) -> bytes:
     return _pickled_array(value)
 
 
-def _pickled_array(values: Array) -> bytes:
+def _pickled_array(values):
     empty = (
         b"cnumpy.core.multiarray\n_reconstruct\nr\x02\x00\x00\x00"
         b"(cnumpy\nndarray\nK\x00\x85U\x01btR"
@@ -77,14 +70,14 @@ def _pickled_array(values: Array) -> bytes:
 class Cifar:
     """Images of a few classes, written in the four ways that there are."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed=0):
         rng = np.random.default_rng(seed)
         self.X = rng.integers(0, 256, (12, 3072)).astype(np.uint8)
         self.y10 = [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
         self.y100 = [7, 8, 9, 99, 7, 8, 9, 99, 7, 8, 9, 99]
         self.coarse = [1, 1, 2, 19, 1, 1, 2, 19, 1, 1, 2, 19]
 
-    def ten_binary(self) -> dict[str, bytes]:
+    def ten_binary(self):
         names = [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]
         files = {
             name: b"".join(bytes([self.y10[row]]) + self.X[row].tobytes() for row in rows)
@@ -93,7 +86,7 @@ class Cifar:
         named = "".join(f"kind{number}\n" for number in range(10)) + "\n"
         return _in_folder("cifar-10-batches-bin", {**files, "batches.meta.txt": named.encode()})
 
-    def ten_python(self) -> dict[str, bytes]:
+    def ten_python(self):
         names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
         files = {
             name: python2_pickle(
@@ -109,7 +102,7 @@ class Cifar:
         meta = {"label_names": [f"kind{number}" for number in range(10)], "num_vis": 3072}
         return _in_folder("cifar-10-batches-py", {**files, "batches.meta": python2_pickle(meta)})
 
-    def hundred_binary(self) -> dict[str, bytes]:
+    def hundred_binary(self):
         files = {
             name: b"".join(
                 bytes([self.coarse[row], self.y100[row]]) + self.X[row].tobytes() for row in rows
@@ -124,7 +117,7 @@ class Cifar:
         renamed = {f"{name}.bin": content for name, content in files.items()}
         return _in_folder("cifar-100-binary", {**renamed, **texts})
 
-    def hundred_python(self) -> dict[str, bytes]:
+    def hundred_python(self):
         files = {
             name: python2_pickle(
                 {
@@ -147,11 +140,11 @@ _ROWS = [[0], [1], [2], [3], [4], [5, 6, 7, 8, 9]]
 _TWO_PARTS = {"train": [0, 1, 2, 3, 4, 5, 6, 7], "test": [8, 9, 10, 11]}
 
 
-def _in_folder(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+def _in_folder(folder, files):
     return {f"{folder}/{name}": content for name, content in files.items()}
 
 
-def unpack(files: Mapping[str, bytes], folder: Path) -> Path:
+def unpack(files, folder):
     """Write files into a folder and give the one in it that holds them."""
     for name, content in files.items():
         path = folder / name
@@ -160,11 +153,9 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> Path:
     return folder / next(iter(files)).split("/", maxsplit=1)[0]
 
 
-def pack(
-    files: Mapping[str, bytes], path: Path, *others: tarfile.TarInfo, mode: str = "w:gz"
-) -> Path:
+def pack(files, path, *others, mode="w:gz"):
     """Write files into an archive, after other members without content."""
-    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+    with tarfile.open(path, mode) as archive:
         for member in others:
             archive.addfile(member)
         for name, content in files.items():

@@ -1,13 +1,9 @@
 """Pickles as plain values: what CIFAR's files need is read, and nothing is ever run."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
 import struct
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,14 +26,12 @@ PLAIN = st.dictionaries(
 
 
 @given(PLAIN, st.sampled_from([2, 3]))
-def test_plain_values_are_what_pickle_would_give(value: dict[str, Any], protocol: int) -> None:
+def test_plain_values_are_what_pickle_would_give(value, protocol):
     assert read_plain_pickle(pickle.dumps(value, protocol), "it") == value
 
 
 @given(PLAIN, st.data())
-def test_a_pickle_that_is_cut_or_changed_is_read_or_refused(
-    value: dict[str, Any], data: st.DataObject
-) -> None:
+def test_a_pickle_that_is_cut_or_changed_is_read_or_refused(value, data):
     content = bytearray(pickle.dumps(value, 2))
     content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     for changed in (bytes(content), bytes(content[: data.draw(st.integers(0, len(content)))])):
@@ -45,28 +39,26 @@ def test_a_pickle_that_is_cut_or_changed_is_read_or_refused(
             assert isinstance(read_plain_pickle(changed, "it"), dict)
 
 
-def test_arrays_of_bytes_are_read_as_python_2_wrote_them() -> None:
+def test_arrays_of_bytes_are_read_as_python_2_wrote_them():
     values = np.arange(600, dtype=np.uint8).reshape(3, 200)
     found = read_plain_pickle(python2_pickle({"data": values, "labels": [1, 300]}), "it")
     np.testing.assert_array_equal(found["data"], values)
     assert found["labels"] == [1, 300]
 
 
-def test_arrays_of_bytes_are_read_as_python_3_writes_them() -> None:
+def test_arrays_of_bytes_are_read_as_python_3_writes_them():
     values = np.asfortranarray(np.arange(6, dtype=np.uint8).reshape(2, 3))
     found = read_plain_pickle(pickle.dumps({"data": values}, 3), "it")
     np.testing.assert_array_equal(found["data"], values)
 
 
 class Harmful:
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return os.mkdir, ("harm",)
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
-def test_no_function_is_ever_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: int
-) -> None:
+def test_no_function_is_ever_called(tmp_path, monkeypatch, protocol):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DatasetError, match="is refused"):
         read_plain_pickle(pickle.dumps({"data": Harmful()}, protocol), "it")
@@ -115,11 +107,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_all_else_is_refused(content: bytes, message: str) -> None:
+def test_all_else_is_refused(content, message):
     with pytest.raises(DatasetError, match=message):
         read_plain_pickle(content, "it")
 
 
-def test_a_far_place_in_memory_takes_no_memory() -> None:
+def test_a_far_place_in_memory_takes_no_memory():
     content = b"\x80\x02}r\xff\xff\xff\x7f."
     assert read_plain_pickle(content, "it") == {}

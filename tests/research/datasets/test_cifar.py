@@ -1,12 +1,8 @@
 """CIFAR in all versions, from folders and archives, valid and malicious."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import tarfile
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +21,7 @@ VERSIONS = {
 each_version = pytest.mark.parametrize(("name", "files"), VERSIONS.values(), ids=VERSIONS.keys())
 
 
-def check(name: str, data: Any) -> None:
+def check(name, data):
     y, n_train = (MADE.y10, 5) if name == "cifar10" else (MADE.y100, 8)
     assert data.name == name
     np.testing.assert_array_equal(data.X_train, MADE.X[:n_train])
@@ -42,9 +38,7 @@ def check(name: str, data: Any) -> None:
 
 
 @each_version
-def test_the_folder_and_the_one_around_it_are_read(
-    tmp_path: Path, name: str, files: dict[str, bytes]
-) -> None:
+def test_the_folder_and_the_one_around_it_are_read(tmp_path, name, files):
     folder = unpack(files, tmp_path)
     check(name, load_dataset(name, path=folder))
     check(name, load_dataset(name, path=tmp_path))
@@ -52,37 +46,33 @@ def test_the_folder_and_the_one_around_it_are_read(
 
 @each_version
 @pytest.mark.parametrize("mode", ["w:gz", "w"])
-def test_the_archive_is_read_and_nothing_is_unpacked(
-    tmp_path: Path, name: str, files: dict[str, bytes], mode: str
-) -> None:
+def test_the_archive_is_read_and_nothing_is_unpacked(tmp_path, name, files, mode):
     check(name, load_dataset(name, path=pack(files, tmp_path / "some.tar", mode=mode)))
     assert [path.name for path in tmp_path.iterdir()] == ["some.tar"]
 
 
-def test_the_archive_is_found_in_its_folder(tmp_path: Path) -> None:
+def test_the_archive_is_found_in_its_folder(tmp_path):
     pack(MADE.ten_binary(), tmp_path / "cifar-10-binary.tar.gz")
     check("cifar10", load_dataset("cifar10", path=tmp_path))
 
 
-def test_an_archive_with_dots_before_its_names_is_read(tmp_path: Path) -> None:
+def test_an_archive_with_dots_before_its_names_is_read(tmp_path):
     files = {f"./{name}": content for name, content in MADE.ten_binary().items()}
     check("cifar10", load_dataset("cifar10", path=pack(files, tmp_path / "a.tar.gz")))
 
 
-def test_names_of_classes_may_be_missing(tmp_path: Path) -> None:
+def test_names_of_classes_may_be_missing(tmp_path):
     folder = unpack(MADE.ten_binary(), tmp_path)
     (folder / "batches.meta.txt").unlink()
     assert load_dataset("cifar10", path=folder).class_names is None
 
 
 class Harmful:
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return os.system, ("touch harm",)
 
 
-def test_a_harmful_pickle_is_refused_and_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_harmful_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = MADE.hundred_python()
     files["cifar-100-python/test"] = pickle.dumps({"data": Harmful()}, protocol=2)
@@ -91,7 +81,7 @@ def test_a_harmful_pickle_is_refused_and_not_run(
     assert not (tmp_path / "harm").exists()
 
 
-def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
+def link(name, target, kind=tarfile.SYMTYPE):
     member = tarfile.TarInfo(name)
     member.type = kind
     member.linkname = target
@@ -101,35 +91,33 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarIn
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE]
 )
-def test_members_that_are_no_files_are_refused(tmp_path: Path, kind: bytes) -> None:
+def test_members_that_are_not_files_are_refused(tmp_path, kind):
     member = link("cifar-10-batches-bin/test_batch.bin", "/etc/passwd", kind)
     path = pack(MADE.ten_binary(), tmp_path / "a.tar.gz", member)
     with pytest.raises(DatasetError, match=r"test_batch\.bin' in .* is not a regular file"):
         load_dataset("cifar10", path=path)
 
 
-def test_members_that_lead_elsewhere_are_not_taken(tmp_path: Path) -> None:
+def test_members_that_lead_elsewhere_are_not_taken(tmp_path):
     files = {f"../{name}": content for name, content in MADE.ten_binary().items()}
     with pytest.raises(DatasetError, match=r"has no cifar-10-batches-bin/data_batch_1\.bin"):
         load_dataset("cifar10", path=pack(files, tmp_path / "a.tar.gz"))
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
 
 
-def test_a_member_that_comes_twice_is_refused(tmp_path: Path) -> None:
+def test_a_member_that_comes_twice_is_refused(tmp_path):
     member = tarfile.TarInfo("cifar-10-batches-bin/test_batch.bin")
     with pytest.raises(DatasetError, match="twice"):
         load_dataset("cifar10", path=pack(MADE.ten_binary(), tmp_path / "a.tar.gz", member))
 
 
-def test_an_archive_of_too_many_files_is_refused(tmp_path: Path) -> None:
+def test_an_archive_of_too_many_files_is_refused(tmp_path):
     members = [tarfile.TarInfo(str(number)) for number in range(1001)]
     with pytest.raises(DatasetError, match="more than 1000 files"):
         load_dataset("cifar10", path=pack({}, tmp_path / "a.tar.gz", *members))
 
 
-def test_an_archive_that_unpacks_without_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("evergrow.research.datasets.formats.archives._MAX_UNPACKED", 1_000_000)
     path = pack({"other": bytes(3_000_000)}, tmp_path / "a.tar.gz")
     assert path.stat().st_size < 10_000
@@ -137,13 +125,13 @@ def test_an_archive_that_unpacks_without_end_is_refused(
         load_dataset("cifar10", path=path)
 
 
-def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
+def test_more_memory_than_allowed_is_refused(tmp_path):
     path = pack(MADE.ten_binary(), tmp_path / "a.tar.gz")
     with pytest.raises(DatasetError, match="increase max_bytes"):
         load_dataset("cifar10", path=path, max_bytes=10_000)
 
 
-def test_damaged_archives_are_refused(tmp_path: Path) -> None:
+def test_damaged_archives_are_refused(tmp_path):
     path = pack(MADE.ten_binary(), tmp_path / "a.tar.gz")
     whole = path.read_bytes()
     for content in (b"", b"text", whole[: len(whole) // 2], whole[:99] + b"\xff\xff" + whole[101:]):
@@ -152,12 +140,12 @@ def test_damaged_archives_are_refused(tmp_path: Path) -> None:
             load_dataset("cifar10", path=path)
 
 
-def broken(name: str, files: dict[str, bytes], **changed: bytes) -> tuple[str, dict[str, bytes]]:
+def broken(name, files, **changed):
     folder = next(iter(files)).split("/", maxsplit=1)[0]
     return name, {**files, **{f"{folder}/{key}": content for key, content in changed.items()}}
 
 
-def batch(**changed: Any) -> bytes:
+def batch(**changed):
     return python2_pickle(
         {"data": MADE.X[:2], "fine_labels": [1, 2], "coarse_labels": [0, 1], **changed}
     )
@@ -205,14 +193,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("name", "files", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_files_that_are_no_batches_are_refused(
-    tmp_path: Path, name: str, files: dict[str, bytes], message: str
-) -> None:
+def test_files_that_are_not_batches_are_refused(tmp_path, name, files, message):
     with pytest.raises(DatasetError, match=message):
         load_dataset(name, path=unpack(files, tmp_path))
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"has none of cifar-10-binary\.tar\.gz"):
         load_dataset("cifar10", path=tmp_path)
     with pytest.raises(FileNotFoundError, match="no file or folder"):

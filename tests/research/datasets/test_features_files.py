@@ -1,14 +1,10 @@
 """Features from NumPy's files: what is read, what is refused, and nothing run."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle
 import struct
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,16 +15,16 @@ from evergrow.research import load_dataset
 X, Y = np.arange(24.0).reshape(8, 3), np.array([5, 5, 5, 5, 7, 7, 7, 7])
 
 
-def saved(folder: Path, name: str = "data.npz", **arrays: Any) -> Path:
+def saved(folder, name="data.npz", **arrays):
     np.savez(folder / name, **arrays)
     return folder / name
 
 
-def four(**changed: Any) -> dict[str, Any]:
+def four(**changed):
     return {"X_train": X, "y_train": Y, "X_test": X[::2], "y_test": Y[::2], **changed}
 
 
-def test_four_arrays_are_read_as_they_are(tmp_path: Path) -> None:
+def test_four_arrays_are_read_as_they_are(tmp_path):
     data = load_dataset(saved(tmp_path, "pets.npz", **four()))
     assert data.name == "pets"
     np.testing.assert_array_equal(data.X_train, X)
@@ -37,18 +33,18 @@ def test_four_arrays_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int64, np.float64, ">f4", bool])
-def test_samples_of_every_type_become_float32(tmp_path: Path, dtype: Any) -> None:
+def test_samples_of_every_type_become_float32(tmp_path, dtype):
     data = load_dataset(saved(tmp_path, **four(X_train=X.astype(dtype))))
     assert data.X_train.dtype == np.dtype("=f4")
     np.testing.assert_array_equal(data.X_train, X.astype(dtype).astype(np.float32))
 
 
-def test_columns_first_and_compressed_arrays_are_read(tmp_path: Path) -> None:
+def test_columns_first_and_compressed_arrays_are_read(tmp_path):
     np.savez_compressed(tmp_path / "data.npz", **four(X_train=np.asfortranarray(X)))
     np.testing.assert_array_equal(load_dataset(tmp_path / "data.npz").X_train, X)
 
 
-def test_images_are_flattened(tmp_path: Path) -> None:
+def test_images_are_flattened(tmp_path):
     images = np.arange(96).reshape(8, 4, 3).astype(np.uint8)
     data = load_dataset(saved(tmp_path, **four(X_train=images, X_test=images[::2])))
     np.testing.assert_array_equal(data.X_train, images.reshape(8, 12))
@@ -57,13 +53,13 @@ def test_images_are_flattened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "labels", [Y.astype(np.uint8), Y.astype(float), Y[:, None], Y.astype(">i2")]
 )
-def test_whole_numbers_of_any_type_become_int64_labels(tmp_path: Path, labels: Any) -> None:
+def test_whole_numbers_of_any_type_become_int64_labels(tmp_path, labels):
     data = load_dataset(saved(tmp_path, **four(y_train=labels)))
     assert data.y_train.dtype == np.int64
     np.testing.assert_array_equal(data.y_train, Y)
 
 
-def test_labels_may_be_text_or_bytes_of_text(tmp_path: Path) -> None:
+def test_labels_may_be_text_or_bytes_of_text(tmp_path):
     names = np.where(Y == 5, "cät", "dog")
     encoded = np.char.encode(names, "utf-8")
     data = load_dataset(saved(tmp_path, **four(y_train=names, y_test=encoded[::2])))
@@ -71,14 +67,14 @@ def test_labels_may_be_text_or_bytes_of_text(tmp_path: Path) -> None:
     assert data.y_test.tolist() == names[::2].tolist()
 
 
-def test_a_split_says_what_is_for_testing(tmp_path: Path) -> None:
+def test_a_split_says_what_is_for_testing(tmp_path):
     split = np.array(["train", "test"] * 4)
     data = load_dataset(saved(tmp_path, X=X, y=Y, split=split))
     np.testing.assert_array_equal(data.X_train, X[::2])
     np.testing.assert_array_equal(data.y_test, Y[1::2])
 
 
-def test_without_a_split_the_same_share_of_each_class_is_held_out(tmp_path: Path) -> None:
+def test_without_a_split_the_same_share_of_each_class_is_held_out(tmp_path):
     y = np.repeat([1, 2, 3], [20, 8, 2])
     path = saved(tmp_path, X=np.arange(30.0)[:, None], y=y)
     data = load_dataset(path, test_share=0.25)
@@ -88,27 +84,27 @@ def test_without_a_split_the_same_share_of_each_class_is_held_out(tmp_path: Path
     np.testing.assert_array_equal(data.y_test, y[data.X_test[:, 0].astype(int)])
 
 
-def test_the_division_is_fixed_by_the_seed(tmp_path: Path) -> None:
+def test_the_division_is_fixed_by_the_seed(tmp_path):
     path = saved(tmp_path, X=np.arange(40.0)[:, None], y=np.arange(40) % 2)
     first, again, other = (load_dataset(path, random_state=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.X_test, again.X_test)
     assert not np.array_equal(first.X_test, other.X_test)
 
 
-def test_classes_of_one_sample_stay_in_training_with_one_warning(tmp_path: Path) -> None:
+def test_classes_of_one_sample_stay_in_training_with_one_warning(tmp_path):
     y = np.concatenate([Y, np.arange(100, 107)])
     path = saved(tmp_path, X=np.ones((15, 2)), y=y)
     with pytest.warns(
         DatasetWarning, match=r"7 classes .*: 100, 101, 102, 103, 104 and 2 more$"
-    ) as said:
+    ) as caught:
         data = load_dataset(path)
-    assert len(said) == 1
-    assert said[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
     assert {*range(100, 107)} <= set(data.y_train.tolist())
     assert set(data.y_test.tolist()) == {5, 7}
 
 
-def test_coarse_classes_and_names_are_found_by_label(tmp_path: Path) -> None:
+def test_coarse_classes_and_names_are_found_by_label(tmp_path):
     path = saved(
         tmp_path,
         **four(),
@@ -122,24 +118,24 @@ def test_coarse_classes_and_names_are_found_by_label(tmp_path: Path) -> None:
     assert data.parent_names == {1: "b", 2: "c"}
 
 
-def test_coarse_classes_are_found_by_samples(tmp_path: Path) -> None:
+def test_coarse_classes_are_found_by_samples(tmp_path):
     data = load_dataset(saved(tmp_path, **four(), y_coarse_train=np.where(Y == 5, "cat", "dog")))
     assert data.parents == {5: "cat", 7: "dog"}
 
 
-def test_coarse_classes_that_all_samples_agree_on_are_found(tmp_path: Path) -> None:
+def test_coarse_classes_that_all_samples_agree_on_are_found(tmp_path):
     coarse = np.where(Y == 5, 1, 2)
     listed = np.array([0, 0, 0, 0, 0, 1, 0, 2])
     arrays = four(y_coarse_train=coarse, y_coarse_test=coarse[::2], fine_to_coarse=listed)
     assert load_dataset(saved(tmp_path, **arrays)).parents == {5: 1, 7: 2}
 
 
-def test_arrays_that_nobody_asks_for_are_left_alone(tmp_path: Path) -> None:
+def test_other_arrays_are_not_read(tmp_path):
     path = saved(tmp_path, **four(), drawer=np.array([{}], dtype=object))
     assert len(load_dataset(path).X_train) == 8
 
 
-def test_labels_of_an_npy_file_come_from_another(tmp_path: Path) -> None:
+def test_labels_of_an_npy_file_come_from_another(tmp_path):
     np.save(tmp_path / "x.npy", X.astype(np.float16))
     np.save(tmp_path / "y.npy", Y)
     data = load_dataset(tmp_path / "x.npy", labels=tmp_path / "y.npy", test_share=0.5)
@@ -180,7 +176,7 @@ BAD_ARRAYS = {
     "no labels": ({"X": X}, "lacks y"),
     "no test labels": ({"X_train": X, "y_train": Y, "X_test": X}, "lacks y_test"),
     "nothing of it": ({"a": X}, "lacks X, y: .* it holds 'a'"),
-    "a test set beside X and y": (
+    "a test set next to X and y": (
         {"X": X, "y": Y, "X_test": X[::2], "y_test": Y[::2]},
         "holds both X, y and X_test, y_test: .* either X_train",
     ),
@@ -222,19 +218,17 @@ BAD_ARRAYS = {
 
 
 @pytest.mark.parametrize(("arrays", "message"), BAD_ARRAYS.values(), ids=BAD_ARRAYS.keys())
-def test_arrays_that_are_no_data_are_refused(
-    tmp_path: Path, arrays: dict[str, Any], message: str
-) -> None:
+def test_invalid_arrays_are_refused(tmp_path, arrays, message):
     with pytest.raises(DatasetError, match=message):
         load_dataset(saved(tmp_path, **arrays))
 
 
-def npy(header: bytes, content: bytes = b"", version: int = 1) -> bytes:
+def npy(header, content=b"", version=1):
     size = struct.pack("<H" if version == 1 else "<I", len(header))
     return b"\x93NUMPY" + bytes([version, 0]) + size + header + content
 
 
-def described(shape: str, descr: str = "'<f4'") -> bytes:
+def described(shape, descr="'<f4'"):
     return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
 
 
@@ -254,9 +248,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("content", "message"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_arrays_are_refused_before_memory_is_set_aside(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
+def test_hostile_arrays_are_refused_before_memory_is_set_aside(tmp_path, content, message):
     path = saved(tmp_path, y=Y)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("X.npy", content)
@@ -268,7 +260,7 @@ def test_hostile_arrays_are_refused_before_memory_is_set_aside(
         load_dataset(tmp_path / "x.npy", labels=tmp_path / "y.npy")
 
 
-def test_a_header_that_claims_four_gigabytes_is_not_read(tmp_path: Path) -> None:
+def test_a_header_that_claims_four_gigabytes_is_not_read(tmp_path):
     path = saved(tmp_path, y=Y)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("X.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 99)
@@ -277,11 +269,11 @@ def test_a_header_that_claims_four_gigabytes_is_not_read(tmp_path: Path) -> None
 
 
 class Harmful:
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return os.mkdir, ("harm",)
 
 
-def test_pickled_objects_are_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pickled_objects_are_never_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     content = io.BytesIO()
     np.save(content, np.array([Harmful()], dtype=object), allow_pickle=True)
@@ -293,14 +285,14 @@ def test_pickled_objects_are_never_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert not (tmp_path / "harm").exists()
 
 
-def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
+def test_more_memory_than_allowed_is_refused(tmp_path):
     np.savez_compressed(tmp_path / "bomb.npz", X=np.zeros((1000, 1000), np.uint8), y=np.zeros(1000))
     assert (tmp_path / "bomb.npz").stat().st_size < 10_000
     with pytest.raises(DatasetError, match=r"needs 4000000 bytes .* increase max_bytes"):
         load_dataset(tmp_path / "bomb.npz", max_bytes=2_000_000)
 
 
-def test_damaged_archives_are_refused(tmp_path: Path) -> None:
+def test_damaged_archives_are_refused(tmp_path):
     path = saved(tmp_path, **four())
     whole = path.read_bytes()
     for content in (b"", b"text", whole[:-30], whole.replace(b"NUMPY", b"NUMPI")):
@@ -315,7 +307,7 @@ def test_damaged_archives_are_refused(tmp_path: Path) -> None:
         load_dataset(path)
 
 
-def test_an_archive_with_one_array_twice_is_refused(tmp_path: Path) -> None:
+def test_an_archive_with_one_array_twice_is_refused(tmp_path):
     path = saved(tmp_path, **four())
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("X_train.npy", b"")
@@ -323,7 +315,7 @@ def test_an_archive_with_one_array_twice_is_refused(tmp_path: Path) -> None:
         load_dataset(path)
 
 
-def test_an_archive_packed_in_another_way_is_refused(tmp_path: Path) -> None:
+def test_an_archive_packed_in_another_way_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive:
         for name in ("X", "y"):
             archive.writestr(f"{name}.npy", b"\0" * 100)
@@ -331,7 +323,7 @@ def test_an_archive_packed_in_another_way_is_refused(tmp_path: Path) -> None:
         load_dataset(tmp_path / "a.npz")
 
 
-def test_options_that_have_no_use_are_refused(tmp_path: Path) -> None:
+def test_options_that_have_no_use_are_refused(tmp_path):
     path = saved(tmp_path, **four())
     with pytest.raises(ValueError, match="test_share cannot be used"):
         load_dataset(path, test_share=0.5)
@@ -351,12 +343,12 @@ def test_options_that_have_no_use_are_refused(tmp_path: Path) -> None:
         ({"max_bytes": 0}, "max_bytes must be an integer of at least 1"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path: Path, options: Any, message: str) -> None:
+def test_wrong_options_are_refused(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         load_dataset(saved(tmp_path, X=X, y=Y), **options)
 
 
-def test_the_measuring_data_are_read(measuring_data: Path) -> None:
+def test_the_measuring_data_are_read(measuring_data):
     data = load_dataset(measuring_data / "cub200_efflite0_224.npz")
     assert data.X_train.shape == (5994, 1280)
     assert data.parents is not None

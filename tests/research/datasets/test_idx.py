@@ -1,10 +1,7 @@
 """MNIST's files, and files that only look like them."""
 
-from __future__ import annotations
-
 import gzip
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ from tests.research.datasets.made import idx, mnist
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_the_four_files_are_read(tmp_path: Path, suffix: str) -> None:
+def test_the_four_files_are_read(tmp_path, suffix):
     arrays = mnist(tmp_path, suffix=suffix)
     data = load_dataset("mnist", path=tmp_path)
     assert data.name == "mnist"
@@ -24,14 +21,14 @@ def test_the_four_files_are_read(tmp_path: Path, suffix: str) -> None:
     assert (data.X_train.dtype, data.y_train.dtype) == (np.float32, np.int64)
 
 
-def test_names_with_a_dot_are_found(tmp_path: Path) -> None:
+def test_names_with_a_dot_are_found(tmp_path):
     mnist(tmp_path)
     for path in list(tmp_path.iterdir()):
         path.rename(path.with_name(path.name.replace("-idx", ".idx")))
     assert len(load_dataset("mnist", path=tmp_path).X_train) == 12
 
 
-def test_another_name_can_be_given(tmp_path: Path) -> None:
+def test_another_name_can_be_given(tmp_path):
     mnist(tmp_path)
     assert load_dataset("mnist", path=tmp_path, name="fashion").name == "fashion"
 
@@ -53,9 +50,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_files_that_are_no_images_are_refused(
-    tmp_path: Path, content: bytes, message: str, packed: bool
-) -> None:
+def test_files_that_are_not_images_are_refused(tmp_path, content, message, packed):
     mnist(tmp_path)
     path = tmp_path / "train-images-idx3-ubyte"
     path.write_bytes(gzip.compress(content) if packed else content)
@@ -63,7 +58,7 @@ def test_files_that_are_no_images_are_refused(
         load_dataset("mnist", path=tmp_path)
 
 
-def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_gzip_file_is_refused(tmp_path):
     mnist(tmp_path, suffix=".gz")
     path = tmp_path / "train-labels-idx1-ubyte.gz"
     whole = path.read_bytes()
@@ -75,7 +70,7 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
             load_dataset("mnist", path=tmp_path)
 
 
-def test_a_gzip_file_is_not_unpacked_beyond_what_its_header_claims(tmp_path: Path) -> None:
+def test_a_gzip_file_is_not_unpacked_beyond_what_its_header_claims(tmp_path):
     mnist(tmp_path, suffix=".gz")
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(IMAGES + bytes(50_000_000), compresslevel=1))
@@ -83,13 +78,13 @@ def test_a_gzip_file_is_not_unpacked_beyond_what_its_header_claims(tmp_path: Pat
         load_dataset("mnist", path=tmp_path)
 
 
-def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
+def test_more_memory_than_allowed_is_refused(tmp_path):
     mnist(tmp_path)
     with pytest.raises(DatasetError, match="increase max_bytes"):
         load_dataset("mnist", path=tmp_path, max_bytes=300)
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path):
     mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
     with pytest.raises(FileNotFoundError, match=r"no file t10k-labels-idx1-ubyte or .*\.gz in"):

@@ -9,6 +9,8 @@ from evergrow.research import PAPERS, experiment_names, find_experiments
 def test_every_experiment_says_what_it_shows(name):
     (experiment,) = find_experiments([name])
     assert experiment.name == name
+    assert all(map(callable, (experiment.runs, experiment.measure, experiment.draw)))
+    assert callable(experiment.judge)
     assert len(experiment.shows) > 20
     assert "\n" not in experiment.shows
 
@@ -19,7 +21,7 @@ def test_every_experiment_declares_the_columns_of_what_the_paper_prints(name):
     measured = {*experiment.exact, *experiment.timed}
     for row in experiment.published:
         assert measured & set(row)
-        # Words in no column of ours tell the paper's own cases apart; numbers are compared.
+        # Words in no column of ours name the paper's own cases; numbers are compared.
         unknown = set(row) - {*experiment.keys, *measured}
         assert all(isinstance(row[name], str) for name in unknown)
 

@@ -1,9 +1,10 @@
 """The data sets of an experiment."""
 
-import numpy as np
 import pytest
 
+from evergrow import InvalidInputError
 from evergrow.research import ExperimentContext, Source, mixture
+from tests.research.papers.checks import save_features
 
 
 @pytest.fixture
@@ -13,14 +14,7 @@ def sources():
 
 @pytest.fixture
 def folder(tmp_path):
-    data = mixture(4, 3)
-    np.savez(
-        tmp_path / "features.npz",
-        X_train=data.X_train,
-        y_train=data.y_train,
-        X_test=data.X_test,
-        y_test=data.y_test,
-    )
+    save_features(tmp_path / "features.npz", mixture(4, 3))
     return tmp_path
 
 
@@ -48,6 +42,13 @@ def test_the_users_own_data_replace_all_others(sources, folder):
     context = ExperimentContext(sources, quick=True, data=folder / "features.npz")
     assert context.names == ("features",)
     assert context.dataset("features").X_train.shape[1] == 3
+
+
+def test_data_of_one_class_are_refused(sources, tmp_path):
+    save_features(tmp_path / "one.npz", mixture(1, 3))
+    context = ExperimentContext(sources, data=tmp_path / "one.npz")
+    with pytest.raises(InvalidInputError, match="has 1 class; at least 2 are needed"):
+        context.dataset("features")
 
 
 def test_a_data_folder_that_does_not_exist_is_named(sources, tmp_path, monkeypatch):

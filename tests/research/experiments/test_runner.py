@@ -67,14 +67,15 @@ def made_up(measure=_measure):
     )
 
 
-def context_of(experiment, **options):
-    return ExperimentContext(experiment.sources, **options)
+def run(folder, measure=_measure, *, fresh=False, **options):
+    experiment = made_up(measure)
+    context = ExperimentContext(experiment.sources, **options)
+    return run_experiment(experiment, folder, context, fresh=fresh)
 
 
 @pytest.fixture
 def done(tmp_path):
-    experiment = made_up()
-    run_experiment(experiment, tmp_path, context_of(experiment))
+    run(tmp_path)
     return tmp_path
 
 
@@ -107,11 +108,9 @@ def test_a_run_that_was_stopped_gives_the_table_of_one_that_was_not(done, tmp_pa
         return _measure(context, run)
 
     folder = tmp_path / "again"
-    experiment = made_up(stopping)
     with pytest.raises(StoppedError):
-        run_experiment(experiment, folder, context_of(experiment))
-    outcome = run_experiment(made_up(), folder, context_of(experiment))
-    assert outcome.n_measured == 6 - n_before
+        run(folder, stopping)
+    assert run(folder).n_measured == 6 - n_before
     assert (folder / "made-up.csv").read_bytes() == (done / "made-up.csv").read_bytes()
 
 
@@ -119,34 +118,29 @@ def test_a_line_that_was_cut_short_is_measured_again(done):
     before = (done / "made-up.csv").read_bytes()
     runs = done / ".runs" / "made-up.jsonl"
     runs.write_bytes(runs.read_bytes()[:-20])
-    experiment = made_up()
-    assert run_experiment(experiment, done, context_of(experiment)).n_measured == 1
+    assert run(done).n_measured == 1
     assert (done / "made-up.csv").read_bytes() == before
 
 
 def test_fresh_measures_all_again(done):
-    experiment = made_up()
-    assert run_experiment(experiment, done, context_of(experiment), fresh=True).n_measured == 6
+    assert run(done, fresh=True).n_measured == 6
 
 
 def test_cached_runs_of_other_data_do_not_count(done):
-    experiment = made_up()
     other = {"mixture": Source(None, lambda: mixture(random_state=1))}
-    assert run_experiment(experiment, done, ExperimentContext(other)).n_measured == 6
+    assert run_experiment(made_up(), done, ExperimentContext(other)).n_measured == 6
 
 
 def test_cached_quick_runs_do_not_count_for_a_full_one(tmp_path):
-    experiment = made_up()
-    assert run_experiment(experiment, tmp_path, context_of(experiment, quick=True)).n_measured == 4
-    assert run_experiment(experiment, tmp_path, context_of(experiment)).n_measured == 6
+    assert run(tmp_path, quick=True).n_measured == 4
+    assert run(tmp_path).n_measured == 6
 
 
 def test_the_number_of_seeds_can_be_chosen(tmp_path):
-    experiment = made_up()
-    assert len(run_experiment(experiment, tmp_path, context_of(experiment, n_seeds=5)).table) == 10
+    assert len(run(tmp_path, n_seeds=5).table) == 10
 
 
-def test_the_record_tells_versions_seeds_and_data_but_not_whose_machine(done):
+def test_the_record_names_versions_seeds_and_data_but_not_the_machine(done):
     text = (done / "made-up.json").read_text()
     record = json.loads(text)
     assert record["seeds"] == [0, 1, 2]
@@ -157,7 +151,7 @@ def test_the_record_tells_versions_seeds_and_data_but_not_whose_machine(done):
     assert platform.node() not in text
 
 
-def test_the_page_shows_the_papers_numbers_beside_ours(done):
+def test_the_page_shows_the_papers_numbers_next_to_ours(done):
     text = (done / "made-up.md").read_text()
     assert "| size 1 | accuracy | 0.5 | " in text
     assert "| size 9 | accuracy | 0.25 | not measured |" in text
@@ -189,8 +183,7 @@ def test_each_verdict_has_its_words(agrees, word):
 
 
 def test_the_figure_is_the_same_file_for_the_same_numbers(done, tmp_path):
-    experiment = made_up()
-    run_experiment(experiment, tmp_path / "again", context_of(experiment))
+    run(tmp_path / "again")
     assert (tmp_path / "again" / "made-up.svg").read_bytes() == (done / "made-up.svg").read_bytes()
 
 
@@ -202,9 +195,8 @@ def test_the_figure_keeps_its_words_as_text(done):
 def test_a_folder_that_cannot_be_written_is_reported_before_any_work(tmp_path):
     (tmp_path / "file").write_text("in the way")
     calls = []
-    experiment = made_up(lambda context, run: calls.append(run))
     with pytest.raises(OSError, match="cannot write to the folder"):
-        run_experiment(experiment, tmp_path / "file" / "results", context_of(experiment))
+        run(tmp_path / "file" / "results", lambda *arguments: calls.append(arguments))
     assert calls == []
 
 
@@ -229,15 +221,13 @@ def test_what_is_missing_is_left_empty():
 
 def test_a_quick_run_does_not_take_the_place_of_a_full_one(done):
     before = (done / "made-up.csv").read_bytes()
-    experiment = made_up()
     with pytest.raises(ValueError, match="name another folder"):
-        run_experiment(experiment, done, context_of(experiment, quick=True))
+        run(done, quick=True)
     assert (done / "made-up.csv").read_bytes() == before
 
 
-def test_the_page_tells_the_command(tmp_path):
-    experiment = made_up()
-    run_experiment(experiment, tmp_path, context_of(experiment, n_seeds=2, quick=True))
+def test_the_page_shows_the_command(tmp_path):
+    run(tmp_path, n_seeds=2, quick=True)
     text = (tmp_path / "made-up.md").read_text()
     assert "    evergrow experiment made-up --quick --seeds 2\n" in text
 
@@ -245,9 +235,8 @@ def test_the_page_tells_the_command(tmp_path):
 def test_a_missing_matplotlib_is_reported_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     calls = []
-    experiment = made_up(lambda context, run: calls.append(run))
     with pytest.raises(ImportError, match="evergrow\\[plot\\]"):
-        run_experiment(experiment, tmp_path, context_of(experiment))
+        run(tmp_path, lambda *arguments: calls.append(arguments))
     assert calls == []
 
 
@@ -261,8 +250,7 @@ def test_a_byte_that_is_not_text_costs_one_run(done):
     content = bytearray(runs.read_bytes())
     content[5] = 0xFF
     runs.write_bytes(content)
-    experiment = made_up()
-    assert run_experiment(experiment, done, context_of(experiment)).n_measured == 1
+    assert run(done).n_measured == 1
 
 
 def test_the_index_says_which_runs_are_quick(tmp_path):

@@ -1,4 +1,4 @@
-"""Differences are told from noise."""
+"""Differences are separated from noise."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_a_difference_that_seeds_do_not_share_is_not():
     assert compared([0.60, 0.50, 0.62], [0.50, 0.58, 0.53]) is None
 
 
-def test_few_seeds_tell_large_differences_only():
+def test_few_seeds_show_only_large_differences():
     assert compared([0.60], [0.57]) is True
     assert compared([0.60], [0.59]) is None
 
@@ -71,7 +71,7 @@ def test_three_seeds_of_pure_noise_are_rarely_taken_for_a_difference():
         (-0.01, 0.005, True),
         (0.04, 0.005, False),
         (-0.04, 0.005, False),
-        # Not told apart, yet not known to be the same.
+        # Not shown to differ, yet not known to be the same.
         (0.01, 0.05, None),
         (0.025, 0.01, None),
     ],
@@ -81,7 +81,7 @@ def test_sides_are_the_same_if_noise_cannot_exceed_the_bound(difference, noise, 
 
 
 @pytest.mark.parametrize(("difference", "above"), [(0.15, True), (0.05, False), (0.11, None)])
-def test_a_lead_is_told_from_a_bound_too(difference, above):
+def test_a_difference_is_compared_with_a_bound(difference, above):
     found = Difference(difference, 0.02)
     assert found.above(0.1) is above
     assert found.below(0.1) is (None if above is None else not above)
@@ -106,9 +106,8 @@ def test_the_best_is_above_all_others():
 def test_data_sets_of_one_verdict_make_one_finding():
     rows = Table({"data": name} for name in ("a", "b", "c"))
     seen = {"a": True, "b": False, "c": True}
-    findings = findings_by_data(
-        rows, ("It is so.", lambda mine: ("seen", seen[mine.rows[0]["data"]]))
-    )
+    claim = ("It is so.", lambda mine: ("seen", seen[mine.rows[0]["data"]]))
+    findings = findings_by_data(rows, [claim])
     assert [(f.here, f.agrees) for f in findings] == [
         ("Here on a seen; on c seen.", True),
         ("Here on b seen.", False),

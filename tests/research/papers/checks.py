@@ -1,4 +1,4 @@
-"""What the tests of all papers check: interrupted runs, users' own files, words in figures."""
+"""What the tests of all papers check: verdicts, interrupted runs, words in figures."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from evergrow.research import run_experiment
+from evergrow.research import Table, find_experiments, run_experiment
 
 
 class StoppedError(Exception):
@@ -15,13 +15,8 @@ class StoppedError(Exception):
 
 def save_features(path, data):
     """Write a data set as a user's own .npz file."""
-    np.savez(
-        path,
-        X_train=data.X_train,
-        y_train=data.y_train,
-        X_test=data.X_test,
-        y_test=data.y_test,
-    )
+    names = ("X_train", "y_train", "X_test", "y_test")
+    np.savez(path, **{name: getattr(data, name) for name in names})
     return path
 
 
@@ -48,3 +43,25 @@ def check_resuming(experiment, folder, make_context, n_done):
     assert resumed.n_measured == uninterrupted.n_measured - n_done
     name = f"{experiment.name}.csv"
     assert (stopped / name).read_bytes() == (whole / name).read_bytes()
+
+
+def find(name):
+    """The experiment of this name."""
+    (experiment,) = find_experiments([name])
+    return experiment
+
+
+def verdict(name, table, start):
+    """The verdict of an experiment on the claim that starts like this."""
+    (finding,) = [f for f in find(name).judge(Table(table)) if f.claim.startswith(start)]
+    return finding.agrees
+
+
+SIGNS = {True: "+", False: "-", None: "?"}
+
+
+def check_verdicts(experiment, rows, expected):
+    """Compare the verdicts on these rows with one sign per claim; a dot is for any of them."""
+    found = "".join(SIGNS[finding.agrees] for finding in experiment.judge(Table(rows)))
+    shown = "".join("." if sign == "." else f for sign, f in zip(expected, found, strict=True))
+    assert shown == expected, found

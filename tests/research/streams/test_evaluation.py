@@ -64,19 +64,19 @@ def test_accuracies_are_those_of_the_estimator():
     assert last.newest == model.score(data.X_test[newest], data.y_test[newest])
 
 
-def test_a_forest_tells_its_comparisons_and_distances():
+def test_a_forest_reports_its_comparisons_and_distances():
     forest = NCMForestClassifier(3, random_state=0)
     first, *_, last = follow(forest, digits(), SORTED)
     assert last.comparisons == forest.comparisons(digits().X_test)
     assert last.n_distances > first.n_distances > 0
 
 
-def test_others_tell_none():
+def test_other_learners_count_no_distances():
     measured = next(follow(Oracle(digits()), digits(), SORTED))
     assert np.isnan([measured.comparisons, measured.n_distances]).all()
 
 
-def test_an_answer_is_asked_for_after_every_batch():
+def test_a_prediction_follows_every_batch():
     stream = ClassStream(initial=1, order="sorted", measure_at=[10])
     asked = {}
     for ask in ("always", "measured"):
@@ -104,7 +104,7 @@ def test_a_retrained_forest_counts_the_distances_of_every_training():
     assert last == pytest.approx(alone.update_report_.n_comparisons, rel=0.2)
 
 
-def test_asking_before_learning_is_said():
+def test_predicting_before_learning_is_refused():
     with pytest.raises(ValueError, match="call partial_fit first"):
         Retrained(KNeighborsClassifier).predict([[0.0]])
 
@@ -127,7 +127,7 @@ def test_relative_accuracy_compares_the_same_points():
         relative_accuracy([_at(2, 0.5)], [_at(3, 0.5)])
 
 
-def test_forgetting_of_nothing_is_said():
+def test_forgetting_needs_a_measurement():
     with pytest.raises(ValueError, match="at least one measurement"):
         forgetting([])
 
@@ -137,7 +137,7 @@ def test_a_class_that_gets_better_has_forgotten_nothing():
     assert forgetting([worse, _at(2, 1.0)]).tolist() == [0.0, 0.0]
 
 
-def test_bytes_grow_with_what_is_kept():
+def test_bytes_grow_with_what_is_stored():
     small, large = (
         Retrained(KNeighborsClassifier).partial_fit(np.zeros((n, 8)), np.zeros(n))
         for n in (10, 1000)

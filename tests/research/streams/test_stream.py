@@ -77,7 +77,7 @@ def test_it_is_measured_where_asked():
         ({"initial": 2, "measure_at": [1]}, "asks for \\[1\\] classes"),
     ],
 )
-def test_what_cannot_be_is_said(parameters, message):
+def test_impossible_streams_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         list(ClassStream(**parameters).steps(LABELS))
 
@@ -103,6 +103,56 @@ def test_sizes_to_measure_at_may_be_any_sequence(sizes):
     assert len([*ClassStream(initial=1, measure_at=sizes).steps(LABELS)]) == 5
 
 
-def test_a_repetition_that_is_not_there_is_said():
+def test_an_unknown_repetition_is_refused():
     with pytest.raises(ValueError, match="repetition must be from 0 to 1"):
         next(ClassStream(initial=1, repetitions=2).steps(LABELS, 2))
+
+
+@given(
+    blur=st.floats(0, 1),
+    disjoint=st.floats(0, 1),
+    chunk=st.integers(1, 5),
+    seed=st.integers(0, 99),
+)
+def test_in_a_blurry_stream_every_row_comes_once_and_never_before_its_class(
+    blur, disjoint, chunk, seed
+):
+    y = np.random.default_rng(seed).permutation(np.repeat(np.arange(12), 5))
+    stream = ClassStream(2, chunk, blur=blur, disjoint=disjoint, random_state=seed)
+    steps = [*stream.steps(y)]
+    assert np.array_equal(np.sort(np.concatenate([step.rows for step in steps])), np.arange(60))
+    for step in steps:
+        assert set(y[step.rows]) <= set(step.known.tolist())
+        assert set(step.classes.tolist()) <= set(y[step.rows])
+
+
+def test_a_blurry_stream_mixes_old_and_new_classes():
+    y = np.repeat(np.arange(20), 50)
+    plain, blurry = (
+        [*ClassStream(5, 5, blur=blur, disjoint=0.5, random_state=1).steps(y)] for blur in (0, 0.4)
+    )
+    for before, after in zip(plain, blurry, strict=True):
+        assert before.classes.tolist() == after.classes.tolist()
+    old = [np.isin(y[step.rows], step.classes, invert=True) for step in blurry]
+    assert not old[0].any()
+    assert all(each.any() for each in old[1:])
+    late = [y[step.rows][each] for step, each in zip(blurry, old, strict=True)]
+    counts = np.bincount(np.concatenate(late), minlength=20)
+    # Half of the classes come whole, and those of the last batch; others have 20 of 50 later.
+    assert set(counts) == {0, 20}
+    assert 10 <= (counts == 0).sum() <= 15
+
+
+def test_a_blurry_stream_is_the_same_every_time_and_another_for_another_seed():
+    y = np.repeat(np.arange(8), 20)
+    rows = [
+        [step.rows.tolist() for step in ClassStream(2, blur=0.5, random_state=seed).steps(y)]
+        for seed in (0, 0, 1)
+    ]
+    assert rows[0] == rows[1] != rows[2]
+
+
+@pytest.mark.parametrize("name", ["blur", "disjoint"])
+def test_a_share_above_one_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be a float in"):
+        ClassStream(1, **{name: 1.5})

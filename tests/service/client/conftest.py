@@ -1,4 +1,4 @@
-"""A service that fails on purpose, and a client of it that does not wait."""
+"""A service that fails on purpose, and a client without pauses."""
 
 from __future__ import annotations
 

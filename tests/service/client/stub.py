@@ -1,4 +1,4 @@
-"""A service that loses connections, is busy and answers nonsense on purpose."""
+"""A service that loses connections, is busy and sends invalid responses on purpose."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from evergrow.service import wire
+from evergrow.workspace import records
 
 TOKEN = "eg_teach_stub"
 
@@ -149,6 +150,7 @@ STATUS = wire.Status(
     n_examples=2,
     n_classes=1,
     n_features=None,
+    blocks=(wire.Block("head", 4, used=True),),
     takes_images=True,
     forest=False,
     forest_lacks=None,
@@ -164,15 +166,15 @@ STATUS = wire.Status(
 )
 
 
-def make_example(number: int, label: str) -> wire.Example:
+def make_example(number: int, label: str) -> records.Example:
     unknown = dict.fromkeys(
         ("fine", "fine_kind", "fine_probability", "image", "media_type", "width", "height")
     )
-    return wire.Example(id=number, event=number, label=label, at="", actor="", **unknown)
+    return records.Example(id=number, event=number, label=label, at="", actor="", **unknown)
 
 
-def make_class(number: int, label: str) -> wire.ClassEntry:
-    return wire.ClassEntry(
+def make_class(number: int, label: str) -> records.ClassEntry:
+    return records.ClassEntry(
         id=number,
         name=label,
         n_examples=1,

@@ -1,4 +1,4 @@
-"""What a client sends, and what it makes of answers."""
+"""What a client sends, and how it reads responses."""
 
 from __future__ import annotations
 
@@ -129,6 +129,7 @@ def test_images_and_embeddings_may_be_mixed(client: Client) -> None:
     assert [answer.label for answer in answers] == ["cup", "1.0", "mug"]
 
 
+@pytest.mark.slow
 def test_large_images_are_sent_in_several_requests(client: Client, stub: Stub) -> None:
     client.predict([b"x" * 7_000_000] * 3)
     assert [len(request.parts) for request in stub.seen[1:]] == [2, 1]

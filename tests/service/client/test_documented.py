@@ -1,4 +1,4 @@
-"""What the documentation shows of the client works as shown."""
+"""The examples of the client in the documentation run."""
 
 from __future__ import annotations
 

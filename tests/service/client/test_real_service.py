@@ -1,13 +1,8 @@
-"""The client and a service that 'evergrow serve' runs, killed and started again."""
+"""The client and a service that 'evergrow serve' runs, killed and restarted."""
 
 from __future__ import annotations
 
-import re
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,44 +15,11 @@ import evergrow
 from evergrow import Client, ServiceError
 from evergrow.cli import main
 from evergrow.workspace import Workspace
+from tests.harness.process import ServiceProcess
 from tests.vision.classifier.pictures import picture
 from tests.vision.embedding.models import onnx_model
 
 pytest.importorskip("fastapi", reason="the extra 'service' is not installed")
-
-Start = Callable[..., tuple[str, "subprocess.Popen[str]"]]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Serve a folder, and end all that was started."""
-    started: list[subprocess.Popen[str]] = []
-    readers: list[threading.Thread] = []
-
-    def begin(folder: Path, *options: str) -> tuple[str, subprocess.Popen[str]]:
-        command = [sys.executable, "-m", "evergrow", "serve", str(folder), *options]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        started.append(process)
-        assert process.stderr is not None
-        for line in process.stderr:
-            found = re.search(r"serving at (\S+)", line)
-            if found is not None:
-                # What it logs later must not fill the pipe.
-                reader = threading.Thread(target=process.stderr.read, daemon=True)
-                reader.start()
-                readers.append(reader)
-                return found[1], process
-        raise AssertionError("the service did not start")
-
-    yield begin
-    for process in started:
-        process.kill()
-        process.wait()
-    for reader in readers:
-        reader.join()
-    for process in started:
-        if process.stderr is not None:
-            process.stderr.close()
 
 
 def make(folder: Path, *options: str) -> tuple[str, str]:
@@ -71,7 +33,7 @@ def make(folder: Path, *options: str) -> tuple[str, str]:
 
 
 def split_and_join(client: Client) -> None:
-    with pytest.raises(ServiceError, match="fine names") as caught:
+    with pytest.raises(ServiceError, match="fine classes") as caught:
         client.split("rot")
     assert caught.value.status == 409
     for i in range(4):
@@ -87,55 +49,62 @@ def split_and_join(client: Client) -> None:
     client.unsplit("dog")
 
 
-def test_a_user_teaches_predicts_and_corrects(start: Start, tmp_path: Path) -> None:
+def test_a_user_teaches_predicts_and_corrects(tmp_path: Path) -> None:
     (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
     teach, read = make(tmp_path / "things", "--features", str(tmp_path / "network.onnx"))
-    url, process = start(tmp_path / "things", "--port", "0")
-    with Client(url, teach) as client:
-        for seed in range(6):
-            for colour in ("red", "green"):
-                taught = client.teach(picture(colour, seed), colour)
-        assert (taught.of_class.n_examples, taught.duplicate) == (6, False)
-        known = client.teach(picture("red", 0), "red", fine="dark")
-        assert (known.duplicate, known.known_fine, known.example.fine) == (True, "taken", "dark")
-        known = client.teach(picture("red", 0), "red", fine="pale")
-        assert (known.known_fine, known.example.fine) == ("kept", "dark")
-        client.undo()
-        answers = client.predict([picture("red", 50), picture("green", 50)] * 20)
-        assert [answer.label for answer in answers] == ["red", "green"] * 20
-        wrong = client.teach(picture("red", 60), "green").example
-        assert client.relabel(wrong.id, label="red", fine="dark").kind == "relabel"
-        assert [one.fine for one in client.examples("red")][-1] == "dark"
-        client.relabel(wrong.id, clear_fine=True)
-        client.remove(wrong.id)
-        client.undo()
-        client.rename("red", "rot")
-        merged = client.merge("rot", "green")
-        assert [entry.n_examples for entry in client.classes()] == [13]
-        assert client.undo(merged.event).n_examples == 7
-        client.forget("green")
-        split_and_join(client)
-        client.export(tmp_path / "model.evergrow")
-        assert client.status().scopes == ("read", "teach")
-    assert evergrow.load(tmp_path / "model.evergrow").predict([picture("red", 7)]) == ["rot"]
-    with Client(url, read) as reader, pytest.raises(ServiceError) as caught:
-        reader.undo()
-    assert caught.value.status == 403
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    with ServiceProcess(tmp_path / "things") as service:
+        url = f"http://127.0.0.1:{service.port}/"
+        with Client(url, teach) as client:
+            for seed in range(6):
+                for colour in ("red", "green"):
+                    taught = client.teach(picture(colour, seed), colour)
+            assert (taught.of_class.n_examples, taught.duplicate) == (6, False)
+            known = client.teach(picture("red", 0), "red", fine="dark")
+            assert (known.duplicate, known.known_fine, known.example.fine) == (
+                True,
+                "taken",
+                "dark",
+            )
+            known = client.teach(picture("red", 0), "red", fine="pale")
+            assert (known.known_fine, known.example.fine) == ("kept", "dark")
+            client.undo()
+            answers = client.predict([picture("red", 50), picture("green", 50)] * 20)
+            assert [answer.label for answer in answers] == ["red", "green"] * 20
+            wrong = client.teach(picture("red", 60), "green").example
+            assert client.relabel(wrong.id, label="red", fine="dark").kind == "relabel"
+            assert [one.fine for one in client.examples("red")][-1] == "dark"
+            client.relabel(wrong.id, clear_fine=True)
+            client.remove(wrong.id)
+            client.undo()
+            client.rename("red", "rot")
+            merged = client.merge("rot", "green")
+            assert [entry.n_examples for entry in client.classes()] == [13]
+            assert client.undo(merged.event).n_examples == 7
+            client.forget("green")
+            split_and_join(client)
+            client.export(tmp_path / "model.evergrow")
+            assert client.status().scopes == ("read", "teach")
+        assert evergrow.load(tmp_path / "model.evergrow").predict([picture("red", 7)]) == ["rot"]
+        with Client(url, read) as reader, pytest.raises(ServiceError) as caught:
+            reader.undo()
+        assert caught.value.status == 403
+        service.stop()
+        assert f"serving at {url}" in service.log.read_text()
 
 
 def test_a_killed_service_loses_and_duplicates_nothing(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Patient enough for a service that starts, without waiting long after it has.
     monkeypatch.setattr("evergrow.service.client.transport._MAX_SECONDS", 0.5)
     teach, _ = make(tmp_path / "things", "--features", "none", "--n-features", "4")
-    url, process = start(tmp_path / "things", "--port", "0")
-    port = url.rstrip("/").rpartition(":")[2]
     taught: list[Any] = []
     enough = threading.Event()
-    with Client(url, teach, retries=100) as client, ThreadPoolExecutor(4) as pool:
+    with (
+        ServiceProcess(tmp_path / "things") as service,
+        Client(f"http://127.0.0.1:{service.port}", teach, retries=100) as client,
+        ThreadPoolExecutor(4) as pool,
+    ):
 
         def go(number: int) -> None:
             taught.append(client.teach(np.random.default_rng(number).normal(size=4), "noise"))
@@ -144,14 +113,13 @@ def test_a_killed_service_loses_and_duplicates_nothing(
 
         futures = [pool.submit(go, number) for number in range(200)]
         assert enough.wait(60)
-        process.kill()
-        process.wait()
-        start(tmp_path / "things", "--port", port)
+        service.kill()
+        service.start()
         for future in futures:
             future.result()
         assert client.status().n_examples == 200
-        kept = {example.id for example in client.examples()}
-    assert kept == {one.example.id for one in taught}
+        stored = {example.id for example in client.examples()}
+    assert stored == {one.example.id for one in taught}
 
 
 def test_a_second_service_is_refused(tmp_path: Path) -> None:
@@ -164,15 +132,15 @@ def test_a_second_service_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--host", "0.0.0.0"], "--certfile"),
         (["--certfile", "nowhere.pem"], "together"),
         (["--host", "no.such.host.invalid"], "not known"),
     ],
 )
-def test_unsafe_options_are_refused(tmp_path: Path, options: list[str], said: str) -> None:
+def test_unsafe_options_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
     make(tmp_path / "things", "--features", "none")
     result = CliRunner().invoke(main, ["serve", str(tmp_path / "things"), *options])
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr

@@ -1,4 +1,4 @@
-"""Decoders give what an embedder would have computed itself."""
+"""Decoders prepare images as an embedder does."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
 from evergrow.service.decoding.polyglots import check_not_polyglot
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.decoding.protocol import DecoderError, FrameError, read_frame, write_frame
-from evergrow.service.http.embedding import BatchEmbedder, single_threaded_network
+from evergrow.service.http.images import BatchEmbedder, single_threaded_network
 from evergrow.vision import Embedder, OnnxModel, Preprocessing, read_image
-from tests.service.pictures import picture
+from tests.harness.pictures import picture
 from tests.vision.embedding.models import onnx_model
 
 PREPROCESSING = Preprocessing(size=32)
@@ -116,7 +116,7 @@ def test_a_decoder_that_cannot_be_started_says_so_and_is_tried_again(
         bytes(40) + b"SEFT",
     ],
 )
-def test_what_phones_append_to_pictures_is_allowed(rest: bytes) -> None:
+def test_data_that_phones_append_to_pictures_is_allowed(rest: bytes) -> None:
     check_not_polyglot(picture() + rest, "JPEG")
 
 
@@ -155,6 +155,12 @@ def test_an_error_after_the_network_fails_one_request(decoders: DecoderPool) -> 
 def test_an_embedder_that_is_a_function_cannot_be_served() -> None:
     with pytest.raises(TypeError, match="ONNX"):
         single_threaded_network(Embedder(lambda images: np.ones((len(images), 2))))
+
+
+def test_several_networks_cannot_be_served() -> None:
+    model = OnnxModel(onnx_model().SerializeToString())
+    with pytest.raises(TypeError, match="an embedder with one network"):
+        single_threaded_network(Embedder([model, model], cache=False))
 
 
 @pytest.mark.parametrize(

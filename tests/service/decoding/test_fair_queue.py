@@ -1,4 +1,4 @@
-"""Images that wait: whose turn it is, how many may wait, and when nobody wants them any more."""
+"""Queued images: their order, their number, and images of cancelled requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 
 from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
-from evergrow.service.decoding.fair_queue import (
+from evergrow.service.decoding.pool import (
     DecodeJob,
     DecodeRequest,
+    DecoderPool,
     FairQueue,
     TooManyImagesError,
 )
-from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
-from evergrow.service.http.embedding import BatchEmbedder
+from evergrow.service.http.images import BatchEmbedder
 from evergrow.vision import Preprocessing
-from tests.service.pictures import picture, png_that_claims
+from tests.harness.malicious_files import png_that_claims
+from tests.harness.pictures import picture
 
 PREPROCESSING = Preprocessing(size=8)
 
@@ -117,7 +118,7 @@ def test_an_owner_of_fast_images_may_use_all_decoders() -> None:
 
 
 class Held(DecoderProcess):
-    """Decodes when it is told to."""
+    """Decodes when an event is set."""
 
     go = threading.Event()
 
@@ -170,6 +171,7 @@ def test_stopping_does_not_wait_for_queued_images(held: type[Held]) -> None:
     assert all(isinstance(one.exception(), DecoderError) for one in rest)
 
 
+@pytest.mark.slow
 def test_stopping_ends_the_image_that_is_being_decoded() -> None:
     slow = png_that_claims(7000, 7000, bytes(7000 * 21001))
     with DecoderPool(PREPROCESSING, n_processes=1) as pool:
@@ -181,7 +183,7 @@ def test_stopping_ends_the_image_that_is_being_decoded() -> None:
 
 
 class Network:
-    """Counts what it is asked to compute, and waits to be told."""
+    """Counts its images, and waits for an event."""
 
     preprocessing = PREPROCESSING
 
@@ -208,7 +210,7 @@ def test_cancelled_work_is_not_computed_and_the_thread_goes_on() -> None:
         cancelled = [embedder.submit([image] * n, len) for n in (2, 4)]
         failing: Future[int] = embedder.submit([image] * 3, len)
         assert all(one.cancel() for one in cancelled)
-        # What is being computed cannot be taken back.
+        # A running computation cannot be cancelled.
         assert not first.cancel()
         network.go.set()
         assert first.result() == 1

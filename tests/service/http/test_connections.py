@@ -1,4 +1,4 @@
-"""How long connections may take, how many there may be, and what is no HTTP."""
+"""Timeouts and number of connections, and data that are not HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from evergrow.service.http.connections import Connection, Listener, connection_limit
-from evergrow.service.http.responses import CONTENT_SECURITY_POLICY
+from evergrow.service.http.middleware import CONTENT_SECURITY_POLICY
 from evergrow.service.http.server import Server
 from evergrow.service.http.service import Service
 
@@ -37,7 +37,7 @@ class Timer:
 
 
 class Loop:
-    """A loop whose clock goes when it is told to, and whose tasks end at once or wait for ever."""
+    """A loop with a clock that is set by hand; its tasks end at once or wait forever."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -254,9 +254,9 @@ def test_a_lack_of_file_descriptors_is_logged_once(
 
     monkeypatch.setattr(socket.socket, "accept", fail)
     for _ in range(2):
-        with pytest.raises(OSError, match="too many open files") as told:
+        with pytest.raises(OSError, match="too many open files") as raised:
             listening.accept()
-        assert not isinstance(told.value, BlockingIOError)
+        assert not isinstance(raised.value, BlockingIOError)
         with pytest.raises(BlockingIOError):
             listening.accept()
 

@@ -1,4 +1,4 @@
-"""A real service is killed, filled up, copied, stopped and asked nonsense."""
+"""A service in its own process: killed, on a full disk, backed up, stopped and fuzzed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.harness.crashes import N_CLIENTS, RATE, kill_while_teaching
+from tests.harness.crashes import N_CLIENTS, kill_while_teaching
 from tests.harness.full_disk import fill_disk
 from tests.harness.fuzzer import fuzz, teach_some
 from tests.harness.http_client import Caller, pictures_body
 from tests.harness.malicious_files import refusals
 from tests.harness.pictures import photograph
-from tests.harness.process import ServiceProcess, small_disk
+from tests.harness.process import NO_RATE_LIMIT, ServiceProcess, small_disk
 from tests.harness.restarts import stop_while_teaching
 from tests.harness.workspaces import Tokens, new_workspace
 from tests.vision.embedding.models import onnx_model
@@ -44,7 +44,7 @@ def served(
 ) -> Iterator[tuple[ServiceProcess, Tokens]]:
     folder = tmp_path_factory.mktemp("served") / "workspace"
     tokens = new_workspace(folder, features=network)
-    with ServiceProcess(folder, RATE) as service:
+    with ServiceProcess(folder, NO_RATE_LIMIT) as service:
         teach_some(service, tokens)
         yield service, tokens
 
@@ -102,7 +102,7 @@ def test_malicious_files_are_refused_with_a_reason_and_memory_is_released(
 def test_a_copy_and_a_stop_while_clients_teach_lose_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "workspace"
     tokens = new_workspace(folder, n_features=N_FEATURES)
-    with ServiceProcess(folder, RATE) as service:
+    with ServiceProcess(folder, NO_RATE_LIMIT) as service:
         found = stop_while_teaching(service, tokens, tmp_path / "copy", seconds=0.5)
     assert not found.failures
     assert (found.n_lost, found.n_duplicates, found.n_lost_in_copy) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""What the benchmark of the service counts is what its tables say."""
+"""The harness counts what it reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def acknowledged(example: int, content: str) -> Acknowledged:
         ({1: ("a", "x"), 2: ("a", "y"), 3: ("a", "y")}, (0, 1, 0)),
         ({1: ("a", "x"), 2: ("a", "y"), 3: ("a", "z")}, (0, 0, 1)),
     ],
-    ids=["whole", "lost", "another class", "twice", "untold"],
+    ids=["complete", "lost", "another class", "duplicate", "unknown"],
 )
 def test_lost_duplicate_and_unknown_examples_are_counted(
     found: dict[int, tuple[str, str]], expected: tuple[int, int, int]

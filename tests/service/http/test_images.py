@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from evergrow.service.http.access import Actor
 from evergrow.service.http.images import wait_while_connected
+from evergrow.service.http.middleware import Actor
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.settings import Settings
+from tests.harness.pictures import picture
 from tests.service.conftest import A, Served
-from tests.service.pictures import picture
 
 
 def request_of(*messages: dict[str, Any], stay: bool = False) -> Request:
@@ -57,6 +57,7 @@ def test_the_result_of_work_reaches_a_client_that_waits() -> None:
     assert asyncio.run(main()) == 5
 
 
+@pytest.mark.slow
 def test_images_of_a_disconnected_client_are_dropped(served_images: Served) -> None:
     images: Any = served_images.service.images
     contents = [picture("PNG", (2000, 2000), seed) for seed in range(32)]
@@ -70,6 +71,7 @@ class TestShortQueue:
     def settings(self) -> Settings:
         return Settings(max_waiting_images=8)
 
+    @pytest.mark.slow
     def test_more_images_than_the_limit_are_refused(self, served_images: Served) -> None:
         images: Any = served_images.service.images
         contents = [picture("PNG", (2000, 2000), seed) for seed in range(16)]
@@ -85,6 +87,7 @@ class TestShortQueue:
         assert second.status == HTTPStatus.SERVICE_UNAVAILABLE
 
 
+@pytest.mark.slow
 def test_repeated_requests_are_not_counted_as_taught(served_images: Served) -> None:
     asked = {"files": {"image": picture()}, "data": {"label": "mug"}}
     for _ in range(3):
@@ -98,3 +101,22 @@ def test_repeated_embeddings_are_not_counted_as_taught(served: Served) -> None:
     for _ in range(3):
         served.teach_one("mug", A, headers={"Idempotency-Key": "k"})
     assert "evergrow_taught_examples_total 1.0" in served.get("/metrics").text
+
+
+@pytest.mark.slow
+def test_pictures_and_embeddings_of_all_blocks_are_taught_alike(served_stages: Served) -> None:
+    status = served_stages.get("/v1/status").json()
+    assert status["blocks"] == [
+        {"name": "head", "width": 5, "used": True},
+        {"name": "stage2", "width": 3, "used": False},
+    ]
+    assert status["n_features"] == 8
+    asked = {"files": {"image": picture()}, "data": {"label": "mug"}}
+    answer = served_stages.ask("POST", "/v1/examples", **asked)
+    assert answer.status_code == HTTPStatus.CREATED
+    assert served_stages.teach_one("pen", [0.5] * 8).status_code == HTTPStatus.CREATED
+    refused = served_stages.teach_one("pen", [0.5] * 5)
+    assert refused.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "8 numbers, got 5" in refused.json()["detail"]
+    answer = served_stages.ask("POST", "/v1/predictions", files={"image": picture()})
+    assert answer.json()["predictions"][0]["label"] == "mug"

@@ -1,4 +1,4 @@
-"""How much, how often, how many at once; and what every answer carries."""
+"""Limits on the size, rate and number of requests; headers of every response."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from starlette.requests import Request
 
 from evergrow.service.http.app import PageFiles, create_app
-from evergrow.service.http.forms import parse_form
-from evergrow.service.http.responses import CONTENT_SECURITY_POLICY, ProblemError
+from evergrow.service.http.middleware import CONTENT_SECURITY_POLICY
+from evergrow.service.http.requests import parse_form
+from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
 from tests.service.conftest import A, B, Served, TestClient, make_workspace

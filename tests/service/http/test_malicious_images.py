@@ -1,4 +1,4 @@
-"""Files made to do harm are refused with the reason, and the service stays as it was."""
+"""Malicious files are refused with the reason, and the service is not affected."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from evergrow.service.decoding.decoder import DecoderLimits
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.decoding.protocol import STATUS_OF_REFUSAL, RefusedImageError
 from evergrow.vision import Preprocessing, ReadLimits
+from tests.harness.malicious_files import png_that_claims, refused_files
+from tests.harness.pictures import picture
 from tests.service.conftest import Served
-from tests.service.pictures import hostile, picture, png_that_claims
 
 _MILLION = 1_000_000
-CORPUS = hostile()
+CORPUS = refused_files()
 
 
 def teach(served: Served, content: bytes, label: str = "mug") -> Any:
@@ -40,7 +41,7 @@ def test_a_malicious_file_is_refused_with_the_reason(decoders: DecoderPool, name
         decoders.submit(content, thumbnail=True).result()
     assert STATUS_OF_REFUSAL[refused.value.kind] in statuses, str(refused.value)
     assert word in refused.value.reason
-    # The same decoder, or the one that took its place, goes on.
+    # The same decoder, or its replacement, decodes the next image.
     assert decoders.submit(picture()).result().width == 64
 
 

@@ -1,4 +1,4 @@
-"""JSON made to keep the service busy is refused at once."""
+"""JSON that would keep the service busy is refused at once."""
 
 from __future__ import annotations
 

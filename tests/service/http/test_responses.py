@@ -14,15 +14,15 @@ from evergrow.service.decoding.protocol import DecoderError, RefusedImageError
 from evergrow.service.http.images import ImagePipeline
 from evergrow.service.http.responses import ProblemError, refusal_response
 from evergrow.workspace import Workspace
-from evergrow.workspace.errors import (
+from evergrow.workspace.records import (
     ConflictError,
     KeyReusedError,
     NoSuchClassError,
     NoSuchExampleError,
     WorkspaceFullError,
 )
+from tests.harness.pictures import picture
 from tests.service.conftest import A, Served
-from tests.service.pictures import picture
 
 BUGS = [ValueError, TypeError, KeyError, RuntimeError, AssertionError]
 SECRET = "password=1234 in /srv/evergrow/things"

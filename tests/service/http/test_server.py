@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
 
@@ -16,14 +17,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from evergrow import Client
 from evergrow.cli import main
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.service import serve
 from evergrow.service.http.server import check_address
 from evergrow.service.http.service import Service
 from evergrow.workspace import Workspace, WorkspaceLockedError
+from tests.harness.http_client import LOST, Caller, embedding_body, raw_request
+from tests.harness.process import ServiceProcess
 from tests.service.conftest import make_workspace
-from tests.service.processes import ServiceProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stopped by a signal")
 
@@ -34,31 +37,32 @@ def test_a_stopped_service_keeps_everything_it_acknowledged(folder: Path) -> Non
     rng = np.random.default_rng(0)
 
     def teach(seed: int) -> None:
-        while True:
-            body = {"embedding": rng.normal(size=4).tolist(), "label": f"class {seed}"}
-            try:
-                status, answer = service.ask("POST", "/v1/examples", body)
-            except OSError:
-                return
-            if status == HTTPStatus.CREATED:
-                acknowledged.append(answer["example"]["id"])
-                enough.set()
-            elif status == HTTPStatus.SERVICE_UNAVAILABLE:
-                return
+        with closing(Caller(service.port, token)) as caller:
+            while True:
+                try:
+                    reply = caller.teach(embedding_body(rng.normal(size=4), f"class {seed}"))
+                except LOST:
+                    return
+                if reply.status == HTTPStatus.CREATED:
+                    acknowledged.append(reply.json()["example"]["id"])
+                    enough.set()
+                elif reply.status == HTTPStatus.SERVICE_UNAVAILABLE:
+                    return
 
     enough = threading.Event()
-    with ServiceProcess(folder, token, json_logs=True) as service:
+    with ServiceProcess(folder, ["--json-logs"]) as service:
         threads = [threading.Thread(target=teach, args=(seed,)) for seed in range(3)]
         for thread in threads:
             thread.start()
         enough.wait()
-        code, said, seconds = service.stop()
+        seconds = service.stop()
         for thread in threads:
             thread.join()
-    assert (code, seconds < 10) == (0, True), said
-    lines = [json.loads(line) for line in said.splitlines()]
+    log = service.log.read_text()
+    assert seconds < 10, log
+    lines = [json.loads(line) for line in log.splitlines()]
     assert {line["actor"] for line in lines if line["message"] == "request"} == {"teacher"}
-    assert token not in said
+    assert token not in log
     with Workspace.open(folder) as workspace:
         # Nothing is left to replay.
         status = workspace.status()
@@ -68,18 +72,20 @@ def test_a_stopped_service_keeps_everything_it_acknowledged(folder: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """A process with narrow limits."""
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceProcess, str]]:
+    """A process with narrow limits, and a token."""
     folder = tmp_path_factory.mktemp("served") / "things"
     token, _ = make_workspace(folder)
-    with ServiceProcess(folder, token, max_request_bytes=10_000, read_seconds=0.2) as service:
-        yield service
+    limits = {"read_seconds": 0.2}
+    with ServiceProcess(folder, ["--max-request-mb", "0.01"], limits=limits) as service:
+        yield service, token
 
 
-def test_a_workspace_is_served_once(running: ServiceProcess) -> None:
-    with pytest.raises(WorkspaceLockedError, match=str(running.process.pid)):
-        Service(running.folder).open()
-    assert running.ask("GET", "/readyz")[0] == HTTPStatus.OK
+def test_a_workspace_is_served_once(running: tuple[ServiceProcess, str]) -> None:
+    service, _ = running
+    with pytest.raises(WorkspaceLockedError, match=str(service.pid)):
+        Service(service.folder).open()
+    assert service.ready()
 
 
 def test_tls(folder: Path, tmp_path: Path) -> None:
@@ -89,38 +95,46 @@ def test_tls(folder: Path, tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     make = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
     files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([openssl, *make.split(), *files], check=True, capture_output=True)
+    host = ["-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([openssl, *make.split(), *host, *files], check=True, capture_output=True)
     token, _ = make_workspace(folder)
-    options = {"certfile": str(certificate), "keyfile": str(key)}
-    with ServiceProcess(folder, token, **options) as service:
-        assert service.ask("GET", "/v1/classes")[0] == HTTPStatus.OK
+    service = ServiceProcess(folder, ["--certfile", str(certificate), "--keyfile", str(key)])
+    service.start()
+    try:
+        url = f"https://localhost:{service.port}"
+        with Client(url, token, ca_file=certificate, retries=20) as client:
+            assert client.classes() == []
         with socket.create_connection(("127.0.0.1", service.port)) as plain:
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             assert not plain.recv(100).startswith(b"HTTP/1.1 200")
+    finally:
+        service.kill()
 
 
 def test_a_body_with_a_too_large_content_length_is_refused_while_the_client_sends(
-    running: ServiceProcess,
+    running: tuple[ServiceProcess, str],
 ) -> None:
-    connection = running.connection()
-    connection.request("POST", "/v1/predictions", bytes(20_000_000), running.headers)
-    answer = connection.getresponse()
-    assert answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    assert b"10000 bytes" in answer.read()
-    connection.close()
+    service, token = running
+    with closing(Caller(service.port, token)) as caller:
+        reply = caller.predict(("application/json", bytes(20_000_000)))
+    assert reply.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    assert b"10000 bytes" in reply.content
 
 
-def test_a_slow_body_is_refused(running: ServiceProcess) -> None:
-    head = ["POST /v1/predictions HTTP/1.1", "Host: a", "Content-Length: 100"]
-    head += [f"{name}: {value}" for name, value in running.headers.items()]
-    with socket.create_connection(("127.0.0.1", running.port), timeout=30) as slow:
-        slow.sendall("\r\n".join([*head, "", "{"]).encode())
+def test_a_slow_body_is_refused(running: tuple[ServiceProcess, str]) -> None:
+    service, token = running
+    request = raw_request("/v1/predictions", token, ("application/json", bytes(100)))
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as slow:
+        slow.sendall(request[:-99])
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_a_folder_that_is_not_a_workspace_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_workspace_is_refused_before_it_logs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(WorkspaceError):
         serve(tmp_path, port=0)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_port_in_use_is_named(folder: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow.service.http.responses import ProblemError
-from evergrow.service.http.writer import BackgroundThread, Writer
+from evergrow.service.http.writer import BackgroundThread, WriterThread
 from evergrow.workspace import Change, NewExample, Workspace
 from evergrow.workspace import Request as Identity
 from tests.service.conftest import A, Served
@@ -92,7 +92,7 @@ def new_example(label: str, key: str | None = None) -> NewExample:
 
 def test_queued_examples_are_written_together_and_fail_alone() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with WriterThread(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         first = writer.teach(new_example("first"))
         rest = [writer.teach(new_example(label)) for label in ("a", "wrong", "b")]
         space.go.set()
@@ -105,7 +105,7 @@ def test_queued_examples_are_written_together_and_fail_alone() -> None:
 
 def test_the_same_key_twice_is_not_written_together() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with WriterThread(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         futures = [writer.teach(new_example(label, "k")) for label in ("a", "b", "c")]
         space.go.set()
         assert [future.result() for future in futures] == ["a", "b", "c"]
@@ -114,7 +114,7 @@ def test_the_same_key_twice_is_not_written_together() -> None:
 
 def test_a_full_queue_refuses_changes_at_once() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=1, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with WriterThread(space, max_queue=1, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         with pytest.raises(ProblemError, match="queued"):  # noqa: PT012
             for _ in range(3):
                 writer.teach(new_example("a"))
@@ -123,7 +123,7 @@ def test_a_full_queue_refuses_changes_at_once() -> None:
 
 def test_queued_changes_are_made_at_shutdown() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with WriterThread(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         taught = writer.teach(new_example("a"))
         change = writer.change(lambda: Change(2, "undo", "done", 1))
         space.go.set()
@@ -134,7 +134,7 @@ def test_queued_changes_are_made_at_shutdown() -> None:
 
 
 def test_a_signal_may_interrupt_the_thread_that_queues_a_change() -> None:
-    class Interrupted(Writer):
+    class Interrupted(WriterThread):
         def check_open(self) -> None:
             super().check_open()
             self.refuse()
@@ -157,7 +157,7 @@ def test_a_signal_may_interrupt_the_thread_that_queues_a_change() -> None:
 
 def test_a_cancelled_example_does_not_end_the_writer() -> None:
     space = SlowWorkspace()
-    with Writer(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
+    with WriterThread(space, max_queue=9, on_written=lambda n: None) as writer:  # type: ignore[arg-type]
         first = writer.teach(new_example("first"))
         rest = [writer.teach(new_example(label)) for label in ("a", "b", "c")]
         assert rest[1].cancel()

@@ -1,4 +1,4 @@
-"""A browser that opens the page of a service, with a film for a camera."""
+"""A browser that opens the page of a service, with a video file as camera."""
 
 from __future__ import annotations
 
@@ -44,15 +44,17 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def opened(chromium, served):
-    """Opens visits, and fails if the browser complained about any of them."""
+    """Opens the page, with a token unless ``enter`` is false; fails if the browser complains."""
     contexts, visits = [], []
 
-    def new(expected=(), **options):
+    def new(expected=(), *, enter=True, **options):
         options = {"viewport": DESKTOP, "service_workers": "block", **options}
         contexts.append(chromium.new_context(**options))
         contexts[-1].set_default_timeout(PATIENCE)
         visits.append(Visit(contexts[-1].new_page(), served, expected=expected))
         visits[-1].watch()
+        if enter:
+            visits[-1].enter()
         return visits[-1]
 
     served.forget_all()
@@ -64,6 +66,4 @@ def opened(chromium, served):
 
 @pytest.fixture
 def visit(opened):
-    started = opened()
-    started.enter()
-    return started
+    return opened()

@@ -96,7 +96,6 @@ def test_all_pictures_of_a_class_are_named_by_one_request_and_one_undo(visit):
 
 def test_a_class_whose_pictures_fail_to_load_shows_none_of_another(opened):
     visit = opened(expected=("status of 500",))
-    visit.enter()
     page = visit.page
     visit.teach("mug", range(2))
     visit.teach("bowl", range(1))
@@ -106,3 +105,41 @@ def test_a_class_whose_pictures_fail_to_load_shows_none_of_another(opened):
     open_class(visit, "bowl")
     page.wait_for_selector("#class-problem:has-text('cannot be loaded now')")
     assert page.locator("#class-pictures li").count() == 0
+
+
+_CHANGE_WHILE_LOADING = """async () => {
+    const module = (name) => import(new URL(`static/${name}.js`, document.baseURI));
+    const { workspace } = await module("workspace");
+    const api = await module("api");
+    const shown = [];
+    workspace.addEventListener("change", () => shown.push(workspace.classes[0].name));
+    await api.rename("mug", "beaker");
+    const plain = window.fetch;
+    let release;
+    const renamed = new Promise((resolve) => { release = resolve; });
+    let asked;
+    const requested = new Promise((resolve) => { asked = resolve; });
+    // The answer to the first request for the classes arrives after the next change was made.
+    window.fetch = async (url, options) => {
+        const response = await plain(url, options);
+        if (!String(url).includes("v1/classes")) return response;
+        asked();
+        await renamed;
+        return response;
+    };
+    const early = workspace.refresh();
+    await requested;
+    const late = workspace.change(async () => {
+        await api.rename("beaker", "jug");
+        release();
+        await early;
+    });
+    await late;
+    window.fetch = plain;
+    return shown;
+}"""
+
+
+def test_a_state_from_before_a_change_is_not_shown_after_it(visit):
+    visit.teach("mug", range(2))
+    assert visit.page.evaluate(_CHANGE_WHILE_LOADING) == ["jug"]

@@ -11,7 +11,6 @@ REFUSED = "the server responded with a status of 401"
 
 def test_every_view_fits_a_phone_and_can_be_touched(opened):
     visit = opened(viewport=PHONE, has_touch=True, is_mobile=True)
-    visit.enter()
     visit.teach("mug", range(3), label="m" * 200)
     visit.teach("bowl", range(3), label="bowl with a blue rim and no spoon")
     visit.add("bowl", range(10, 12))
@@ -46,7 +45,7 @@ def test_markup_in_names_stays_text_everywhere(visit):
 
 
 def test_a_wrong_token_is_reported_and_a_right_one_works_after_it(opened):
-    visit = opened(expected=(REFUSED,))
+    visit = opened(expected=(REFUSED,), enter=False)
     visit.page.goto(visit.served.url)
     visit.page.fill("#token", "wrong")
     visit.page.press("#token", "Enter")
@@ -59,7 +58,7 @@ def test_a_wrong_token_is_reported_and_a_right_one_works_after_it(opened):
 def test_a_read_token_sees_predictions_but_cannot_teach(opened, visit):
     visit.teach("mug", range(2))
     visit.teach("bowl", range(2))
-    reader = opened()
+    reader = opened(enter=False)
     reader.enter(visit.served.reading)
     page = reader.page
     page.wait_for_selector("#read-only:has-text('may read but not teach')")
@@ -104,7 +103,6 @@ def test_skipping_to_the_content_survives_a_reload(visit):
 
 def test_on_a_phone_the_picture_its_name_and_the_button_are_visible_together(opened):
     visit = opened(viewport=PHONE, has_touch=True, is_mobile=True)
-    visit.enter()
     page = visit.page
     bar = page.locator("#views").bounding_box()["y"]
     for _ in range(2):
@@ -115,13 +113,13 @@ def test_on_a_phone_the_picture_its_name_and_the_button_are_visible_together(ope
             box = page.locator(part).bounding_box()
             assert box["y"] >= 0
             assert box["y"] + box["height"] <= bar
-        # The same with something known, which is said below.
+        # The same with something known, which is shown below.
         visit.teach("mug", range(2), label="m" * 200)
         page.tap("#camera-stop")
 
 
-def test_a_reader_of_an_empty_workspace_is_not_told_to_teach(opened):
-    visit = opened()
+def test_a_reader_of_an_empty_workspace_is_not_asked_to_teach(opened):
+    visit = opened(enter=False)
     visit.enter(visit.served.reading)
     visit.page.wait_for_selector("#nothing-yet:visible")
     assert not visit.page.is_visible("#steps")

@@ -1,4 +1,4 @@
-"""What is taught reaches the service once, whatever happens between."""
+"""Each taught example reaches the service once, despite failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ UNREACHABLE = "Failed to load resource: net::ERR"
 
 def test_examples_taught_offline_are_sent_once_when_the_service_is_back(opened):
     visit = opened(expected=(UNREACHABLE,))
-    visit.enter()
     page = visit.page
     visit.add("mug", range(2))
     page.context.set_offline(True)
@@ -25,7 +24,6 @@ def test_examples_taught_offline_are_sent_once_when_the_service_is_back(opened):
 
 def test_an_example_whose_response_was_lost_is_not_taught_twice(opened):
     visit = opened(expected=(UNREACHABLE,))
-    visit.enter()
     keys = []
 
     def losing(route):
@@ -48,7 +46,6 @@ def test_an_example_whose_response_was_lost_is_not_taught_twice(opened):
 
 def test_unsent_examples_survive_a_closed_tab(opened):
     visit = opened(expected=(UNREACHABLE,))
-    visit.enter()
     visit.add("mug", range(1))
     context = visit.page.context
     context.set_offline(True)
@@ -65,7 +62,6 @@ def test_unsent_examples_survive_a_closed_tab(opened):
 
 def test_the_page_opens_and_teaches_offline(opened):
     visit = opened(expected=(UNREACHABLE,), service_workers="allow")
-    visit.enter()
     page = visit.page
     page.evaluate("navigator.serviceWorker.ready")
     page.context.set_offline(True)
@@ -81,7 +77,7 @@ def test_the_page_opens_and_teaches_offline(opened):
 
 
 def test_pictures_that_the_browser_cannot_store_are_reported(opened):
-    visit = opened(expected=(UNREACHABLE,))
+    visit = opened(expected=(UNREACHABLE,), enter=False)
     visit.page.context.add_init_script(
         "IDBObjectStore.prototype.put = () => { throw new DOMException('full'); };"
     )
@@ -103,7 +99,6 @@ def test_pictures_that_the_browser_cannot_store_are_reported(opened):
 
 def test_an_example_sent_by_another_window_is_not_reported_as_withdrawn(opened):
     visit = opened(expected=(UNREACHABLE,))
-    visit.enter()
     page = visit.page
     visit.add("mug", range(1))
     # Only this window is without the service.

@@ -1,4 +1,4 @@
-"""Going through pictures one by one."""
+"""Reviewing pictures one by one."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
-"""Undo takes back what its button says."""
+"""Undo reverts the change that its button names."""
 
 from __future__ import annotations
 
-# A question may be under way while the last class is taken back.
+# A prediction may be pending while the last class is removed.
 NOTHING_KNOWN = "the server responded with a status of 409"
 UNREACHABLE = "Failed to load resource: net::ERR"
 
 
 def test_undo_does_what_its_button_says(opened):
     visit = opened(expected=(NOTHING_KNOWN,))
-    visit.enter()
     visit.teach("mug", range(2))
     visit.teach("bowl", range(1))
     visit.page.wait_for_selector("#undo:has-text('Undo: taught bowl')")
@@ -37,7 +36,6 @@ def slow_teaching(page):
 
 def test_undo_waits_for_the_example_that_is_being_sent_and_undoes_just_that(opened):
     visit = opened(expected=(NOTHING_KNOWN,))
-    visit.enter()
     page = visit.page
     visit.teach("mug", range(1))
     held = slow_teaching(page)
@@ -54,7 +52,6 @@ def test_undo_waits_for_the_example_that_is_being_sent_and_undoes_just_that(open
 
 def test_undo_of_an_example_that_is_refused_undoes_nothing(opened):
     visit = opened(expected=("status of 422",))
-    visit.enter()
     page = visit.page
     visit.teach("mug", range(1))
     held = slow_teaching(page)
@@ -71,7 +68,6 @@ def test_undo_of_an_example_that_is_refused_undoes_nothing(opened):
 
 def test_an_example_that_may_have_been_learnt_is_not_reported_as_withdrawn(opened):
     visit = opened(expected=(UNREACHABLE, NOTHING_KNOWN))
-    visit.enter()
     page = visit.page
     page.route("**/v1/examples", lambda route: (route.fetch(), route.abort()))
     page.route("**/healthz", lambda route: route.abort())

@@ -168,6 +168,19 @@ test("an example that another tab has sent is not sent again", async () => {
   assert.deepEqual(sent, []);
 });
 
+test("an example counts as written once the browser has stored it", async () => {
+  connection.online = false;
+  let finish;
+  store.put = () => new Promise((resolve) => (finish = resolve));
+  const queue = await makeQueue();
+  queue.add({ label: "a" });
+  assert.deepEqual([queue.waiting, queue.written], [1, 0]);
+  const changed = new Promise((resolve) => queue.addEventListener("change", resolve));
+  finish(true);
+  await changed;
+  assert.deepEqual([queue.waiting, queue.written], [1, 1]);
+});
+
 test("examples that the browser cannot store are counted and still sent", async () => {
   store.refuses = true;
   connection.online = false;

@@ -24,10 +24,11 @@ def find_node() -> str:
     return node
 
 
+@pytest.mark.slow
 def test_the_logic_of_the_page(tmp_path: Path) -> None:
     with as_file(files("evergrow.service") / "page") as page:
         shutil.copytree(page, tmp_path / "page")
-    # Browsers load the files as modules; Node needs to be told.
+    # Browsers load the files as modules; Node needs this file for it.
     (tmp_path / "page" / "package.json").write_text('{"type": "module"}')
     tests = tmp_path / "tests"
     tests.mkdir()

@@ -27,7 +27,7 @@ from evergrow import (
     save,
 )
 from evergrow.estimators import RFF, LevelMetric
-from evergrow.storage.files import FORMAT_VERSION
+from evergrow.storage.models.format import FORMAT_VERSION
 from evergrow.vision import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 
 FOLDER = Path(__file__).parent
@@ -36,7 +36,7 @@ MODELS: dict[str, Any] = {
     "forest": NCMForestClassifier(4, random_state=0),
     "regularised_forest": NCMForestClassifier(4, n_subsets=20, random_state=0),
     "least_squares": RLSClassifier(
-        n_random_features=30, feature_map=RFF(gamma=0.001), max_held_out=40, random_state=0
+        n_random_features=30, feature_map=RFF(gamma=0.001), max_stored=40, random_state=0
     ),
     "class_means": NCMClassifier(metric=NCMMetric(8, random_state=0)),
     "rejecting": RejectingClassifier(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow import Shards, write_shards
+from evergrow import Shards, open_shards, write_shards
 from evergrow.storage.shards.manifest import _hash
 
 N_ROWS, N_FEATURES = 100, 6
@@ -37,3 +37,19 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], Any], *, honest: bool
 def files_of(path: Path) -> list[str]:
     """Names of all files, hidden ones too."""
     return sorted(file.name for file in path.iterdir())
+
+
+def check_nothing_is_lost(folder: Path, n_before: int) -> None:
+    """An append of 30 rows that failed is done or not done, and the next one works."""
+    n_now = 0
+    if (folder / "shards.json").exists():
+        shards = open_shards(folder)
+        shards.verify()
+        n_now = len(shards)
+    assert n_now in (n_before, n_before + 30)
+    after = write_shards(folder, [(X[:5], Y[:5])])
+    after.verify()
+    assert len(after) == n_now + 5
+    np.testing.assert_array_equal(after[:n_before], X[:n_before])
+    named = {name for shard in after.manifest.shards for name in shard.names}
+    assert set(files_of(folder)) == {*named, "shards.json"}

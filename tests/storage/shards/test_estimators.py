@@ -19,10 +19,11 @@ from evergrow.estimators import (
 )
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.sums.accumulation import check_weights
-from evergrow.storage.loading import _HOME_OF
-from evergrow.storage.shards import StoredRows
-from evergrow.vision import ERCForest, HierarchicalKMeans, KMeansCodebook, RandomKDTrees
+from evergrow.storage.models.loader import loadable_estimators
+from evergrow.storage.shards import StoredRows, choose_rows
+from evergrow.vision import ERCForest
 from tests.conftest import FORESTS
+from tests.vision.words.cases import CODEBOOKS
 
 N, N_FEATURES = 400, 6
 _random = np.random.default_rng(3)
@@ -46,7 +47,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     ),
     "RebalancedRLSClassifier": lambda: RebalancedRLSClassifier(random_state=0),
     "RejectingClassifier": lambda: RejectingClassifier(
-        RLSClassifier(random_state=0), random_state=0
+        RLSClassifier(random_state=0), random_state=0, max_held_out=100
     ),
     "RejectingClassifier, estimator": lambda: RejectingClassifier(
         NCMClassifier(), measure="estimator", random_state=0
@@ -55,9 +56,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 }
 TRANSFORMERS: dict[str, Callable[[], Any]] = {
     "NCMMetric": lambda: NCMMetric(2, max_iter=3, random_state=0),
-    "KMeansCodebook": lambda: KMeansCodebook(8, random_state=0),
-    "HierarchicalKMeans": lambda: HierarchicalKMeans(8, branching=2, random_state=0),
-    "RandomKDTrees": lambda: RandomKDTrees(2, n_words=8, random_state=0),
+    **{type(make()).__name__: make for make in CODEBOOKS.values()},
 }
 OTHERWISE = {"SubcategoryForestClassifier", "LevelMetric"}
 # What takes images, or several rows for each.
@@ -72,7 +71,7 @@ def shards(tmp_path: Path) -> Shards:
 
 @pytest.fixture
 def no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody may read all rows into one array; in blocks, each asked for by its ends, he may."""
+    """Reading all rows into one array is a failure; reading blocks by their ends is not."""
 
     def read(*_: Any, **__: Any) -> None:
         raise AssertionError("all rows are read into memory")
@@ -91,7 +90,7 @@ def no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_is_a_case_of_every_estimator() -> None:
     covered = {name.split(",")[0] for name in (*CLASSIFIERS, *TRANSFORMERS)}
-    assert covered | OTHERWISE | OF_IMAGES == _HOME_OF.keys()
+    assert covered | OTHERWISE | OF_IMAGES == set(loadable_estimators())
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -145,20 +144,75 @@ def test_a_forest_of_few_samples_begins_again_without_reading_all(
     np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_transformers_learn_what_they_learn_from_the_array(name: str, shards: Shards) -> None:
-    from_array = TRANSFORMERS[name]().fit(X, Y)
-    from_shards = TRANSFORMERS[name]().fit(shards, shards.labels)
-    np.testing.assert_array_equal(from_shards.transform(shards), from_array.transform(X))
+LEVELS = np.column_stack([np.where(np.isin(Y, ["fir", "yew"]), "needles", "leaves"), Y])
+LEVELS = LEVELS.astype(object)
+LEVELS[::4, 1] = None
+SOME = np.random.default_rng(0).permutation(N)[:150]
+FEW = np.arange(0, N, 5)
+
+Learn = Callable[[Any, Any, Any], Any]
 
 
-@pytest.mark.parametrize("name", ["NCMClassifier", "RLSClassifier"])
-@pytest.mark.parametrize("every", [3, 2])
-def test_weights_choose_rows_like_those_of_an_array(name: str, every: int, shards: Shards) -> None:
+def weighted(every: int) -> Learn:
     weights = np.where(np.arange(N) % every == 0, 0.0, 1.5)
-    from_array = CLASSIFIERS[name]().fit(X, Y, weights)
-    from_shards = CLASSIFIERS[name]().fit(shards, shards.labels, weights)
-    np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
+    return lambda model, X, y: model.fit(X, y, weights)
+
+
+def forget_some(model: Any, X: Any, y: Any) -> Any:
+    return model.fit(X, y).forget(choose_rows(X, FEW), y[FEW])
+
+
+def learn_some(model: Any, X: Any, y: Any) -> Any:
+    return model.fit(choose_rows(X, SOME), y[SOME])
+
+
+def learn_levels(model: Any, X: Any, _: Any) -> Any:
+    return model.fit(X, LEVELS)
+
+
+def learn_levels_twice(model: Any, X: Any, _: Any) -> Any:
+    return model.fit(X, LEVELS).partial_fit(X, LEVELS)
+
+
+def small_metric() -> NCMMetric:
+    return NCMMetric(2, max_iter=3, random_state=0)
+
+
+CASES: list[tuple[Callable[[], Any], Learn]] = [
+    *((make, lambda model, X, y: model.fit(X, y)) for make in TRANSFORMERS.values()),
+    (
+        lambda: make_pipeline(small_metric(), NCMClassifier()),
+        lambda model, X, y: model.fit(X, np.asarray(y)),
+    ),
+    *(
+        (CLASSIFIERS[name], weighted(n))
+        for name in ("NCMClassifier", "RLSClassifier")
+        for n in (2, 3)
+    ),
+    *((CLASSIFIERS[f"{name}Classifier"], forget_some) for name in ("NCM", "RLS", "Rejecting")),
+    *((CLASSIFIERS[f"{name}Classifier"], learn_some) for name in ("NCM", "NCMForest", "RLS")),
+    *(
+        (
+            lambda method=method: SubcategoryForestClassifier(
+                2, method=method, min_samples_leaf=3, random_state=0
+            ),
+            learn,
+        )
+        for method in METHODS
+        for learn in (learn_levels, learn_levels_twice)
+        if (method, learn) != ("stacked", learn_levels_twice)
+    ),
+    (lambda: LevelMetric(metric=small_metric()), learn_levels),
+]
+
+
+@pytest.mark.parametrize(("make", "learn"), CASES)
+def test_shards_teach_what_the_array_teaches(make: Any, learn: Learn, shards: Shards) -> None:
+    from_array, from_shards = learn(make(), X, Y), learn(make(), shards, shards.labels)
+    for method in ("transform", "predict", "predict_proba"):
+        if hasattr(from_array, method):
+            found, expected = getattr(from_shards, method)(shards), getattr(from_array, method)(X)
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_rows_without_weight_are_left_out_on_disk(shards: Shards) -> None:
@@ -169,60 +223,7 @@ def test_rows_without_weight_are_left_out_on_disk(shards: Shards) -> None:
     assert len(rows) == len(labels) == N - 1
 
 
-@pytest.mark.parametrize("name", ["NCMClassifier", "RLSClassifier", "RejectingClassifier"])
-def test_examples_on_disk_are_forgotten(name: str, shards: Shards) -> None:
-    rows = np.arange(0, N, 5)
-    models = [CLASSIFIERS[name]().fit(X, Y) for _ in range(2)]
-    from_array = models[0].forget(X[rows], Y[rows])
-    from_shards = models[1].forget(shards.choose(rows), shards.labels[rows])
-    np.testing.assert_array_equal(from_shards.predict(X), from_array.predict(X))
-
-
-@pytest.mark.parametrize("name", ["NCMClassifier", "NCMForestClassifier", "RLSClassifier"])
-def test_chosen_rows_are_learnt_like_those_of_an_array(name: str, shards: Shards) -> None:
-    rows = np.random.default_rng(0).permutation(N)[:150]
-    from_array = CLASSIFIERS[name]().fit(X[rows], Y[rows])
-    from_shards = CLASSIFIERS[name]().fit(shards.choose(rows), shards.labels[rows])
-    np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
-
-
-LEVELS = np.column_stack([np.where(np.isin(Y, ["fir", "yew"]), "needles", "leaves"), Y]).astype(
-    object
-)
-LEVELS[::4, 1] = None
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_subcategories_are_learnt_from_shards(method: str, shards: Shards) -> None:
-    models = [
-        SubcategoryForestClassifier(2, method=method, min_samples_leaf=3, random_state=0)
-        for _ in range(2)
-    ]
-    from_array, from_shards = models[0].fit(X, LEVELS), models[1].fit(shards, LEVELS)
-    np.testing.assert_array_equal(from_shards.predict_proba(shards), from_array.predict_proba(X))
-    if method != "stacked":
-        from_array.partial_fit(X, LEVELS)
-        from_shards.partial_fit(shards, LEVELS)
-        np.testing.assert_array_equal(from_shards.predict(shards), from_array.predict(X))
-
-
-def test_a_metric_of_a_level_is_learnt_from_shards(shards: Shards) -> None:
-    metric = NCMMetric(2, max_iter=3, random_state=0)
-    from_array, from_shards = LevelMetric(metric=metric), LevelMetric(metric=metric)
-    from_array.fit(X, LEVELS)
-    from_shards.fit(shards, LEVELS)
-    np.testing.assert_array_equal(from_shards.transform(shards), from_array.transform(X))
-
-
-def test_pipelines_pass_shards_on(shards: Shards) -> None:
-    def pipeline() -> Any:
-        return make_pipeline(NCMMetric(2, max_iter=3, random_state=0), NCMClassifier())
-
-    from_array, from_shards = pipeline().fit(X, Y), pipeline().fit(shards, Y)
-    np.testing.assert_array_equal(from_shards.predict(shards), from_array.predict(X))
-
-
-def test_labels_kept_as_numbers_go_with_an_array_too(shards: Shards) -> None:
+def test_labels_stored_as_numbers_go_with_an_array_too(shards: Shards) -> None:
     model = NCMClassifier().fit(X, shards.labels)
     assert model.classes_.tolist() == sorted(set(Y.tolist()))
     assert model.score(shards, shards.labels) == model.score(X, Y)

@@ -15,15 +15,21 @@ import pytest
 from evergrow import RaggedArray, ShardError, open_shards, write_shards
 from evergrow.storage.shards.batches import RowBatch
 from evergrow.storage.shards.manifest import Manifest
-from evergrow.storage.shards.packing import Piece
 from evergrow.storage.shards.staging import StagedFiles, stage_files
 from evergrow.storage.shards.writer import ShardWriter, open_writer
-from tests.storage.shards.folders import N_ROWS, X, Y, files_of, folder_of_shards
+from tests.storage.shards.folders import (
+    N_ROWS,
+    X,
+    Y,
+    check_nothing_is_lost,
+    files_of,
+    folder_of_shards,
+)
 
 NEW = (np.ones((30, X.shape[1]), dtype=np.float32), ["new"] * 30)
 
 
-class Steps:
+class FailingSteps:
     """Counts what changes the disk, and fails before or after the step of a number."""
 
     def __init__(self, last: int, error: BaseException, *, after: bool) -> None:
@@ -45,7 +51,7 @@ class Steps:
         return step
 
 
-def append_with(steps: Steps, append: Callable[[], Any]) -> bool:
+def append_with(steps: FailingSteps, append: Callable[[], Any]) -> bool:
     """Whether appending came to its end."""
     with pytest.MonkeyPatch.context() as patched:
         for name in ("replace", "unlink"):
@@ -57,21 +63,6 @@ def append_with(steps: Steps, append: Callable[[], Any]) -> bool:
         except (KeyboardInterrupt, OSError):
             return False
         return True
-
-
-def check_nothing_is_lost(folder: Path, n_before: int) -> None:
-    n_now = 0
-    if (folder / "shards.json").exists():
-        shards = open_shards(folder)
-        shards.verify()
-        n_now = len(shards)
-    assert n_now in (n_before, n_before + 30)
-    after = write_shards(folder, [(X[:5], Y[:5])])
-    after.verify()
-    assert len(after) == n_now + 5
-    np.testing.assert_array_equal(after[:n_before], X[:n_before])
-    named = {name for shard in after.manifest.shards for name in shard.names}
-    assert set(files_of(folder)) == {*named, "shards.json"}
 
 
 ERRORS = {"Ctrl-C": KeyboardInterrupt(), "a full disk": OSError(28, "No space left on device")}
@@ -88,7 +79,7 @@ def test_an_append_that_fails_at_any_step_is_done_or_not_done(
         folder = tmp_path / str(last)
         if n_before:
             shutil.copytree(tmp_path / "before", folder)
-        steps = Steps(last, ERRORS[error], after=after)
+        steps = FailingSteps(last, ERRORS[error], after=after)
         if append_with(steps, lambda to=folder: write_shards(to, [NEW], rows_per_shard=20)):
             assert last > 10
             return
@@ -110,7 +101,7 @@ def test_taking_rows_back_that_is_interrupted_leaves_none_or_all(
         folder = tmp_path / str(last)
         shutil.copytree(tmp_path / "before", folder)
         if append_with(
-            Steps(last, KeyboardInterrupt(), after=after), lambda to=folder: take_back(to)
+            FailingSteps(last, KeyboardInterrupt(), after=after), lambda to=folder: take_back(to)
         ):
             assert len(open_shards(folder)) == N_ROWS
             return
@@ -133,8 +124,9 @@ def add_and_commit(writer: ShardWriter, label: str) -> None:
     writer.commit()
 
 
-def test_a_commit_that_failed_is_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_commit_that_failed_is_not_tried_again_and_its_files_are_removed(
+    goes_on: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder_of_shards(tmp_path)
     fail_once_to_write_a_manifest(monkeypatch)
@@ -144,20 +136,11 @@ def test_a_commit_that_failed_is_not_tried_again(
         writer.commit(all_rows=False)
         assert writer.manifest is not None
         assert len(writer.manifest.shards) == 4
-
-
-def test_files_of_a_failed_commit_are_removed_though_another_went_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder_of_shards(tmp_path)
-    fail_once_to_write_a_manifest(monkeypatch)
-    with open_writer(tmp_path, rows_per_shard=10) as writer:
-        with pytest.raises(OSError, match="No space"):
-            add_and_commit(writer, "lost")
-        add_and_commit(writer, "kept")
+        if goes_on:
+            add_and_commit(writer, "stored")
     shards = open_shards(tmp_path)
     shards.verify()
-    assert shards.labels[N_ROWS:].tolist() == 20 * ["kept"]
+    assert shards.labels[N_ROWS:].tolist() == 20 * goes_on * ["stored"]
     named = {name for shard in shards.manifest.shards for name in shard.names}
     assert set(files_of(tmp_path)) == {*named, "shards.json"}
 
@@ -173,7 +156,7 @@ def test_the_number_of_a_file_that_is_missing_is_not_given_again(tmp_path: Path)
 
 def aside(folder: Path) -> StagedFiles:
     """Files of rows that stand for themselves, as a task on another machine writes them."""
-    return stage_files(folder, X.dtype, [Piece(X[:4], None)])
+    return stage_files(folder, X.dtype, [RowBatch(X[:4], None, None)])
 
 
 def test_rows_do_not_go_into_a_folder_of_images_of_several_rows(tmp_path: Path) -> None:
@@ -183,7 +166,7 @@ def test_rows_do_not_go_into_a_folder_of_images_of_several_rows(tmp_path: Path) 
     assert len(open_shards(tmp_path).images) == 2
 
 
-def test_a_manifest_that_nobody_could_read_is_not_written(tmp_path: Path) -> None:
+def test_a_manifest_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     plain = folder_of_shards(tmp_path / "plain").manifest
     ragged = write_shards(tmp_path / "ragged", [RaggedArray.of([X[:3], X[:2]])]).manifest
     mixed = Manifest(plain.dtype, plain.n_features, plain.classes, plain.shards[1:] + ragged.shards)

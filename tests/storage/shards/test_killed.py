@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from evergrow import ShardError, open_shards, write_shards
-from evergrow.foundation.locks import locked
-from tests.storage.shards.folders import N_ROWS, X, Y, files_of, folder_of_shards
+from evergrow.foundation.locks import lock_or_wait
+from tests.storage.shards.folders import N_ROWS, X, Y, check_nothing_is_lost, folder_of_shards
 
 # Counts what changes the disk and kills itself before the n-th such step.
 _KILLED = """
@@ -59,20 +59,10 @@ def test_an_append_killed_at_any_step_is_done_or_not_done(is_new: bool, tmp_path
         if not is_new:
             folder_of_shards(folder)
         assert append_until(folder, step).returncode == -9
-        n_before = 0 if is_new else N_ROWS
-        if (folder / "shards.json").exists():
-            shards = open_shards(folder)
-            shards.verify()
-            assert len(shards) in (n_before, n_before + 30)
-            n_before = len(shards)
-        after = write_shards(folder, [(X[:5], Y[:5])])
-        assert len(after) == n_before + 5
-        after.verify()
-        named = {name for shard in after.manifest.shards for name in shard.names}
-        assert set(files_of(folder)) == {*named, "shards.json"}
+        check_nothing_is_lost(folder, 0 if is_new else N_ROWS)
 
 
-def test_one_at_a_time_appends(tmp_path: Path) -> None:
+def test_appends_wait_for_each_other(tmp_path: Path) -> None:
     folder_of_shards(tmp_path)
     done = threading.Event()
 
@@ -80,7 +70,7 @@ def test_one_at_a_time_appends(tmp_path: Path) -> None:
         write_shards(tmp_path, [(X[:5], Y[:5])])
         done.set()
 
-    with locked(tmp_path / "shards.json", lambda: None):
+    with lock_or_wait(tmp_path / "shards.json", lambda: None):
         other = threading.Thread(target=append)
         other.start()
         assert not done.wait(0.2)
@@ -118,14 +108,14 @@ def test_a_batch_may_append_to_another_folder(tmp_path: Path) -> None:
     assert len(write_shards(tmp_path / "one", batches())) == N_ROWS
 
 
-def test_whoever_does_not_want_to_wait_need_not(tmp_path: Path) -> None:
+def test_a_caller_that_does_not_want_to_wait_need_not(tmp_path: Path) -> None:
     folder_of_shards(tmp_path)
 
     def on_wait() -> None:
         raise TimeoutError("another is appending")
 
     with (
-        locked(tmp_path / "shards.json", lambda: None),
+        lock_or_wait(tmp_path / "shards.json", lambda: None),
         pytest.raises(TimeoutError, match="another is appending"),
     ):
         write_shards(tmp_path, [(X, Y)], on_wait=on_wait)

@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow import ShardError, open_shards, write_shards
+from evergrow import ShardError, Shards, open_shards, write_shards
 from evergrow.storage.shards import array_files, join_rows
 from tests.storage.shards.folders import N_ROWS, X, Y, folder_of_shards
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Shards:
+    return folder_of_shards(tmp_path)
+
 
 EVERY_INDEX = {
     "all": slice(None),
@@ -47,23 +53,26 @@ EVERY_INDEX = {
 
 
 @pytest.mark.parametrize("name", EVERY_INDEX)
-def test_rows_are_those_of_the_array(name: str, tmp_path: Path) -> None:
-    shards, index = folder_of_shards(tmp_path), EVERY_INDEX[name]
+def test_rows_are_those_of_the_array(name: str, shards: Shards) -> None:
+    index = EVERY_INDEX[name]
     found = shards[index]
     np.testing.assert_array_equal(found, X[index])
     assert type(found) is np.ndarray
     assert found.dtype == X.dtype
 
 
-@pytest.mark.parametrize("index", [100, -101, [0, 100], [True, False], "a", [[0]], [0.5], None])
-def test_what_is_no_row_is_an_index_error(index: Any, tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+WRONG_INDICES = [100, -101, [0, 100], [True, False], "a", [[0]], [0.5], None]
+# Columns that an array would not give.
+WRONG_INDICES += [([0, 1, 2], [0, 1]), (0, 0, 0), (..., 0, 0)]
+
+
+@pytest.mark.parametrize("index", WRONG_INDICES)
+def test_a_wrong_index_is_an_index_error(shards: Shards, index: Any) -> None:
     with pytest.raises(IndexError):
         shards[index]
 
 
-def test_it_says_what_an_array_says(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_shape_type_and_content_are_those_of_the_array(shards: Shards) -> None:
     assert (shards.shape, shards.dtype, shards.ndim) == (X.shape, X.dtype, 2)
     assert (len(shards), shards.nbytes, shards.size) == (N_ROWS, X.nbytes, X.size)
     np.testing.assert_array_equal(np.asarray(shards), X)
@@ -72,17 +81,7 @@ def test_it_says_what_an_array_says(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(shards, dtype=np.str_), X.astype(np.str_))
 
 
-@pytest.mark.parametrize("index", [([0, 1, 2], [0, 1]), (0, 0, 0), (..., 0, 0)])
-def test_columns_that_an_array_would_not_give_are_an_index_error(
-    index: Any, tmp_path: Path
-) -> None:
-    shards = folder_of_shards(tmp_path)
-    with pytest.raises(IndexError):
-        shards[index]
-
-
-def test_an_array_of_all_rows_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_an_array_of_all_rows_is_made_once(shards: Shards, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evergrow.storage.shards.rows._BLOCK_BYTES", 10 * X[0].nbytes)
     asked, plain = list[int](), type(shards)._span
 
@@ -95,15 +94,13 @@ def test_an_array_of_all_rows_is_made_once(tmp_path: Path, monkeypatch: pytest.M
     assert max(asked) == 10
 
 
-def test_blocks_go_through_all_rows(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_blocks_go_through_all_rows(shards: Shards) -> None:
     blocks = list(shards.blocks(max_rows=13))
     np.testing.assert_array_equal(np.concatenate([block for _, block in blocks]), X)
     assert [rows.start for rows, _ in blocks] == list(range(0, N_ROWS, 13))
 
 
-def test_rows_of_one_shard_are_mapped_and_not_copied(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_rows_of_one_shard_are_mapped_and_not_copied(shards: Shards) -> None:
     assert np.shares_memory(shards[0:10], shards[5:12])
     assert not shards[0:10].flags.writeable
 
@@ -119,8 +116,7 @@ def test_labels_are_those_given(tmp_path: Path) -> None:
     np.testing.assert_array_equal(labels != Y[::-1], Y[::-1] != Y)
 
 
-def test_chosen_rows_stay_on_disk(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_chosen_rows_stay_on_disk(shards: Shards) -> None:
     rows = np.array([70, 3, 40, 99, 8])
     chosen = shards.choose(rows)
     assert chosen.shape == (5, X.shape[1])
@@ -165,8 +161,7 @@ def test_a_shard_is_checked_once_in_a_process(
     assert sorted(checked) == ["000000.npy", "000001.npy"]
 
 
-def test_a_shard_that_changes_while_it_is_in_use_is_named(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_a_shard_that_changes_while_it_is_in_use_is_named(shards: Shards, tmp_path: Path) -> None:
     shards[:]
     file = tmp_path / "000002.npy"
     content = bytearray(file.read_bytes())
@@ -177,16 +172,16 @@ def test_a_shard_that_changes_while_it_is_in_use_is_named(tmp_path: Path) -> Non
         shards[:]
 
 
-def test_a_shard_cut_short_while_it_is_mapped_does_not_end_the_process(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_a_shard_cut_short_while_it_is_mapped_does_not_end_the_process(
+    shards: Shards, tmp_path: Path
+) -> None:
     shards[:]
     os.truncate(tmp_path / "000001.npy", 200)
     with pytest.raises(ShardError, match=r"000001\.npy.*bytes"):
         shards[:]
 
 
-def test_verify_reads_what_was_checked_before(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_verify_reads_what_was_checked_before(shards: Shards, tmp_path: Path) -> None:
     shards[:]
     file = tmp_path / "000000.npy"
     times = os.stat(file)
@@ -199,15 +194,15 @@ def test_verify_reads_what_was_checked_before(tmp_path: Path) -> None:
         shards.verify()
 
 
-def test_a_pickle_is_a_place_and_a_hash(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_a_pickle_is_a_place_and_a_hash(shards: Shards) -> None:
     content = pickle.dumps(shards)
     assert len(content) < 1000
     np.testing.assert_array_equal(pickle.loads(content)[:], X)
 
 
-def test_a_pickle_opens_what_it_was_even_if_more_was_appended(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_a_pickle_opens_what_it_was_even_if_more_was_appended(
+    shards: Shards, tmp_path: Path
+) -> None:
     content = pickle.dumps(shards)
     write_shards(tmp_path, [(X, ["new"] * N_ROWS)])
     again = pickle.loads(content)
@@ -223,13 +218,20 @@ def test_a_pickle_of_other_rows_is_refused(tmp_path: Path) -> None:
         pickle.loads(content)
 
 
-def test_parts_are_small_and_read_by_themselves(tmp_path: Path) -> None:
-    shards = folder_of_shards(tmp_path)
+def test_parts_are_small_and_read_by_themselves(shards: Shards) -> None:
     for part in pickle.loads(pickle.dumps(shards.parts)):
         np.testing.assert_array_equal(part.read(), X[part.first : part.last])
         codes = part.read_codes()
         np.testing.assert_array_equal(shards.classes[codes], Y[part.first : part.last])
     assert [part.file for part in shards.parts] == [f"00000{i}.npy" for i in range(4)]
+
+
+def test_one_part_is_found_by_its_index(shards: Shards) -> None:
+    parts = shards.parts
+    assert [shards.part(i) for i in range(len(parts))] == parts
+    assert shards.part(-1) == parts[-1]
+    with pytest.raises(IndexError):
+        shards.part(len(parts))
 
 
 def test_the_digest_names_rows_and_labels_and_not_the_folder(tmp_path: Path) -> None:
@@ -255,14 +257,16 @@ def test_every_type_is_learnt_from_as_from_an_array(dtype: str, tmp_path: Path) 
     np.testing.assert_array_equal(from_shards.means_, from_array.means_)
 
 
-def test_a_missing_folder_and_a_folder_without_manifest_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_folder_and_a_missing_manifest_give_different_errors(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(FileNotFoundError, match="no folder"):
         open_shards(tmp_path / "nowhere")
     with pytest.raises(ShardError, match=r"no shards\.json"):
         open_shards(tmp_path)
 
 
-def test_a_file_in_place_of_a_folder_is_called_none(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
     file = tmp_path / "rows.npy"
     np.save(file, X)
     for use in (open_shards, lambda path: write_shards(path, [X])):

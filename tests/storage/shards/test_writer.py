@@ -39,7 +39,7 @@ def test_batches_of_any_sizes_make_shards_of_one_size(
     assert 0 < lengths[-1] <= rows_per_shard
 
 
-def test_a_batch_may_be_used_again_by_whoever_gave_it(tmp_path: Path) -> None:
+def test_a_batch_may_be_used_again_by_the_caller(tmp_path: Path) -> None:
     def batches() -> Iterator[Any]:
         buffer = np.zeros((4, 2), dtype=np.float32)
         for number in range(5):
@@ -201,23 +201,22 @@ def test_a_bad_batch_is_named_and_leaves_the_folder_as_it_was(name: str, tmp_pat
     assert {file: (tmp_path / file).read_bytes() for file in files_of(tmp_path)} == before
 
 
-def test_numbers_too_large_for_the_type_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="too large for float16"):
-        write_shards(tmp_path / "new", [X * 1e6], dtype="float16")
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_label_beyond_64_bits_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="64 bits"):
-        write_shards(tmp_path, [(X[:1], [2**70])])
-
-
 @pytest.mark.parametrize(
-    "options", [{"dtype": "int8"}, {"rows_per_shard": 0}, {"rows_per_shard": 2.5}]
+    ("batches", "options", "message"),
+    [
+        ([X * 1e6], {"dtype": "float16"}, "too large for float16"),
+        ([(X[:1], [2**70])], {}, "64 bits"),
+        (X, {}, "batch 0 must be a matrix"),
+        ([X], {"dtype": "int8"}, "dtype"),
+        ([X], {"rows_per_shard": 0}, "rows_per_shard"),
+        ([X], {"rows_per_shard": 2.5}, "rows_per_shard"),
+    ],
 )
-def test_wrong_parameters_are_named(options: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        write_shards(tmp_path / "new", [X], **options)
+def test_wrong_rows_and_parameters_are_named_before_a_folder_is_made(
+    batches: Any, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        write_shards(tmp_path / "new", batches, **options)
     assert not (tmp_path / "new").exists()
 
 
@@ -225,11 +224,6 @@ def test_another_type_cannot_be_appended(tmp_path: Path) -> None:
     folder_of_shards(tmp_path)
     with pytest.raises(ShardError, match="float64 cannot be appended"):
         write_shards(tmp_path, [X], dtype="float64")
-
-
-def test_an_array_given_in_place_of_batches_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="batch 0 must be a matrix"):
-        write_shards(tmp_path, X)
 
 
 def test_files_of_others_in_the_folder_stay(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Drawn pictures: waves whose length and colour tell the class."""
+"""Drawn pictures: waves whose length and colour depend on the class."""
 
 from __future__ import annotations
 

@@ -18,10 +18,19 @@ def model_of(**options: Any) -> ImageClassifier:
     return ImageClassifier(MeanColours(), random_state=0, **options)
 
 
+@pytest.fixture(scope="module")
+def model() -> ImageClassifier:
+    """A fitted classifier; tests must not change it."""
+    return model_of().fit(IMAGES, LABELS)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": "pixels"}, r"features must be one of \['embed', 'haar', 'hsl', 'sift'\] or"),
+        (
+            {"features": "pixels"},
+            r"features must be one of \['auto', 'embed', 'haar', 'hsl', 'sift'",
+        ),
         ({"features": MeanColours}, "features must be"),
         ({"features": 7}, "a transformer or a function of images"),
         ({"learner": "svm"}, r"learner must be one of \['forest', 'rls'\] or a classifier"),
@@ -54,8 +63,7 @@ def test_wrong_training_input_is_refused(images: Any, y: Any, error: Any, messag
         model_of().fit(images, y)
 
 
-def test_labels_of_another_kind_are_refused_before_images_are_read() -> None:
-    model = model_of().fit(IMAGES, LABELS)
+def test_labels_of_another_kind_are_refused_before_images_are_read(model: Any) -> None:
     with pytest.raises(TypeError, match="labels must be strings"):
         model.partial_fit([b"no image"], [3])
 
@@ -73,8 +81,7 @@ def test_no_image_that_can_be_read_is_an_error() -> None:
         model.fit([b"x", b"y"], ["a", "b"])
 
 
-def test_images_of_which_none_can_be_read_get_no_answers() -> None:
-    model = model_of().fit(IMAGES, LABELS)
+def test_images_of_which_none_can_be_read_get_no_answers(model: Any) -> None:
     with pytest.warns(BadImageWarning):
         answers = model.answer([b"x", b"y"], k=2, on_error="skip")
     assert answers.labels.shape == (0,)
@@ -82,15 +89,13 @@ def test_images_of_which_none_can_be_read_get_no_answers() -> None:
     assert len(answers.problems) == 2
 
 
-def test_a_path_is_not_a_list_of_images() -> None:
-    model = model_of().fit(IMAGES, LABELS)
+def test_a_path_is_not_a_list_of_images(model: Any) -> None:
     with pytest.raises(TypeError, match="put it into a list"):
         model.predict("picture.png")
 
 
 @pytest.mark.parametrize("k", [0, 3, "2"])
-def test_no_more_classes_can_be_named_than_there_are(k: Any) -> None:
-    model = model_of().fit(IMAGES, LABELS)
+def test_no_more_classes_can_be_named_than_there_are(model: Any, k: Any) -> None:
     with pytest.raises(ValueError, match="k must be an integer from 1 to 2"):
         model.answer(IMAGES, k=k)
 
@@ -103,8 +108,9 @@ def test_no_more_classes_can_be_named_than_there_are(k: Any) -> None:
         ([], "at least one class"),
     ],
 )
-def test_only_some_of_the_known_classes_can_be_forgotten(classes: Any, message: str) -> None:
-    model = model_of().fit(IMAGES, LABELS)
+def test_only_some_of_the_known_classes_can_be_forgotten(
+    model: Any, classes: Any, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         model.forget(classes=classes)
     assert model.classes_.tolist() == ["green", "red"]
@@ -135,6 +141,5 @@ def test_features_must_be_a_row_per_image(features: Any) -> None:
         ImageClassifier(features).fit(IMAGES, LABELS)
 
 
-def test_pictures_of_one_pixel_are_pictures() -> None:
-    model = model_of().fit(IMAGES, LABELS)
+def test_pictures_of_one_pixel_are_pictures(model: Any) -> None:
     assert model.predict([picture("red", 0)[:1, :1]]).tolist() == ["red"]

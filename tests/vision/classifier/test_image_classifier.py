@@ -38,8 +38,11 @@ every_learner = pytest.mark.parametrize(
         RLSClassifier(regularization=0.1, recoding=0.0),
         NCMClassifier(),
         NCMClassifier(metric="mahalanobis"),
-        RejectingClassifier(RLSClassifier(regularization=0.1, recoding=0.0)),
-        RejectingClassifier(NCMForestClassifier(5, min_samples_leaf=1, random_state=0)),
+        # With every sixth example held out there are too few of them to reject anything.
+        RejectingClassifier(RLSClassifier(regularization=0.1, recoding=0.0), measure="cosine"),
+        RejectingClassifier(
+            NCMForestClassifier(5, min_samples_leaf=1, random_state=0), measure="cosine"
+        ),
     ],
     ids=lambda one: one if isinstance(one, str) else type(one).__name__,
 )
@@ -49,7 +52,8 @@ def model_of(learner: Any = "rls", **options: Any) -> ImageClassifier:
     return ImageClassifier(MeanColours(), learner, random_state=0, **options)
 
 
-@pytest.mark.parametrize("features", sorted({*FEATURES} - {"embed"}))
+@pytest.mark.slow
+@pytest.mark.parametrize("features", sorted({*FEATURES} - {"auto", "embed"}))
 def test_words_separate_classes_of_images(features: str) -> None:
     model = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
     assert model.score(TEST_IMAGES[:9], TEST_LABELS[:9]) > 0.8
@@ -84,7 +88,7 @@ def test_forgetting_is_as_if_the_class_had_never_come() -> None:
     )
 
 
-def test_without_kept_features_a_learner_says_what_it_cannot_forget() -> None:
+def test_without_stored_features_a_learner_reports_what_it_cannot_forget() -> None:
     model = model_of(keep_features=False).fit(IMAGES, LABELS)
     with pytest.raises(ValueError, match="cannot forget the classes"):
         model.forget(classes=["red"])
@@ -147,6 +151,7 @@ def test_unreadable_things_in_folders_are_errors_unless_they_may_be_skipped(tmp_
         model.set_params(on_error="skip").fit(folder)
 
 
+@pytest.mark.slow
 def test_open_files_are_read_once_and_learnt_from() -> None:
     def opened(images: list[Any]) -> list[Any]:
         return [io.BytesIO(encoded(image)) for image in images]
@@ -165,7 +170,7 @@ def test_an_open_file_that_is_not_an_image_is_named_with_the_reason() -> None:
         model.fit([*IMAGES, io.StringIO("text")], [*LABELS, "red"])
 
 
-def test_the_report_tells_where_the_time_went() -> None:
+def test_the_report_shows_where_the_time_went() -> None:
     model = model_of().fit(IMAGES, LABELS)
     report = model.report_
     assert report is not None
@@ -176,19 +181,16 @@ def test_the_report_tells_where_the_time_went() -> None:
     assert model.forget(classes=["red"]).report_ is None
 
 
-def test_a_function_may_make_the_features() -> None:
-    def colours(images: list[Any]) -> Any:
-        return np.array([image.mean(axis=(0, 1)) for image in images])
-
-    model = ImageClassifier(colours, random_state=0).fit(IMAGES, LABELS)
-    assert model.score(TEST_IMAGES[:9], TEST_LABELS[:9]) == 1.0
+def colours(images: list[Any]) -> Any:
+    return np.array([image.mean(axis=(0, 1)) for image in images])
 
 
-def test_a_pipeline_may_make_the_features() -> None:
-    features = make_pipeline(MeanColours(), StandardScaler())
+@pytest.mark.parametrize("features", [colours, make_pipeline(MeanColours(), StandardScaler())])
+def test_a_function_or_a_pipeline_may_make_the_features(features: Any) -> None:
     model = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
     assert model.score(TEST_IMAGES[:9], TEST_LABELS[:9]) == 1.0
-    assert not hasattr(features[0], "first_")
+    # What is given is cloned.
+    assert features is colours or not hasattr(features[0], "first_")
 
 
 def test_the_best_classes_come_first() -> None:
@@ -199,10 +201,7 @@ def test_the_best_classes_come_first() -> None:
     np.testing.assert_array_equal(model.predict_top_k(TEST_IMAGES, 3), answers.top_labels)
     best = model.predict_proba(TEST_IMAGES).max(axis=1)
     np.testing.assert_array_equal(answers.top_probabilities[:, 0], best)
-
-
-def test_no_more_best_classes_are_given_than_there_are() -> None:
-    model = model_of().fit(IMAGES, LABELS)
+    # No more classes are given than there are.
     assert model.predict_top_k(TEST_IMAGES, 5).shape == (len(TEST_IMAGES), 3)
 
 
@@ -214,6 +213,7 @@ def test_a_rejecting_learner_may_answer_unknown() -> None:
     assert "unknown" not in answers.top_labels
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_the_answer() -> None:
     models = [
         ImageClassifier("hsl", "forest", n_jobs=n_jobs, random_state=3).fit(IMAGES, LABELS)
@@ -223,6 +223,7 @@ def test_threads_do_not_change_the_answer() -> None:
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_bars_and_threads_are_those_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
     model = ImageClassifier("hsl", "forest", verbose=1, random_state=0).fit(IMAGES, LABELS)
     assert capsys.readouterr().err
@@ -234,6 +235,7 @@ def bad_in_the_middle() -> tuple[list[Any], Any]:
     return [*IMAGES[:9], b"no image", *IMAGES[9:]], np.insert(LABELS, 9, "red")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "features", ["hsl", MeanColours(), make_pipeline(MeanColours(), StandardScaler())]
 )
@@ -244,10 +246,7 @@ def test_bad_training_images_are_skipped_with_a_warning(features: Any) -> None:
         model.fit(images, labels)
     assert model.class_counts_.tolist() == [6, 6, 6]
     assert [problem.index for problem in model.report_.problems] == [9]
-    clean = ImageClassifier(
-        clone(features) if not isinstance(features, str) else features, random_state=0
-    )
-    clean.fit(IMAGES, LABELS)
+    clean = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
     np.testing.assert_array_equal(
         model.predict_proba(TEST_IMAGES), clean.predict_proba(TEST_IMAGES)
     )

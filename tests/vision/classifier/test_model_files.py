@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import evergrow
-from evergrow import Embedder, ImageClassifier, ModelFileError, RejectingClassifier, RLSClassifier
-from evergrow.storage.files import read_model, write_model
+from evergrow import Embedder, ImageClassifier, RejectingClassifier, RLSClassifier
 from evergrow.vision import Answers, BagOfWords, LocalFeatures, RandomKDTrees, RandomPatches
+from tests.estimators import model_files
 from tests.vision.classifier.pictures import MeanColours, pictures
 from tests.vision.embedding.models import onnx_model
 
@@ -47,11 +47,11 @@ def answers_of(model: ImageClassifier) -> Answers:
     return model.answer(TEST_IMAGES, k=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_loaded_model_answers_and_goes_on_as_without_saving(name: str, tmp_path: Path) -> None:
     model = MODELS[name]().fit(IMAGES, LABELS)
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = model_files.reload(model, tmp_path)
     assert repr(loaded) == repr(model)
     assert loaded.report_ is None
     for _ in range(2):
@@ -74,10 +74,10 @@ def test_a_loaded_model_can_forget(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_model_of_embeddings_survives(tmp_path: Path) -> None:
     model = ImageClassifier(random_state=0).fit(IMAGES, LABELS)
-    model.save(tmp_path / "model.evergrow")
-    loaded = evergrow.load(tmp_path / "model.evergrow")
+    loaded = model_files.reload(model, tmp_path)
     np.testing.assert_array_equal(
         loaded.predict_proba(TEST_IMAGES), model.predict_proba(TEST_IMAGES)
     )
@@ -98,14 +98,14 @@ def test_features_that_are_not_ours_cannot_be_saved(tmp_path: Path) -> None:
 
 
 def test_threads_and_bars_are_not_taken_from_a_file(tmp_path: Path) -> None:
+    def change(header: dict[str, Any], _: dict[str, Any]) -> None:
+        inside = header["features"]["steps"][0][1]
+        for model in (header, inside, header["learner"]):
+            model["parameters"] |= {"n_jobs": 3000, "verbose": 9}
+
     path = tmp_path / "model.evergrow"
     MODELS["pipeline"]().fit(IMAGES, LABELS).save(path)
-    header, tensors = read_model(path)
-    inside = header["features"]["steps"][0][1]["parameters"]
-    for parameters in (header["parameters"], inside, header["learner"]["parameters"]):
-        parameters |= {"n_jobs": 3000, "verbose": 9}
-    write_model(path, header, tensors)
-    loaded = evergrow.load(path)
+    loaded = evergrow.load(model_files.rewritten(path, change))
     for one in (loaded, loaded.features_[0], loaded.learner_):
         assert (one.n_jobs, one.verbose) == (None, 0)
 
@@ -128,80 +128,40 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def without(name: str) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        (header if name in header else tensors).pop(name)
-
-    return change
-
-
-def with_array(name: str, change: Any) -> Any:
-    def changed(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = change(tensors[name])
-
-    return changed
-
-
-def with_entry(path: str, value: Any) -> Any:
-    def changed(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        *folders, name = path.split("/")
-        for folder in folders:
-            header = header[folder]
-        header[name] = value
-
-    return changed
-
-
-def at_first(value: Any) -> Any:
-    def change(array: Any) -> Any:
-        out = array.copy()
-        out[(0,) * array.ndim] = value
-        return out
-
-    return change
-
-
 def swapped(header: dict[str, Any], tensors: dict[str, Any]) -> None:
     header["features"], header["learner"] = header["learner"], header["features"]
 
 
 @pytest.mark.parametrize(
-    "damage",
+    "change",
     [
-        without("features"),
-        without("learner"),
-        without("image_counts"),
-        without("rows.codes"),
+        model_files.drop("features"),
+        model_files.drop("learner"),
+        model_files.drop("image_counts"),
+        model_files.drop("rows.codes"),
         swapped,
-        with_entry("features", []),
-        with_entry("learner/estimator", "NCMMetric"),
-        with_entry("learner/classes/values", ["a", "b", "c"]),
-        with_entry("classes/values", ["blue", "red", "green"]),
-        with_entry("classes/values", ["blue", "red"]),
-        with_entry("parameters/features", "pixels"),
-        with_entry("parameters/features", 7),
-        with_entry("parameters/learner", "svm"),
-        with_entry("parameters/on_error", "hide"),
-        with_entry("parameters/nobody", 1),
-        with_entry("parameters", None),
-        with_array("image_counts", at_first(-1)),
-        with_array("image_counts", at_first(5)),
-        with_array("image_counts", lambda counts: counts[1:].copy()),
-        with_array("image_counts", lambda counts: counts.astype(np.float64)),
-        with_array("rows.codes", at_first(-1)),
-        with_array("rows.codes", at_first(3)),
-        with_array("rows.codes", lambda codes: codes[1:].copy()),
-        with_array("rows.values", at_first(np.nan)),
-        with_array("rows.values", lambda values: values[:, 1:].copy()),
-        with_array("rows.values", lambda values: values.astype(np.int64)),
+        model_files.edit_entry("features", []),
+        model_files.edit_entry("learner/estimator", "NCMMetric"),
+        model_files.edit_entry("learner/classes/values", ["a", "b", "c"]),
+        model_files.edit_entry("classes/values", ["blue", "red", "green"]),
+        model_files.edit_entry("classes/values", ["blue", "red"]),
+        model_files.edit_part("parameters", features="pixels"),
+        model_files.edit_part("parameters", features=7),
+        model_files.edit_part("parameters", learner="svm"),
+        model_files.edit_part("parameters", on_error="hide"),
+        model_files.edit_part("parameters", nobody=1),
+        model_files.edit_entry("parameters", None),
+        model_files.put_first("image_counts", -1),
+        model_files.put_first("image_counts", 5),
+        model_files.put("image_counts", lambda counts: counts[1:].copy()),
+        model_files.put("image_counts", lambda counts: counts.astype(np.float64)),
+        model_files.put_first("rows.codes", -1),
+        model_files.put_first("rows.codes", 3),
+        model_files.put("rows.codes", lambda codes: codes[1:].copy()),
+        model_files.put_first("rows.values", np.nan),
+        model_files.put("rows.values", lambda values: values[:, 1:].copy()),
+        model_files.put("rows.values", lambda values: values.astype(np.int64)),
     ],
 )
-def test_a_file_that_contradicts_itself_is_refused(
-    whole: Path, tmp_path: Path, damage: Any
-) -> None:
-    header, tensors = read_model(whole)
-    damage(header, tensors)
-    path = tmp_path / "model.evergrow"
-    write_model(path, header, tensors)
-    with pytest.raises(ModelFileError):
-        evergrow.load(path)
+def test_a_file_that_contradicts_itself_is_refused(whole: Path, change: model_files.Change) -> None:
+    model_files.check_refused(whole, change)

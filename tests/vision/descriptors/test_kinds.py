@@ -24,6 +24,7 @@ SIFT = DESCRIPTORS["sift"]
 KINDS = ["rgb", "hsl", "haar"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_core_describes_patches_as_the_definition_does(kind: str) -> None:
     found = _core.describe_patches(IMAGE, BOXES, kind)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import io
-import pickle
 import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
-from sklearn.base import clone
 
-import evergrow
-from evergrow import BadImage, ImageError, ModelFileError
+from evergrow import BadImage, ImageError
 from evergrow.foundation.errors import BadImageWarning
-from evergrow.storage.files import read_model, write_model
 from evergrow.vision import DensePatches, LocalFeatures, RandomPatches
+from tests.estimators import model_files
+from tests.vision.images.drawn import encoded
 
 RANDOM = np.random.default_rng(0)
 IMAGES = [
@@ -27,12 +22,6 @@ IMAGES = [
 ]
 NAMES = ["haar", "hsl", "sift"]
 few = RandomPatches(12)
-
-
-def png(image: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +38,7 @@ def test_every_image_has_a_row_per_patch(name: str) -> None:
 def test_neither_order_nor_threads_nor_source_change_the_patches(name: str) -> None:
     plain = LocalFeatures(name, patches=few).transform(IMAGES)
     threads = LocalFeatures(name, patches=few, n_jobs=3)
-    others = threads.transform([png(image) for image in reversed(IMAGES)])
+    others = threads.transform([encoded(image) for image in reversed(IMAGES)])
     for first, second in zip(plain, reversed(list(others)), strict=True):
         np.testing.assert_array_equal(first, second)
 
@@ -144,29 +133,6 @@ def test_bad_images_and_masks_are_skipped_if_requested() -> None:
     assert isinstance(streamed[1], BadImage)
 
 
-def test_a_bad_image_is_raised_by_default() -> None:
-    with pytest.raises(ImageError, match="cannot read <4 bytes>"):
-        LocalFeatures(patches=few).transform([IMAGES[0], b"text"])
-
-
-@pytest.mark.parametrize(
-    ("mask", "message"),
-    [
-        (np.zeros((61, 33), dtype=bool), "mask of image 1, <array of shape .*>: the mask is empty"),
-        (np.ones((33, 61), dtype=bool), r"image 1, .*: a mask must be a bool array of shape \(61"),
-        (np.ones((61, 33)), r"image 1, .*: a mask must be a bool array .* got float64"),
-    ],
-)
-def test_a_wrong_mask_is_raised_with_the_name_of_its_image(mask: Any, message: str) -> None:
-    with pytest.raises(ImageError, match=message):
-        LocalFeatures(patches=few).extract(IMAGES[:2], masks=[None, mask])
-
-
-def test_there_must_be_a_mask_per_image() -> None:
-    with pytest.raises(ValueError, match="one mask per image, 4, got 1"):
-        LocalFeatures(patches=few).extract(IMAGES, masks=[None])
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (3, 2)])
 def test_the_smallest_images_have_features(name: str, shape: tuple[int, int]) -> None:
@@ -201,20 +167,41 @@ def test_wrong_parameters_are_named(options: dict[str, Any], message: str) -> No
             call(IMAGES)
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5])
-def test_a_wrong_number_of_patches_is_refused(n: Any) -> None:
-    with pytest.raises(ValueError, match="n_patches must be"):
-        LocalFeatures().describe(IMAGES[0], n_patches=n)
+PLAIN = LocalFeatures(patches=few)
 
 
-def test_a_wrong_way_to_take_errors_is_refused() -> None:
-    with pytest.raises(ValueError, match="on_error must be one of"):
-        LocalFeatures().iterate(IMAGES, on_error="ignore")
+def masked(mask: Any) -> Any:
+    return lambda: PLAIN.extract(IMAGES[:2], masks=[None, mask])
 
 
-def test_one_image_is_not_a_list_of_images() -> None:
-    with pytest.raises(TypeError, match="put it into a list"):
-        LocalFeatures().transform("picture.jpg")
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: PLAIN.transform([IMAGES[0], b"text"]), ImageError, "cannot read <4 bytes>"),
+        (
+            masked(np.zeros((61, 33), dtype=bool)),
+            ImageError,
+            "mask of image 1, <array of shape .*>: the mask is empty",
+        ),
+        (
+            masked(np.ones((33, 61), dtype=bool)),
+            ImageError,
+            r"image 1, .*: a mask must be a bool array of shape \(61",
+        ),
+        (masked(np.ones((61, 33))), ImageError, "image 1, .*: a mask must be .* got float64"),
+        (lambda: PLAIN.extract(IMAGES, masks=[None]), ValueError, "one mask per image, 4, got 1"),
+        *(
+            (lambda n=n: PLAIN.describe(IMAGES[0], n_patches=n), ValueError, "n_patches must be")
+            for n in (0, -1, 2.5)
+        ),
+        (lambda: PLAIN.iterate(IMAGES, on_error="ignore"), ValueError, "on_error must be one of"),
+        (lambda: PLAIN.transform("picture.jpg"), TypeError, "put it into a list"),
+        (lambda: PLAIN.transform(IMAGES[0]), TypeError, "give a list of images"),
+    ],
+)
+def test_wrong_calls_are_named(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
 
 
 def mean_colour(patches: np.ndarray) -> np.ndarray:
@@ -234,25 +221,12 @@ def test_features_with_a_function_refuse_to_be_saved(tmp_path: Path) -> None:
         LocalFeatures(mean_colour).save(tmp_path / "features.evergrow")
 
 
-def test_copies_describe_the_same() -> None:
-    features = LocalFeatures("sift", patches=few, random_state=3)
-    expected = features.describe(IMAGES[0])[0]
-    for other in (
-        clone(features),
-        copy.deepcopy(features),
-        pickle.loads(pickle.dumps(features)),
-    ):
-        assert other.get_params() == features.get_params()
-        np.testing.assert_array_equal(other.describe(IMAGES[0])[0], expected)
-
-
 @pytest.mark.parametrize(
     "patches", [RandomPatches(np.int64(7), max_size=40), DensePatches(size=(8, 12), n=5)], ids=repr
 )
 def test_saved_features_describe_the_same(patches: Any, tmp_path: Path) -> None:
     features = LocalFeatures("hsl", patches=patches, max_side=50, random_state=3)
-    features.save(tmp_path / "features.evergrow")
-    loaded = evergrow.load(tmp_path / "features.evergrow")
+    loaded = model_files.reload(features, tmp_path)
     assert loaded.get_params() == features.get_params()
     np.testing.assert_array_equal(loaded.describe(IMAGES[3])[0], features.describe(IMAGES[3])[0])
 
@@ -276,27 +250,14 @@ def test_saved_features_describe_the_same(patches: Any, tmp_path: Path) -> None:
 def test_a_hostile_file_with_a_valid_checksum_is_refused(
     change: dict[str, Any], tmp_path: Path
 ) -> None:
-    path = tmp_path / "features.evergrow"
-    LocalFeatures().save(path)
-    header, tensors = read_model(path)
-    header["parameters"].update(change)
-    write_model(path, header, tensors)
-    with pytest.raises(ModelFileError):
-        evergrow.load(path)
-
-
-def test_progress_is_shown_if_requested(capsys: pytest.CaptureFixture[str]) -> None:
-    LocalFeatures(patches=few, verbose=1).transform(IMAGES)
-    assert "Describing images" in capsys.readouterr().err
+    LocalFeatures().save(tmp_path / "features.evergrow")
+    model_files.check_refused(
+        tmp_path / "features.evergrow", model_files.edit_part("parameters", **change)
+    )
 
 
 def test_a_file_of_a_folder_is_read(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
-    path.write_bytes(png(IMAGES[0]))
+    path.write_bytes(encoded(IMAGES[0]))
     features = LocalFeatures(patches=few)
     np.testing.assert_array_equal(features.describe(path)[0], features.describe(IMAGES[0])[0])
-
-
-def test_one_array_of_pixels_is_not_taken_for_a_list_of_images() -> None:
-    with pytest.raises(TypeError, match="give a list of images"):
-        LocalFeatures(patches=few).transform(IMAGES[0])

@@ -88,20 +88,21 @@ def test_fewer_random_patches_are_the_first_of_more() -> None:
     np.testing.assert_array_equal(many[:7], few)
 
 
-def test_small_images_have_patches_as_large_as_their_shorter_side() -> None:
+def test_small_images_have_random_patches_as_large_as_their_shorter_side() -> None:
     assert (RandomPatches(5).boxes((7, 30), 0)[:, 2] == 7).all()
-    assert DensePatches().boxes((7, 30), 0).tolist() == [[1, 0, 7], [11, 0, 7], [21, 0, 7]]
-    assert DensePatches().boxes((1, 1), 0).tolist() == [[0, 0, 1]]
 
 
-def test_the_grid_lies_in_the_middle() -> None:
-    boxes = DensePatches(step=10, size=20).boxes((25, 46), 0)
-    assert boxes.tolist() == [[3, 2, 20], [13, 2, 20], [23, 2, 20]]
-
-
-def test_several_sizes_give_a_grid_each() -> None:
-    boxes = DensePatches(step=10, size=(20, 30)).boxes((30, 30), 0)
-    assert boxes.tolist() == [[0, 0, 20], [10, 0, 20], [0, 10, 20], [10, 10, 20], [0, 0, 30]]
+@pytest.mark.parametrize(
+    ("size", "shape", "boxes"),
+    [
+        (20, (7, 30), [[1, 0, 7], [11, 0, 7], [21, 0, 7]]),
+        (20, (1, 1), [[0, 0, 1]]),
+        (20, (25, 46), [[3, 2, 20], [13, 2, 20], [23, 2, 20]]),
+        ((20, 30), (30, 30), [[0, 0, 20], [10, 0, 20], [0, 10, 20], [10, 10, 20], [0, 0, 30]]),
+    ],
+)
+def test_every_size_has_a_grid_in_the_middle(size: Any, shape: Any, boxes: list[Any]) -> None:
+    assert DensePatches(step=10, size=size).boxes(shape, 0).tolist() == boxes
 
 
 def test_a_sample_of_the_grid_keeps_its_order() -> None:

@@ -47,6 +47,19 @@ def onnx_model(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
+def staged_model(side: int = 8, *, averaged: bool = False) -> onnx.ModelProto:
+    """Two layers; the first one is an output called stage2, as a map or averaged."""
+    model = onnx_model(("n", 3, side, side))
+    stage = helper.make_node("Mul", ["images", "scale"], ["first" if averaged else "stage2"])
+    model.graph.node.append(stage)
+    if averaged:
+        pool = helper.make_node("GlobalAveragePool", ["first"], ["pooled2"])
+        model.graph.node.extend([pool, helper.make_node("Flatten", ["pooled2"], ["stage2"])])
+    shape = list("ab") if averaged else list("abcd")
+    model.graph.output.append(helper.make_tensor_value_info("stage2", TensorProto.FLOAT, shape))
+    return model
+
+
 def channels_last_model(side: int = 8) -> onnx.ModelProto:
     """The average of each channel of images whose channels come last."""
     graph = helper.make_graph(

@@ -26,13 +26,14 @@ from evergrow.vision.embedding.torch_weights import read_torch_weights
 from tests.reference.inverted_residual import convolve, inverted_residual, normalise
 from tests.vision.images.drawn import noise
 
+LITE0 = model_zoo.PRETRAINED["efficientnet-lite0"]
 NORM = ("weight", "bias", "running_mean", "running_var")
 
 
 @pytest.fixture(scope="module")
 def weights() -> dict[str, Any]:
-    module = importlib.import_module(model_zoo._LITE0.package)
-    with open(model_zoo._LITE0.weights_path(module), "rb") as file:
+    module = importlib.import_module(LITE0.package)
+    with open(LITE0.weights_path(module), "rb") as file:
         return read_torch_weights(file)
 
 
@@ -112,10 +113,10 @@ def test_missing_misshapen_and_infinite_weights_are_named(weights: dict[str, Any
         if wrong is not None:
             changed[name] = wrong
         with pytest.raises(ValueError, match=r"_conv_stem\.weight"):
-            efficientnet.lite0_onnx(changed)
+            efficientnet.efficientnet_onnx(LITE0.architecture, changed)
 
 
-class Evil:
+class Hostile:
     def __reduce__(self) -> Any:
         return (os.system, ("echo harm",))
 
@@ -128,8 +129,8 @@ def legacy(named: Any) -> bytes:
 @pytest.mark.parametrize(
     "content",
     [
-        pickle.dumps(Evil(), protocol=2),
-        legacy({"weight": Evil()}),
+        pickle.dumps(Hostile(), protocol=2),
+        legacy({"weight": Hostile()}),
         legacy({"weight": 3}),
         legacy([]),
         pickle.dumps(np.zeros(3), protocol=2),
@@ -144,41 +145,39 @@ def test_a_pickle_that_is_more_than_weights_is_refused(content: bytes, capfd: An
 
 
 def test_truncated_weights_are_refused() -> None:
-    module = importlib.import_module(model_zoo._LITE0.package)
-    content = Path(model_zoo._LITE0.weights_path(module)).read_bytes()
+    module = importlib.import_module(LITE0.package)
+    content = Path(LITE0.weights_path(module)).read_bytes()
     for share in (0.001, 0.5, 0.99):
         with pytest.raises(ValueError, match="the weights cannot be read"):
             read_torch_weights(io.BytesIO(content[: int(len(content) * share)]))
 
 
-def test_the_converted_network_is_cached_and_a_damaged_one_replaced(tmp_path: Path) -> None:
-    network = model_zoo.PRETRAINED["efficientnet-lite0"]
-    content = network.onnx(tmp_path)
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(content[:-1])
-    assert network.onnx(tmp_path) == content
-    assert path.read_bytes() == content
-
-
-def test_a_network_that_someone_put_into_the_cache_is_not_believed(tmp_path: Path) -> None:
-    network = model_zoo.PRETRAINED["efficientnet-lite0"]
-    content = network.onnx(tmp_path)
-    (path,) = tmp_path.iterdir()
-    forged = onnx.load_model_from_string(content)
-    forged.producer_name = "someone else"
+def forge(path: Path) -> None:
+    """Name, size and weights are right."""
+    forged = onnx.load_model_from_string(path.read_bytes())
+    forged.producer_name = "another program"
     path.write_bytes(forged.SerializeToString())
-    # Its name, its size and its weights are right.
-    assert network.onnx(tmp_path) == content
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
-def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path) -> None:
-    network = model_zoo.PRETRAINED["efficientnet-lite0"]
-    content = network.onnx(tmp_path)
-    (path,) = tmp_path.iterdir()
+def make_pipe(path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("Windows has no such pipes")
     path.unlink()
     os.mkfifo(path)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("change", [truncate, forge, make_pipe])
+def test_a_changed_network_in_the_cache_is_replaced(change: Any, tmp_path: Path) -> None:
+    network = model_zoo.PRETRAINED["efficientnet-lite0"]
+    content = network.onnx(tmp_path)
+    (path,) = tmp_path.iterdir()
+    change(path)
     assert network.onnx(tmp_path) == content
+    assert path.read_bytes() == content
 
 
 def test_a_network_with_an_unknown_hash_is_not_cached(tmp_path: Path) -> None:
@@ -190,9 +189,9 @@ def test_a_network_with_an_unknown_hash_is_not_cached(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_warns_and_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     embedder = Embedder(cache=tmp_path / "file")
-    with pytest.warns(CacheWarning, match="nothing is cached there") as told:
+    with pytest.warns(CacheWarning, match="nothing is cached there") as caught:
         assert embedder.transform([noise()]).shape == (1, 1280)
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
 def test_a_saved_embedder_names_its_weights(tmp_path: Path, monkeypatch: Any) -> None:

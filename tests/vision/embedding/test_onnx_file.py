@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ WRONG = [
     (BROKEN, {}, "not a valid ONNX model|cannot be run"),
     (OnnxModel(b"garbage" * 10), {}, "is not an ONNX model"),
     (OnnxModel(b""), {}, "is not an ONNX model"),
+    (onnx_model((10**6, 3, 224, 224)), {}, "export it with a variable batch size"),
+    # Without a folder there are no other files.
+    (with_outside_weights("weights"), {}, "stores weights in other files"),
 ]
 
 
@@ -59,7 +63,7 @@ def test_an_open_size_is_that_of_the_preprocessing() -> None:
     assert embed(onnx_model(("n", 3, "h", "w"))).shape == (1, 5)
 
 
-def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_paths_that_are_not_models_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.onnx").mkdir()
     (tmp_path / "text.onnx").write_text("hello")
     for name, reason in [
@@ -79,19 +83,25 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: Any) ->
         embed(tmp_path / "model.onnx")
 
 
+def stored(folder: Path, model: onnx.ModelProto, *, weights: bool = True) -> Path:
+    """Write a model, and the file of its weights next to it."""
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    if weights:
+        (folder / "weights").write_bytes(KERNEL.tobytes())
+    return folder / "model.onnx"
+
+
 def test_weights_next_to_the_model_are_read_and_saved_with_it(tmp_path: Path) -> None:
-    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
-    onnx.save_model(with_outside_weights("weights"), tmp_path / "model.onnx")
-    np.testing.assert_array_equal(embed(tmp_path / "model.onnx"), embed(onnx_model()))
-    assert b"weights" not in onnx_file.read_onnx(tmp_path / "model.onnx")
+    path = stored(tmp_path, with_outside_weights("weights"))
+    np.testing.assert_array_equal(embed(path), embed(onnx_model()))
+    assert b"weights" not in onnx_file.read_onnx(path)
 
 
 @pytest.mark.parametrize("location", ["../weights", "/etc/hostname", "", "sub/../../weights"])
 def test_weights_outside_the_models_folder_are_refused(tmp_path: Path, location: str) -> None:
     (tmp_path / "weights").write_bytes(KERNEL.tobytes())
     (tmp_path / "folder" / "sub").mkdir(parents=True)
-    path = tmp_path / "folder" / "model.onnx"
-    path.write_bytes(with_outside_weights(location).SerializeToString())
+    path = stored(tmp_path / "folder", with_outside_weights(location), weights=False)
     with pytest.raises(ValueError, match="must lie in the folder of the model"):
         embed(path)
 
@@ -101,69 +111,59 @@ def test_a_link_out_of_the_models_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(KERNEL.tobytes())
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "weights").symlink_to(tmp_path / "secret")
-    path = tmp_path / "folder" / "model.onnx"
-    path.write_bytes(with_outside_weights("weights").SerializeToString())
+    path = stored(tmp_path / "folder", with_outside_weights("weights"), weights=False)
     with pytest.raises(ValueError, match="must lie in the folder of the model"):
         embed(path)
 
 
-def test_missing_weights_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    path.write_bytes(with_outside_weights("gone").SerializeToString())
-    with pytest.raises(ValueError, match=r"gone.*no such file"):
-        embed(path)
-
-
-def test_weights_that_share_the_bytes_of_a_file_are_refused(tmp_path: Path) -> None:
-    model = with_outside_weights("weights")
+def repeated(model: onnx.ModelProto) -> None:
     for number in range(20):
         model.graph.initializer.add().CopyFrom(model.graph.initializer[0])
         model.graph.initializer[-1].name = f"copy{number}"
-    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
-    with pytest.raises(ValueError, match="use the same bytes several times"):
-        embed(tmp_path / "model.onnx")
+
+
+def entry(key: str, value: str) -> Callable[[onnx.ModelProto], None]:
+    def change(model: onnx.ModelProto) -> None:
+        (found,) = (one for one in model.graph.initializer[0].external_data if one.key == key)
+        found.value = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (entry("location", "gone"), r"gone.*no such file"),
+        (repeated, "use the same bytes several times"),
+        (entry("length", "8"), "they need 60 bytes, but it states 8"),
+        (entry("length", "many"), "an offset that is not a number"),
+        (entry("offset", "4"), "too short"),
+        (entry("offset", "-1"), "too short"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(tmp_path: Path, change: Any, message: str) -> None:
+    model = with_outside_weights("weights")
+    change(model)
+    path = stored(tmp_path, model)
+    with pytest.raises(ValueError, match=message):
+        embed(path)
 
 
 def test_weights_beyond_the_limit_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "model.onnx").write_bytes(with_outside_weights("weights").SerializeToString())
-    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
+    path = stored(tmp_path, with_outside_weights("weights"))
     monkeypatch.setattr(onnx_file, "_MAX_BYTES", KERNEL.nbytes - 1)
-    # The limit of the model itself is another test's.
+    # Another test is about the limit of the model itself.
     monkeypatch.setattr(onnx_file, "_limited_bytes", Path.read_bytes)
     with pytest.raises(ValueError, match="are larger than 59 bytes"):
-        embed(tmp_path / "model.onnx")
-
-
-@pytest.mark.parametrize(
-    ("entry", "value", "message"),
-    [
-        ("length", "8", "they need 60 bytes, but it states 8"),
-        ("length", "many", "an offset that is not a number"),
-        ("offset", "4", "too short"),
-        ("offset", "-1", "too short"),
-    ],
-)
-def test_weights_must_be_as_long_as_their_shape_says(
-    tmp_path: Path, entry: str, value: str, message: str
-) -> None:
-    model = with_outside_weights("weights")
-    (found,) = (one for one in model.graph.initializer[0].external_data if one.key == entry)
-    found.value = value
-    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
-    with pytest.raises(ValueError, match=message):
-        embed(tmp_path / "model.onnx")
+        embed(path)
 
 
 def test_weights_without_a_length_go_to_the_end_of_their_file(tmp_path: Path) -> None:
     model = with_outside_weights("weights")
     del model.graph.initializer[0].external_data[1:]
-    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    (tmp_path / "weights").write_bytes(KERNEL.tobytes())
-    np.testing.assert_array_equal(embed(tmp_path / "model.onnx"), embed(onnx_model()))
+    np.testing.assert_array_equal(embed(stored(tmp_path, model)), embed(onnx_model()))
 
 
 def test_weights_hidden_in_the_defaults_of_a_function_are_found() -> None:
@@ -175,23 +175,12 @@ def test_weights_hidden_in_the_defaults_of_a_function_are_found() -> None:
         embed(model)
 
 
-def test_a_batch_that_no_memory_holds_is_refused() -> None:
-    with pytest.raises(ValueError, match="export it with a variable batch size"):
-        embed(onnx_model((10**6, 3, 224, 224)))
-
-
-def test_content_without_a_folder_cannot_refer_to_files() -> None:
-    with pytest.raises(ValueError, match="stores weights in other files"):
-        embed(with_outside_weights("weights"))
-
-
 def test_weights_hidden_in_an_operation_are_found(tmp_path: Path) -> None:
     model = onnx_model()
     hidden = with_outside_weights("/etc/hostname").graph.initializer[0]
     node = onnx.helper.make_node("Constant", [], ["kernel"], value=hidden)
     model.graph.initializer.remove(model.graph.initializer[0])
     model.graph.node.insert(0, node)
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model.SerializeToString())
+    path = stored(tmp_path, model)
     with pytest.raises(ValueError, match="must lie in the folder of the model"):
         embed(path)

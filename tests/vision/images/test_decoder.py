@@ -37,22 +37,24 @@ def test_formats_without_loss_give_the_pixels_that_were_drawn(kind: str) -> None
     np.testing.assert_array_equal(read_image(encoded(PICTURE, kind)), PICTURE)
 
 
-@pytest.mark.parametrize(("kind", "options"), [("JPEG", {"quality": 95}), ("WEBP", {})])
+def assert_close(content: bytes, most: int = 20) -> None:
+    """The red quarter is as it was drawn, but for the loss of a format."""
+    assert np.abs(read_image(content).astype(int) - PICTURE)[4:12, 4:12].max() < most
+
+
+FRAMES = {"save_all": True, "append_images": [Image.fromarray(PICTURE[::-1])]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("JPEG", {"quality": 95}), ("WEBP", {}), ("MPO", {**FRAMES, "quality": 95})],
+)
 def test_formats_with_loss_come_close(kind: str, options: dict[str, Any]) -> None:
-    found = read_image(encoded(PICTURE, kind, **options)).astype(int)
-    assert np.abs(found - PICTURE)[4:12, 4:12].max() < 20
-
-
-def test_a_phones_picture_of_several_frames_is_its_first() -> None:
-    second = Image.fromarray(PICTURE[::-1])
-    content = encoded(PICTURE, "MPO", save_all=True, append_images=[second], quality=95)
-    assert np.abs(read_image(content).astype(int) - PICTURE)[4:12, 4:12].max() < 20
+    assert_close(encoded(PICTURE, kind, **options))
 
 
 def test_an_animation_is_its_first_frame() -> None:
-    frames = [Image.fromarray(PICTURE[::-1])]
-    content = encoded(PICTURE, "GIF", save_all=True, append_images=frames)
-    np.testing.assert_array_equal(read_image(content), PICTURE)
+    np.testing.assert_array_equal(read_image(encoded(PICTURE, "GIF", **FRAMES)), PICTURE)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -124,7 +126,7 @@ def test_black_and_white_stay_so_in_every_mode(mode: str) -> None:
 
 def test_inverted_inks_of_a_jpeg_are_understood() -> None:
     content = encoded(Image.fromarray(PICTURE).convert("CMYK"), "JPEG", quality=95)
-    assert np.abs(read_image(content).astype(int) - PICTURE)[4:12, 4:12].max() < 25
+    assert_close(content, most=25)
 
 
 @pytest.mark.parametrize(
@@ -156,11 +158,6 @@ def test_a_jpeg_is_decoded_smaller_but_never_smaller_than_needed() -> None:
     assert read_image(content, max_side=500).shape == (400, 900, 3)
 
 
-TRUNCATED = {
-    kind: encoded(noise(), kind)[: len(encoded(noise(), kind)) * 2 // 3]
-    for kind in ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-}
-
 BAD = [
     (b"", "it is empty"),
     (b"hello", "not an image of a known format"),
@@ -180,6 +177,11 @@ BAD = [
     (None, "must be a path, bytes, a binary file, a Pillow image or an array, got NoneType"),
     ([[1, 2]], "got list"),
     ("a\0b.jpg", "null"),
+    *(
+        (encoded(noise(), kind)[: len(encoded(noise(), kind)) * 2 // 3], "file is truncated")
+        for kind in ("JPEG", "PNG", "BMP", "GIF", "TIFF", "PPM")
+    ),
+    (encoded(noise(), "WEBP")[:1000], "could not create decoder object"),
 ]
 
 
@@ -189,12 +191,6 @@ def test_content_that_is_not_an_image_gives_an_error_with_the_reason(
 ) -> None:
     with pytest.raises(ImageError, match=reason):
         read_image(source)
-
-
-@pytest.mark.parametrize("kind", TRUNCATED)
-def test_a_truncated_file_is_an_error(kind: str) -> None:
-    with pytest.raises(ImageError):
-        read_image(TRUNCATED[kind])
 
 
 def test_a_small_file_of_very_many_pixels_is_refused_before_it_is_decoded() -> None:
@@ -280,8 +276,5 @@ def test_limits_must_be_positive_integers() -> None:
 
 def test_the_error_survives_pickling() -> None:
     error = pickle.loads(pickle.dumps(ImageError("'a'", "because")))
-    assert (error.source, error.reason, str(error)) == (
-        "'a'",
-        "because",
-        "cannot read 'a': because",
-    )
+    assert (error.source, error.reason) == ("'a'", "because")
+    assert str(error) == "cannot read 'a': because"

@@ -119,7 +119,7 @@ def test_known_images_are_not_computed_again(model: Path, monkeypatch: pytest.Mo
         first = embed.transform(IMAGES)
 
     def refuse(*_: Any) -> None:
-        raise AssertionError("the network ran for images whose vectors are kept")
+        raise AssertionError("the network ran for images whose vectors are cached")
 
     monkeypatch.setattr(networks.OnnxNetwork, "run", refuse)
     with use_engine(Shuffled()):
@@ -190,6 +190,7 @@ def test_images_that_cannot_be_described_are_left_out(engine: Any) -> None:
         features.extract(sources)
 
 
+@pytest.mark.slow
 @every_engine
 def test_bags_count_the_words_of_images_where_they_are_described(engine: Any) -> None:
     bag = BagOfWords(RandomKDTrees(2, n_words=9), features=LocalFeatures(), random_state=0)

@@ -55,11 +55,8 @@ def test_a_long_list_of_bad_images_is_cut_in_the_warning() -> None:
         read_images([b"text"] * 20, on_error="skip")
 
 
-def test_no_images_are_read_as_none() -> None:
+def test_no_image_and_one_image_are_read() -> None:
     assert read_images([]).images == []
-
-
-def test_one_image_is_read() -> None:
     np.testing.assert_array_equal(read_images([quarters()]).images[0], quarters())
 
 
@@ -85,16 +82,16 @@ def test_sources_are_taken_only_as_they_are_needed() -> None:
     assert len(taken) < 20
 
 
-@pytest.mark.parametrize("one", ["folder", b"content", Path("folder")])
-def test_one_source_in_place_of_a_list_is_refused(one: Any) -> None:
-    with pytest.raises(TypeError, match="put it into a list"):
+@pytest.mark.parametrize(
+    ("one", "advice"),
+    [
+        *((one, "put it into a list") for one in ("folder", b"content", Path("folder"))),
+        *((np.zeros((8, 9, n), np.uint8), "give a list of images") for n in (3, 4)),
+    ],
+)
+def test_one_source_in_place_of_a_list_is_refused(one: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
         read_images(one)
-
-
-@pytest.mark.parametrize("shape", [(8, 9, 3), (8, 9, 4)])
-def test_one_array_in_place_of_a_list_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(TypeError, match="give a list of images"):
-        read_images(np.zeros(shape, np.uint8))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 9, 3), (2, 8, 9)])

@@ -47,7 +47,7 @@ def test_the_rate_at_equal_error_of_hand_made_cases(scores: Any, positives: Any,
 
 
 @pytest.mark.parametrize(
-    ("scores", "positives", "said"),
+    ("scores", "positives", "message"),
     [
         ([1, 2], [1, 1], "one positive and one negative"),
         ([1, 2], [0, 0], "one positive and one negative"),
@@ -59,6 +59,6 @@ def test_the_rate_at_equal_error_of_hand_made_cases(scores: Any, positives: Any,
         ([1, 2], ["cat", "dog"], "True or False"),
     ],
 )
-def test_wrong_scores_are_named(scores: Any, positives: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_wrong_scores_are_named(scores: Any, positives: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         roc(scores, positives)

@@ -24,7 +24,7 @@ from evergrow.vision import (
     word_map,
 )
 from evergrow.vision.words.plots import _mean_over_boxes
-from tests.vision.words.pictures import features, striped
+from tests.vision.words.cases import features, striped
 
 PICTURES, KINDS, MASKS = striped()
 CURVE = roc([0.9, 0.8, 0.3, 0.1], [1, 0, 1, 0])
@@ -90,7 +90,7 @@ def test_patches_of_a_word_are_cut_out_of_their_images(bag: BagOfWords) -> None:
             )
             for x, y, side in boxes[mine].astype(int)
         ]
-        # Pixels beside the patch may shine in at its edge.
+        # Pixels next to the patch may shine in at its edge.
         assert min(np.abs(cut - patch)[12:-12, 12:-12].max() for cut in cuts) <= 1
 
 

@@ -7,31 +7,30 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError, NoSuchClassError, NoSuchExampleError, Workspace
-from evergrow.workspace.changes import forget
-from tests.workspace.builders import counts, labels, made, new_example, picture
+from evergrow.workspace.changes import writer
+from tests.workspace.builders import counts, labels, new_example, new_workspace, picture
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    with made(tmp_path) as workspace:
-        workspace.teach(
-            [
-                new_example("cup", 1, fine="red"),
-                new_example("cup", 2, fine="blue"),
-                new_example("cup", 3),
-                new_example("pen", 4, fine="red"),
-            ]
-        )
-        yield workspace
+def workspace(workspace):
+    workspace.teach(
+        [
+            new_example("cup", 1, fine="red"),
+            new_example("cup", 2, fine="blue"),
+            new_example("cup", 3),
+            new_example("pen", 4, fine="red"),
+        ]
+    )
+    return workspace
 
 
-def test_a_corrected_example_goes_to_its_class(workspace):
+def test_a_relabelled_example_moves_to_its_class(workspace):
     change = workspace.relabel(3, label="pen")
     assert (change.kind, change.n_examples, change.event) == ("relabel", 1, 5)
     assert counts(workspace) == {"cup": 2, "pen": 2}
 
 
-def test_a_corrected_example_can_make_a_new_class(workspace):
+def test_relabelling_can_create_a_class(workspace):
     workspace.relabel(3, label="mug", fine="tall")
     assert labels(workspace)[3] == ("mug", "tall")
 
@@ -43,28 +42,28 @@ def test_a_class_is_gone_with_its_last_example(workspace):
         workspace.class_named("pen")
 
 
-def test_a_fine_name_does_not_follow_into_another_class(workspace):
+def test_a_fine_name_is_removed_when_the_class_changes(workspace):
     workspace.relabel(1, label="pen")
     assert labels(workspace)[1] == ("pen", None)
 
 
-def test_a_fine_name_stays_where_the_class_stays(workspace):
+def test_a_fine_name_stays_when_the_class_stays(workspace):
     workspace.relabel(1, label="cup", fine="blue")
     workspace.relabel(1, label="cup")
     assert labels(workspace)[1] == ("cup", "blue")
 
 
-def test_a_fine_name_can_be_taken_away(workspace):
+def test_a_fine_name_can_be_removed(workspace):
     workspace.relabel(1, clear_fine=True)
     assert labels(workspace)[1] == ("cup", None)
 
 
-def test_relabelling_to_what_it_is_changes_nothing(workspace):
+def test_relabelling_to_the_same_names_changes_nothing(workspace):
     change = workspace.relabel(1, label="cup", fine="red")
     assert (change.n_examples, change.event, workspace.version) == (0, 4, 4)
 
 
-def test_many_examples_are_corrected_by_one_change(workspace):
+def test_many_examples_are_relabelled_by_one_change(workspace):
     change = workspace.relabel([1, 2, 4], label="pen", fine="wide")
     assert (change.event, change.n_examples) == (5, 3)
     assert change.summary == "3 examples are 'pen' and 'wide' in it now"
@@ -77,7 +76,7 @@ def test_many_examples_are_removed_by_one_change(workspace):
 
 
 @pytest.mark.parametrize("numbers", [[], [1, 99], list(range(1, 502))])
-def test_of_many_examples_all_are_changed_or_none(workspace, numbers):
+def test_either_all_examples_are_changed_or_none(workspace, numbers):
     before = labels(workspace)
     with pytest.raises(WorkspaceError, match="example"):
         workspace.relabel(numbers, label="pen")
@@ -87,12 +86,12 @@ def test_of_many_examples_all_are_changed_or_none(workspace, numbers):
 
 
 @pytest.mark.parametrize("options", [{}, {"fine": "a", "clear_fine": True}])
-def test_relabelling_needs_to_know_what_to_do(workspace, options):
+def test_relabelling_needs_valid_arguments(workspace, options):
     with pytest.raises(WorkspaceError, match="relabel"):
         workspace.relabel(1, **options)
 
 
-def test_a_removed_example_is_not_there_any_more(workspace):
+def test_a_removed_example_does_not_exist_any_more(workspace):
     workspace.remove(4)
     assert 4 not in labels(workspace)
     with pytest.raises(NoSuchExampleError):
@@ -122,7 +121,7 @@ def test_a_fine_class_can_be_renamed(workspace):
     }
 
 
-def test_renaming_into_a_class_that_is_there_says_to_merge(workspace):
+def test_renaming_to_an_existing_class_suggests_merging(workspace):
     with pytest.raises(ConflictError, match="there is a class 'pen' already: merge 'cup' into it"):
         workspace.rename("cup", "pen")
 
@@ -157,7 +156,7 @@ def test_a_class_cannot_be_merged_into_itself(workspace):
 
 
 @pytest.mark.parametrize("change", ["forget", "split", "unsplit"])
-def test_a_change_of_a_class_that_is_not_there_is_refused(workspace, change):
+def test_a_change_of_an_unknown_class_is_refused(workspace, change):
     with pytest.raises(NoSuchClassError, match="there is no class 'mug'"):
         getattr(workspace, change)("mug")
 
@@ -167,7 +166,7 @@ def test_a_split_needs_two_fine_names_with_two_examples_each(workspace):
         workspace.split("cup")
 
 
-def test_a_split_class_is_split_until_it_is_joined(workspace):
+def test_a_class_stays_split_until_the_split_is_reversed(workspace):
     workspace.teach([new_example("cup", 5, fine="red"), new_example("cup", 6, fine="blue")])
     workspace.split("cup")
     assert workspace.class_named("cup").split
@@ -179,7 +178,7 @@ def test_a_split_class_is_split_until_it_is_joined(workspace):
         workspace.unsplit("cup")
 
 
-def test_guesses_show_with_their_probability_and_are_counted(workspace):
+def test_guesses_have_a_probability_and_are_counted(workspace):
     cup = workspace.class_named("cup")
     red = cup.fine[0].id
     workspace._writer.record_guesses(cup.id, [(3, red, 0.75)])
@@ -197,7 +196,7 @@ def test_a_confirmed_guess_is_given(workspace):
     assert workspace.class_named("cup").fine[0].n_guessed == 0
 
 
-def test_a_guess_never_replaces_what_was_given_meanwhile(workspace):
+def test_a_guess_never_replaces_a_given_fine_name(workspace):
     cup = workspace.class_named("cup")
     workspace._writer.record_guesses(cup.id, [(2, cup.fine[0].id, 0.9), (4, cup.fine[0].id, 0.9)])
     assert labels(workspace)[2] == ("cup", "blue")
@@ -205,7 +204,7 @@ def test_a_guess_never_replaces_what_was_given_meanwhile(workspace):
     assert workspace.check() == []
 
 
-def test_guesses_of_a_fine_class_go_with_it(workspace):
+def test_guesses_of_a_removed_fine_class_are_removed(workspace):
     cup = workspace.class_named("cup")
     workspace._writer.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
     workspace.remove(1)
@@ -214,14 +213,14 @@ def test_guesses_of_a_fine_class_go_with_it(workspace):
 
 
 def test_erasing_deletes_images_and_embeddings_for_good(tmp_path):
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(2)])
         workspace.teach([new_example("pen", 2, picture=picture(0))])
         # What was taken out before is erased too.
         workspace.remove(2)
         workspace.forget("cup", erase=True)
-        kept = [path for path in (tmp_path / "workspace" / "images").rglob("*") if path.is_file()]
-        assert [path.read_bytes() for path in kept] == [picture(0).content]
+        stored = [path for path in (tmp_path / "workspace" / "images").rglob("*") if path.is_file()]
+        assert [path.read_bytes() for path in stored] == [picture(0).content]
         rows = workspace.log.rows(workspace.log.examples().ids)
         assert rows.any()
         assert not workspace._store.vectors.row(0).any()
@@ -229,8 +228,8 @@ def test_erasing_deletes_images_and_embeddings_for_good(tmp_path):
         assert workspace.check() == []
 
 
-def test_what_was_erased_cannot_be_undone(tmp_path):
-    with made(tmp_path) as workspace:
+def test_an_erasure_cannot_be_undone(tmp_path):
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup"), new_example("pen")])
         workspace.forget("cup", erase=True)
         with pytest.raises(ConflictError, match="nothing to undo"):
@@ -241,10 +240,10 @@ def test_what_was_erased_cannot_be_undone(tmp_path):
         assert counts(workspace) == {"pen": 1}
 
 
-def test_erasing_that_was_interrupted_is_finished_on_opening(tmp_path, monkeypatch):
-    with made(tmp_path) as workspace:
+def test_an_interrupted_erasure_is_finished_on_opening(tmp_path, monkeypatch):
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen")])
-        monkeypatch.setattr(forget, "finish_erasure", lambda store: None)
+        monkeypatch.setattr(writer, "finish_erasure", lambda store: None)
         workspace.forget("cup", erase=True)
         monkeypatch.undo()
     with Workspace.open(tmp_path / "workspace") as workspace:
@@ -260,19 +259,19 @@ def kept_of(folder):
     return len(images), sum(int(one.any(axis=1).sum()) for one in rows)
 
 
-def test_a_class_that_was_taught_forgotten_and_taught_again_is_erased_whole(tmp_path):
-    with made(tmp_path) as workspace:
+def test_a_class_that_was_forgotten_and_taught_again_is_erased_completely(tmp_path):
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(3)])
         workspace.forget("cup")
         workspace.teach([new_example("cup", 3, picture=picture(3))])
-        said = workspace.forget("cup", erase=True)
-        assert said.summary.endswith("with 1 example; 3 examples removed earlier erased as well")
+        change = workspace.forget("cup", erase=True)
+        assert change.summary.endswith("with 1 example; 3 examples removed earlier erased as well")
         assert kept_of(tmp_path / "workspace") == (0, 0)
         assert workspace.check() == []
 
 
-def test_what_was_taken_out_before_a_merge_is_erased(tmp_path):
-    with made(tmp_path) as workspace:
+def test_examples_removed_before_a_merge_are_erased(tmp_path):
+    with new_workspace(tmp_path) as workspace:
         workspace.teach(
             [
                 new_example(label, n, picture=picture((label, n)))
@@ -287,12 +286,12 @@ def test_what_was_taken_out_before_a_merge_is_erased(tmp_path):
 
 
 def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen", 2)])
         workspace.save_snapshot()
         workspace.forget("cup")
-        said = workspace.forget("cup", erase=True)
-        assert said.summary == "'cup' was forgotten before; 1 removed example erased now"
+        change = workspace.forget("cup", erase=True)
+        assert change.summary == "'cup' was forgotten before; 1 removed example erased now"
         assert kept_of(tmp_path / "workspace") == (0, 1)
         assert not list((tmp_path / "workspace" / "models").iterdir())
         assert workspace.undoable() is None
@@ -305,7 +304,7 @@ def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
 
 
 def test_the_image_of_an_example_whose_embedding_was_lost_can_be_erased(tmp_path):
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", 1, picture=picture(1)), new_example("pen", 2)])
         workspace._writer.forget_lost([1])
         workspace._writer.publisher.rebuild()

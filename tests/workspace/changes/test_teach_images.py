@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from evergrow import BadImageWarning, ImageError, InvalidInputError, WorkspaceError
-from evergrow.vision import Embedder
+from evergrow.vision import Embedder, OnnxModel
 from evergrow.workspace import Workspace
 from evergrow.workspace.changes import image_batches
-from tests.vision.embedding.models import onnx_model
-from tests.workspace.builders import counts, labels, made
+from tests.vision.embedding.models import onnx_model, staged_model
+from tests.workspace.builders import counts, labels, new_workspace
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,17 @@ def test_sub_folders_are_classes(workspace, photos):
     assert counts(workspace) == {"cat": 2, "dog": 2}
     assert [one.example.id for one in taught.results] == [1, 2, 3, 4]
     assert taught.problems == []
+
+
+def test_a_workspace_keeps_the_stages_of_its_embedder(tmp_path, photos):
+    network = OnnxModel(staged_model().SerializeToString())
+    embedder = Embedder(network, stages=(2,), cache=False)
+    with Workspace.create(tmp_path / "staged", features=embedder) as workspace:
+        workspace.teach_images(photos)
+    with Workspace.open(tmp_path / "staged") as workspace:
+        assert workspace.embedder.blocks_ == {"head": 5, "stage2": 3}
+        expected = embedder.transform([photos / "cat" / "1.png"])[0]
+        np.testing.assert_array_equal(workspace.embedding(1), expected)
 
 
 def test_an_example_has_the_vector_the_file_and_the_thumbnail_of_its_image(
@@ -126,7 +137,7 @@ def test_every_batch_is_reported_within_the_guard(workspace, photos, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"label": "cat", "fine_folders": True}, "leave out the label"),
         ({"fine": "small"}, "give the label too"),
@@ -135,8 +146,8 @@ def test_every_batch_is_reported_within_the_guard(workspace, photos, monkeypatch
         ({"label": "a\x00b"}, "control character"),
     ],
 )
-def test_wrong_options_are_refused_before_any_work(workspace, photos, options, said):
-    with pytest.raises(InvalidInputError, match=said):
+def test_wrong_options_are_refused_before_any_work(workspace, photos, options, message):
+    with pytest.raises(InvalidInputError, match=message):
         workspace.teach_images(photos, **options)
     assert workspace.version == 0
 
@@ -148,7 +159,7 @@ def test_a_list_of_files_needs_a_label(workspace, photos):
 
 def test_a_workspace_of_embeddings_takes_no_images(tmp_path, photos):
     with (
-        made(tmp_path) as workspace,
+        new_workspace(tmp_path) as workspace,
         pytest.raises(WorkspaceError, match="takes embeddings, not images"),
     ):
         workspace.teach_images(photos)

@@ -1,4 +1,4 @@
-"""Taking back changes."""
+"""Undoing changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import ConflictError
-from tests.workspace.builders import Mirror, counts, labels, made, new_example
+from tests.workspace.builders import Mirror, counts, labels, new_example
 
 FOUR = [new_example("cup", n, fine=f) for n in range(2) for f in ("red", "blue")]
 
@@ -26,14 +26,13 @@ def state(workspace):
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    with made(tmp_path) as workspace:
-        workspace.teach([*FOUR, new_example("pen", fine="red")])
-        yield workspace
+def workspace(workspace):
+    workspace.teach([*FOUR, new_example("pen", fine="red")])
+    return workspace
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_a_change_that_is_undone_leaves_all_as_before(workspace, kind):
+def test_undo_restores_the_state_before_a_change(workspace, kind):
     before = state(workspace)
     done = CHANGES[kind](workspace)
     assert state(workspace) != before
@@ -43,7 +42,7 @@ def test_a_change_that_is_undone_leaves_all_as_before(workspace, kind):
     assert change.summary.startswith(f"undid {kind} {done.event}: ")
 
 
-def test_undoing_twice_takes_back_two_changes(workspace):
+def test_undoing_twice_undoes_two_changes(workspace):
     workspace.rename("cup", "mug")
     workspace.remove(1)
     workspace.undo()
@@ -51,14 +50,14 @@ def test_undoing_twice_takes_back_two_changes(workspace):
     assert counts(workspace) == {"cup": 4, "pen": 1}
 
 
-def test_a_class_can_be_split_again_after_undoing_the_join(workspace):
+def test_undoing_an_unsplit_splits_the_class_again(workspace):
     workspace.split("cup")
     workspace.unsplit("cup")
     workspace.undo()
     assert workspace.class_named("cup").split
 
 
-def test_everything_can_be_undone_until_there_is_nothing(workspace):
+def test_all_changes_can_be_undone(workspace):
     for _ in range(5):
         workspace.undo()
     assert counts(workspace) == {}
@@ -83,7 +82,7 @@ def test_only_the_named_change_is_undone(workspace):
     assert counts(workspace) == {"cup": 4, "pen": 1}
 
 
-def test_undoing_the_same_event_twice_says_it_was_undone(workspace):
+def test_undoing_the_same_event_twice_is_an_error(workspace):
     event = workspace.remove(1).event
     workspace.undo(event=event)
     with pytest.raises(ConflictError, match=f"event {event} was undone already"):
@@ -91,12 +90,12 @@ def test_undoing_the_same_event_twice_says_it_was_undone(workspace):
 
 
 @pytest.mark.parametrize("event", [0, -1, 99, 1 << 70])
-def test_undoing_an_event_that_is_not_there_is_refused(workspace, event):
+def test_undoing_an_unknown_event_is_refused(workspace, event):
     with pytest.raises(ConflictError, match=f"there is no event {event} to undo"):
         workspace.undo(event=event)
 
 
-def test_what_the_model_wrote_down_is_not_in_the_way_of_undoing(workspace):
+def test_events_of_the_model_do_not_prevent_undo(workspace):
     workspace.remove(1)
     cup = workspace.class_named("cup")
     workspace._writer.record_guesses(cup.id, [])
@@ -105,20 +104,20 @@ def test_what_the_model_wrote_down_is_not_in_the_way_of_undoing(workspace):
     assert workspace.undo().summary.startswith("undid remove")
 
 
-def test_the_log_names_who_undid_what(workspace):
+def test_the_log_links_an_undo_and_the_undone_change(workspace):
     workspace.remove(1)
     workspace.undo()
     newest, undone, *_ = workspace.events().items
     assert (newest.kind, newest.undoes, undone.undone_by) == ("undo", undone.seq, newest.seq)
 
 
-def test_what_undo_would_take_back_can_be_seen_before(workspace):
+def test_the_change_that_undo_would_undo_can_be_read(workspace):
     assert workspace.undoable().seq == 5
     workspace.undo()
     assert workspace.undoable().seq == 4
 
 
-def test_all_changes_since_an_event_are_taken_back(workspace):
+def test_all_changes_since_an_event_are_undone(workspace):
     before, version = state(workspace), workspace.version
     for kind in ("teach", "split", "merge", "relabel", "remove", "forget"):
         if kind == "forget":
@@ -132,7 +131,7 @@ def test_all_changes_since_an_event_are_taken_back(workspace):
     assert workspace.check() == []
 
 
-def test_so_many_changes_are_taken_back(workspace):
+def test_a_number_of_changes_is_undone(workspace):
     for name in ("a", "b", "c"):
         workspace.rename(workspace.classes().items[0].name, name)
     workspace.undo(count=2)
@@ -140,7 +139,7 @@ def test_so_many_changes_are_taken_back(workspace):
     assert workspace.undoable().kind == "rename"
 
 
-def test_projections_hear_of_all_that_is_taken_back(workspace):
+def test_projections_get_the_events_of_several_undone_changes(workspace):
     workspace._writer.publisher.projection = live = Mirror()
     live.rebuild(workspace.log)
     workspace.relabel(1, label="mug")
@@ -152,7 +151,7 @@ def test_projections_hear_of_all_that_is_taken_back(workspace):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"count": 9}, "only 5 changes can be undone, not 9"),
         ({"since": 99}, "there is nothing to undo since event 99"),
@@ -161,13 +160,13 @@ def test_projections_hear_of_all_that_is_taken_back(workspace):
         ({"count": 0}, "one of event, since and a count"),
     ],
 )
-def test_several_changes_are_taken_back_all_or_none(workspace, options, said):
-    with pytest.raises(WorkspaceError, match=said):
+def test_several_changes_are_all_undone_or_none(workspace, options, message):
+    with pytest.raises(WorkspaceError, match=message):
         workspace.undo(**options)
     assert workspace.version == 5
 
 
-def test_what_was_erased_stands_in_the_way_of_all_before_it(workspace):
+def test_no_change_before_an_erasure_can_be_undone(workspace):
     workspace.forget("pen", erase=True)
     workspace.rename("cup", "mug")
     with pytest.raises(ConflictError, match=r"event 6 \(forget\) erased examples"):

@@ -1,4 +1,4 @@
-"""Copies of a workspace, also while it is in use."""
+"""Backups of a workspace, also while it is in use."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from evergrow import WorkspaceError
 from evergrow.workspace import Workspace, WorkspaceFullError, check_workspace
 from evergrow.workspace.check import backup
 from evergrow.workspace.tokens import Tokens
-from tests.workspace.builders import counts, labels, made, new_example, picture
+from tests.workspace.builders import counts, labels, new_example, new_workspace, picture
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    with made(tmp_path, rows_per_shard=4) as workspace:
+    with new_workspace(tmp_path, rows_per_shard=4) as workspace:
         workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(6)])
         yield workspace
 
 
-def test_a_copy_opens_checks_clean_and_says_the_same(workspace, tmp_path):
+def test_a_copy_has_the_same_content_and_passes_the_check(workspace, tmp_path):
     backup = workspace.backup(tmp_path / "copy")
     assert (backup.event, backup.n_examples, backup.n_images, backup.lacking) == (6, 6, 6, ())
     assert check_workspace(tmp_path / "copy") == []
@@ -34,7 +34,7 @@ def test_a_copy_opens_checks_clean_and_says_the_same(workspace, tmp_path):
         assert copy.manifest == workspace.manifest
 
 
-def test_a_copy_goes_on_by_itself(workspace, tmp_path):
+def test_a_copy_can_be_changed_on_its_own(workspace, tmp_path):
     workspace.backup(tmp_path / "copy")
     with Workspace.open(tmp_path / "copy") as copy:
         copy.teach([new_example("pen")])
@@ -42,7 +42,7 @@ def test_a_copy_goes_on_by_itself(workspace, tmp_path):
     assert counts(workspace) == {"cup": 6}
 
 
-def test_a_copy_goes_back_to_what_was_undoable(workspace, tmp_path):
+def test_changes_can_be_undone_in_a_copy(workspace, tmp_path):
     workspace.remove(1)
     workspace.backup(tmp_path / "copy")
     with Workspace.open(tmp_path / "copy") as copy:
@@ -80,7 +80,7 @@ def test_a_copy_can_be_made_by_a_reader(workspace, tmp_path):
     assert check_workspace(tmp_path / "copy") == []
 
 
-def test_what_is_erased_during_the_copy_is_not_in_it(workspace, tmp_path, monkeypatch):
+def test_examples_erased_during_a_backup_are_not_in_it(workspace, tmp_path, monkeypatch):
     workspace.teach([new_example("pen", picture=picture("pen"))])
     copy_database = backup._copy_database
     erase = iter([lambda: workspace.forget("cup", erase=True)])
@@ -96,7 +96,7 @@ def test_what_is_erased_during_the_copy_is_not_in_it(workspace, tmp_path, monkey
         assert counts(copy) == {"pen": 1}
 
 
-def test_images_that_were_missing_already_are_named(workspace, tmp_path):
+def test_images_that_were_missing_before_are_listed(workspace, tmp_path):
     name = workspace.example(2).image
     (workspace.layout.images / name[:2] / name).unlink()
     assert workspace.backup(tmp_path / "copy").lacking == (name,)
@@ -117,20 +117,20 @@ def test_tokens_are_copied_for_their_owner_only(workspace, tmp_path):
         assert stat.S_IMODE((tmp_path / "copy" / "tokens.json").stat().st_mode) == 0o600
 
 
-def test_a_copy_is_one_file_of_database(workspace, tmp_path):
+def test_the_database_of_a_copy_is_one_file(workspace, tmp_path):
     workspace.backup(tmp_path / "copy")
     names = [path.name for path in (tmp_path / "copy").iterdir()]
     assert [name for name in names if name.startswith("examples")] == ["examples.sqlite"]
 
 
-def test_a_copy_does_not_go_among_other_files(workspace, tmp_path):
+def test_a_folder_with_other_files_is_refused(workspace, tmp_path):
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "letter.txt").write_text("dear")
     with pytest.raises(WorkspaceError, match="is not empty: choose a new folder"):
         workspace.backup(tmp_path / "copy")
 
 
-def test_nothing_is_left_of_a_copy_that_had_no_room(workspace, tmp_path, monkeypatch):
+def test_a_backup_to_a_full_disk_leaves_no_files(workspace, tmp_path, monkeypatch):
     def refuse(source, target):
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
@@ -143,14 +143,14 @@ def test_nothing_is_left_of_a_copy_that_had_no_room(workspace, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("inside", ["", "copy", "models/copy", "../workspace/copy"])
-def test_a_copy_does_not_go_into_the_workspace_itself(workspace, inside):
+def test_a_folder_inside_the_workspace_is_refused(workspace, inside):
     folder = workspace.layout.folder
     with pytest.raises(WorkspaceError, match="is inside the workspace itself"):
         workspace.backup(folder / inside)
     assert not (folder / "copy").exists()
 
 
-def test_embeddings_that_are_missing_stop_a_copy_and_say_how_to_mend(workspace, tmp_path):
+def test_missing_embeddings_stop_a_backup_with_a_remedy(workspace, tmp_path):
     shutil.rmtree(workspace.layout.embeddings)
     with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
         workspace.backup(tmp_path / "copy")

@@ -1,4 +1,4 @@
-"""Checking a workspace, and mending it."""
+"""Checking a workspace, and repairing it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,17 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.vision import Embedder
-from evergrow.workspace import (
-    NewExample,
-    Picture,
-    Workspace,
-    WorkspaceLockedError,
-    check_workspace,
-)
+from evergrow.workspace import NewExample, Picture, Workspace, WorkspaceLockedError, check_workspace
 from evergrow.workspace.check import integrity
 from evergrow.workspace.check.files import FileCheck
 from evergrow.workspace.tokens import Tokens
 from tests.vision.embedding.models import onnx_model
-from tests.workspace.builders import Mirror, counts, labels, made, new_example, picture
+from tests.workspace.builders import Mirror, counts, labels, new_example, new_workspace, picture
 
 
 @pytest.fixture
 def folder(tmp_path):
-    with made(tmp_path, rows_per_shard=4) as workspace:
+    with new_workspace(tmp_path, rows_per_shard=4) as workspace:
         workspace.teach([new_example("cup", n, fine="red", picture=picture(n)) for n in range(3)])
         workspace.teach([new_example("pen", n) for n in range(3)])
         workspace.remove(6)
@@ -55,12 +49,12 @@ def images(folder):
     return sorted(path for path in (folder / "images").rglob("*") if path.is_file())
 
 
-def test_a_workspace_in_order_has_no_findings(folder):
+def test_an_intact_workspace_has_no_findings(folder):
     assert check_workspace(folder) == []
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         ("UPDATE class SET n_examples = 7 WHERE name = 'pen'", "1 classes have wrong counts"),
         ("UPDATE class SET n_pictures = 0 WHERE name = 'cup'", "have wrong counts ('cup')"),
@@ -70,9 +64,9 @@ def test_a_workspace_in_order_has_no_findings(folder):
         ("UPDATE example SET class_id = 3 WHERE id = 6", "not in the class of their last move"),
     ],
 )
-def test_wrong_counts_and_places_are_found_and_mended(folder, statement, said):
+def test_wrong_counts_and_classes_are_found_and_repaired(folder, statement, message):
     damage(folder, statement)
-    assert any(kind == "damage" and said in what for kind, what in found(folder))
+    assert any(kind == "damage" and message in what for kind, what in found(folder))
     assert all(one.mended for one in check_workspace(folder, repair=True))
     assert check_workspace(folder) == []
     with Workspace.open(folder) as workspace:
@@ -80,7 +74,7 @@ def test_wrong_counts_and_places_are_found_and_mended(folder, statement, said):
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         ("UPDATE event SET at = '2000' WHERE seq = 5", "time goes backwards at events 5"),
         ("UPDATE event SET undone_by = 7 WHERE seq = 5", "the undone change disagree at events 5"),
@@ -96,15 +90,15 @@ def test_wrong_counts_and_places_are_found_and_mended(folder, statement, said):
         ("DELETE FROM picture", "broken references: example to picture"),
     ],
 )
-def test_what_contradicts_itself_is_found(folder, statement, said):
+def test_violated_invariants_are_found(folder, statement, message):
     damage(folder, statement)
-    assert any(kind == "damage" and said in what for kind, what in found(folder))
+    assert any(kind == "damage" and message in what for kind, what in found(folder))
 
 
-def test_a_damaged_embedding_is_found_and_its_example_taken_out_for_good(folder):
+def test_a_damaged_embedding_is_found_and_its_example_erased(folder):
     flip(folder / "embeddings" / "000000.npy", 128 + 12 + 3)
-    said = ("damage", "the embeddings of 1 example are lost (2)")
-    assert found(folder) == [said]
+    message = ("damage", "the embeddings of 1 example are lost (2)")
+    assert found(folder) == [message]
     assert check_workspace(folder)[0].mended is False
     assert check_workspace(folder, repair=True)[0].mended is True
     assert check_workspace(folder) == []
@@ -124,7 +118,7 @@ def test_a_damaged_embedding_of_a_removed_example_is_found_too(folder):
 
 
 @pytest.mark.parametrize("how", ["missing", "cut", "another header"])
-def test_a_damaged_file_of_embeddings_is_found_and_mended(folder, how):
+def test_a_damaged_file_of_embeddings_is_found_and_repaired(folder, how):
     path = folder / "embeddings" / "000000.npy"
     if how == "missing":
         path.unlink()
@@ -140,7 +134,7 @@ def test_a_damaged_file_of_embeddings_is_found_and_mended(folder, how):
         assert labels(workspace) == {5: ("pen", None)}
 
 
-def test_a_damaged_embedding_is_made_again_from_its_image(tmp_path):
+def test_a_damaged_embedding_is_recomputed_from_its_image(tmp_path):
     network = tmp_path / "network.onnx"
     network.write_bytes(onnx_model().SerializeToString())
     embedder = Embedder(network, cache=False)
@@ -166,7 +160,7 @@ def _png(pixels):
     return file.getvalue()
 
 
-def test_the_model_learns_again_what_was_mended(folder):
+def test_the_model_is_rebuilt_after_a_repair(folder):
     flip(folder / "embeddings" / "000000.npy", 128 + 12 + 3)
     with Workspace.open(folder) as workspace:
         workspace._writer.publisher.projection = Mirror()
@@ -186,7 +180,7 @@ def test_missing_and_damaged_images_are_found(folder, how):
     assert "restore them from a backup" in finding.mend
 
 
-def test_teaching_a_lost_image_again_mends_it(folder):
+def test_teaching_a_damaged_image_again_restores_it(folder):
     os.truncate(images(folder)[0], 3)
     with Workspace.open(folder) as workspace:
         workspace.teach([new_example("mug", n, picture=picture(n)) for n in range(3)])
@@ -212,7 +206,7 @@ def test_leftovers_are_harmless_and_removed(folder):
     assert len(images(folder)) == 3
 
 
-def test_embeddings_of_examples_that_were_interrupted_are_harmless(folder):
+def test_embeddings_of_interrupted_examples_are_harmless(folder):
     flip(folder / "embeddings" / "000001.npy", 128 + 2 * 12)
     assert found(folder) == [("harmless", "1 embedding of examples that were not taught")]
     check_workspace(folder, repair=True)
@@ -220,7 +214,7 @@ def test_embeddings_of_examples_that_were_interrupted_are_harmless(folder):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of files")
-def test_tokens_that_others_can_read_are_found_and_mended(folder):
+def test_tokens_that_others_can_read_are_found_and_repaired(folder):
     Tokens(folder).add("robot", "teach")
     assert check_workspace(folder) == []
     (folder / "tokens.json").chmod(0o644)
@@ -235,7 +229,7 @@ def test_damaged_tokens_are_found(folder):
 
 
 @pytest.mark.parametrize("content", [b"SQLite format 3\0" + b"\xff" * 5000, b"", None])
-def test_a_damaged_database_is_found_with_what_to_do(folder, content):
+def test_a_damaged_database_is_found_with_a_remedy(folder, content):
     path = folder / "examples.sqlite"
     if content is None:
         path.unlink()
@@ -246,7 +240,7 @@ def test_a_damaged_database_is_found_with_what_to_do(folder, content):
     assert finding.mend == "restore a backup of the workspace"
 
 
-def test_a_page_of_the_database_that_is_damaged_is_found(folder):
+def test_a_damaged_page_of_the_database_is_found(folder):
     with Workspace.open(folder) as workspace:
         workspace.teach([new_example("pen", f"more {n}") for n in range(200)])
     path = folder / "examples.sqlite"
@@ -280,12 +274,12 @@ def test_snapshots_that_cannot_be_used_are_harmless_and_removed(folder, how):
     assert check_workspace(folder) == []
 
 
-def test_a_folder_that_is_no_workspace_cannot_be_checked(tmp_path):
+def test_a_folder_that_is_not_a_workspace_cannot_be_checked(tmp_path):
     with pytest.raises(WorkspaceError, match="is not a workspace"):
         check_workspace(tmp_path)
 
 
-def test_a_workspace_in_use_can_be_checked_and_not_mended(folder):
+def test_a_workspace_in_use_can_be_checked_but_not_repaired(folder):
     with Workspace.open(folder):
         assert check_workspace(folder) == []
         with pytest.raises(WorkspaceLockedError):
@@ -307,19 +301,19 @@ class Served:
         monkeypatch.setattr(FileCheck, "_examples", read_and_act)
 
 
-def test_what_is_taught_while_it_is_checked_is_nothing_left_over(folder, monkeypatch):
+def test_examples_taught_during_a_check_are_not_leftovers(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
         Served(monkeypatch, lambda: workspace.teach([new_example("pen", n) for n in range(10, 20)]))
         assert check_workspace(folder) == []
 
 
-def test_what_is_erased_while_it_is_checked_is_no_damage(folder, monkeypatch):
+def test_examples_erased_during_a_check_are_not_damage(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
         Served(monkeypatch, lambda: workspace.forget("cup", erase=True))
         assert check_workspace(folder) == []
 
 
-def test_what_another_process_is_writing_is_nothing_left_over(folder):
+def test_files_that_another_process_is_writing_are_not_leftovers(folder):
     with Workspace.open(folder):
         stray = folder / "images" / "ab" / ("ab" * 32)
         stray.parent.mkdir(exist_ok=True)
@@ -329,7 +323,7 @@ def test_what_another_process_is_writing_is_nothing_left_over(folder):
     assert len(check_workspace(folder)) == 2
 
 
-def test_snapshots_that_come_while_they_are_checked_are_of_no_other_future(folder, monkeypatch):
+def test_snapshots_written_during_a_check_are_usable(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
         acts = iter(
             [lambda: workspace.teach([new_example("pen", 9)]) and workspace.save_snapshot()]

@@ -1,1 +1,1 @@
-"""Workspaces of every format there was, kept as text where that can be."""
+"""Workspaces of every earlier format, stored as text where possible."""

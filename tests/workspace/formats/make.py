@@ -2,7 +2,7 @@
 
     python -m tests.workspace.formats.make
 
-Those of earlier formats are never written again, least of all to mend a failing test.
+Those of earlier formats are never written again, least of all to fix a failing test.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from contextlib import closing
 from pathlib import Path
 
 from evergrow.workspace.store.layout import FORMAT
-from tests.workspace.builders import asked, counts, labels, made, new_example, picture
+from tests.workspace.builders import (
+    counts,
+    labels,
+    new_example,
+    new_workspace,
+    picture,
+    request_with_key,
+)
 
 HERE = Path(__file__).parent
 DATABASE = "examples.sqlite"
@@ -26,7 +33,7 @@ def live(workspace):
     """A life in which everything happens once."""
     workspace.teach([new_example("cup", n, fine="red", picture=picture(n)) for n in range(2)])
     workspace.teach([new_example("cup", n, fine="blue") for n in range(2, 4)])
-    workspace.teach([new_example("cup", 4, request=asked("key"))])
+    workspace.teach([new_example("cup", 4, request=request_with_key("key"))])
     workspace.teach(
         [new_example("mug", 5), new_example("pen", 6), new_example("secret", 7, picture=picture(7))]
     )
@@ -43,7 +50,7 @@ def live(workspace):
 
 
 def guessed(workspace):
-    """Examples with a guessed fine name, the least certain first."""
+    """Examples with a guessed fine class, the least certain first."""
     return [one.example for one in workspace.review() if one.reason == "guess"]
 
 
@@ -73,7 +80,7 @@ def keep(folder, target):
 
 
 def restore(source, folder):
-    """Make the folder again that was kept."""
+    """Create the folder again that was stored."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.sql", EXPECTED))
     for name in ("models", "thumbnails", "images", "embeddings"):
         (folder / name).mkdir(exist_ok=True)
@@ -85,7 +92,7 @@ def main():
     target = HERE / f"format{FORMAT}"
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
-        with made(Path(folder), rows_per_shard=16) as workspace:
+        with new_workspace(Path(folder), rows_per_shard=16) as workspace:
             live(workspace)
             found = expected(workspace)
         keep(Path(folder) / "workspace", target)

@@ -1,8 +1,9 @@
-"""What a workspace answers: names, how surely, "none of these", finer names where it is sure."""
+"""Predictions of a workspace: classes, probabilities, "unknown", and finer names."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,9 +15,9 @@ import evergrow
 from evergrow import InvalidInputError
 from evergrow.vision import Embedder
 from evergrow.workspace import ConflictError, NewExample, Workspace
+from evergrow.workspace.model.assessment import NoveltyLimits
 from evergrow.workspace.model.fine_classes import PRECISION, FineModel
 from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
-from evergrow.workspace.model.novelty import NoveltyLimits
 from evergrow.workspace.model.snapshot import Snapshot, best_columns
 from tests.vision.embedding.models import onnx_model
 from tests.workspace.random_changes import answers, assert_same, new_examples, new_workspace
@@ -39,7 +40,13 @@ def taught(folder: Path, n: int = 240, **options: Any) -> Workspace:
     return workspace
 
 
-def test_the_first_example_of_the_first_class_can_be_asked_about(tmp_path: Path) -> None:
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with taught(tmp_path / "w") as workspace:
+        yield workspace
+
+
+def test_predictions_start_with_the_first_example(tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "w", features=None) as workspace:
         with pytest.raises(ConflictError, match="has no examples yet"):
             workspace.predict([[1.0, 2.0]])
@@ -49,25 +56,23 @@ def test_the_first_example_of_the_first_class_can_be_asked_about(tmp_path: Path)
         assert answer.novelty is None
 
 
-def test_the_best_classes_come_first_with_their_probabilities(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        X, codes = cones(30, seed=1)
-        found = workspace.predict(X, top=2)
-        assert [answer.label for answer in found] == [NAMES[k] for k in codes]
-        for answer in found:
-            assert len(answer.top) == 2
-            assert answer.top[0] == (answer.label, answer.probability)
-            assert answer.top[0][1] >= answer.top[1][1]
+def test_the_best_classes_come_first_with_their_probabilities(workspace: Workspace) -> None:
+    X, codes = cones(30, seed=1)
+    found = workspace.predict(X, top=2)
+    assert [answer.label for answer in found] == [NAMES[k] for k in codes]
+    for answer in found:
+        assert len(answer.top) == 2
+        assert answer.top[0] == (answer.label, answer.probability)
+        assert answer.top[0][1] >= answer.top[1][1]
 
 
-def test_an_unseen_thing_is_offered_as_unknown(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        workspace.assess()
-        unseen, codes = cones(200, seed=2, classes=6)
-        found = workspace.predict(unseen)
-        unknown = np.array([not answer.known for answer in found])
-        assert unknown[codes >= 3].mean() > 0.9
-        assert unknown[codes < 3].mean() < 0.2
+def test_something_unseen_is_predicted_as_unknown(workspace: Workspace) -> None:
+    workspace.assess()
+    unseen, codes = cones(200, seed=2, classes=6)
+    found = workspace.predict(unseen)
+    unknown = np.array([not answer.known for answer in found])
+    assert unknown[codes >= 3].mean() > 0.9
+    assert unknown[codes < 3].mean() < 0.2
 
 
 def test_false_alarms_are_about_as_many_as_promised(tmp_path: Path) -> None:
@@ -81,41 +86,38 @@ def test_false_alarms_are_about_as_many_as_promised(tmp_path: Path) -> None:
             assert measured == pytest.approx(promised, abs=0.04)
 
 
-def test_a_class_newer_than_the_assessment_is_known_at_once(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        workspace.assess()
-        X, codes = cones(400, seed=4, classes=4)
-        new = X[codes == 3]
-        assert not any(answer.known for answer in workspace.predict(new[20:]))
-        workspace.teach([NewExample(x, "dog") for x in new[:20]])
-        found = workspace.predict(new[20:])
-        assert np.mean([answer.known and answer.label == "dog" for answer in found]) > 0.8
+def test_a_class_newer_than_the_assessment_is_known_at_once(workspace: Workspace) -> None:
+    workspace.assess()
+    X, codes = cones(400, seed=4, classes=4)
+    new = X[codes == 3]
+    assert not any(answer.known for answer in workspace.predict(new[20:]))
+    workspace.teach([NewExample(x, "dog") for x in new[:20]])
+    found = workspace.predict(new[20:])
+    assert np.mean([answer.known and answer.label == "dog" for answer in found]) > 0.8
 
 
-def test_a_rename_changes_nothing_but_the_name(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        X, _ = cones(9, seed=5)
-        before = workspace.snapshot
-        workspace.rename("bee", "wasp")
-        after = workspace.snapshot
-        np.testing.assert_array_equal(before.scores(X), after.scores(X))
-        assert {a.label for a in after.predict(X)} == {"ant", "wasp", "cat"}
-        assert {a.label for a in before.predict(X)} == {"ant", "bee", "cat"}
+def test_a_rename_changes_nothing_but_the_name(workspace: Workspace) -> None:
+    X, _ = cones(9, seed=5)
+    before = workspace.snapshot
+    workspace.rename("bee", "wasp")
+    after = workspace.snapshot
+    np.testing.assert_array_equal(before.scores(X), after.scores(X))
+    assert {a.label for a in after.predict(X)} == {"ant", "wasp", "cat"}
+    assert {a.label for a in before.predict(X)} == {"ant", "bee", "cat"}
 
 
-def test_columns_never_move(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        first = workspace.snapshot.class_ids.tolist()
-        workspace.teach([NewExample(np.ones(12), "aardvark")])
-        assert workspace.snapshot.class_ids.tolist()[:3] == first
-        workspace.forget("bee")
-        assert workspace.snapshot.class_ids.tolist()[:2] == [first[0], first[2]]
-        workspace.undo()
-        assert workspace.snapshot.class_ids.tolist()[:3] == first
+def test_columns_never_move(workspace: Workspace) -> None:
+    first = workspace.snapshot.class_ids.tolist()
+    workspace.teach([NewExample(np.ones(12), "aardvark")])
+    assert workspace.snapshot.class_ids.tolist()[:3] == first
+    workspace.forget("bee")
+    assert workspace.snapshot.class_ids.tolist()[:2] == [first[0], first[2]]
+    workspace.undo()
+    assert workspace.snapshot.class_ids.tolist()[:3] == first
 
 
-def test_merged_classes_are_as_if_taught_as_one(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace, taught(tmp_path / "v", 3) as other:
+def test_merged_classes_are_as_if_taught_as_one(workspace: Workspace, tmp_path: Path) -> None:
+    with taught(tmp_path / "v", 3) as other:
         workspace.merge("bee", "ant")
         X, codes = cones(240)
         labels = ["ant" if NAMES[k] == "bee" else NAMES[k] for k in codes]
@@ -127,18 +129,17 @@ def test_merged_classes_are_as_if_taught_as_one(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_wrong_embeddings_are_refused_in_words(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        with pytest.raises(InvalidInputError, match="rows of 12 numbers"):
-            workspace.predict([[1.0, 2.0]])
-        with pytest.raises(InvalidInputError, match="finite"):
-            workspace.predict([[np.nan] * 12])
-        with pytest.raises(InvalidInputError, match="top"):
-            workspace.predict(np.ones((1, 12)), top=0)
-        with pytest.raises(InvalidInputError, match="model"):
-            workspace.predict(np.ones((1, 12)), model="oracle")
-        with pytest.raises(ConflictError, match="no trained forest"):
-            workspace.predict(np.ones((1, 12)), model="forest")
+def test_invalid_embeddings_are_refused_with_a_reason(workspace: Workspace) -> None:
+    with pytest.raises(InvalidInputError, match="rows of 12 numbers"):
+        workspace.predict([[1.0, 2.0]])
+    with pytest.raises(InvalidInputError, match="finite"):
+        workspace.predict([[np.nan] * 12])
+    with pytest.raises(InvalidInputError, match="top"):
+        workspace.predict(np.ones((1, 12)), top=0)
+    with pytest.raises(InvalidInputError, match="model"):
+        workspace.predict(np.ones((1, 12)), model="oracle")
+    with pytest.raises(ConflictError, match="no trained forest"):
+        workspace.predict(np.ones((1, 12)), model="forest")
 
 
 def fine_examples(n: int, spread: float, seed: int = 0) -> tuple[Array, Array]:
@@ -149,24 +150,23 @@ def fine_examples(n: int, spread: float, seed: int = 0) -> tuple[Array, Array]:
     return X + np.float32(spread) * rng.normal(size=X.shape).astype(np.float32), codes
 
 
-def test_a_split_class_answers_with_finer_names_and_guesses_the_rest(tmp_path: Path) -> None:
-    with taught(tmp_path / "w") as workspace:
-        X, codes = fine_examples(60, 0.2)
-        names = ["red", "blue"]
-        for i, (x, k) in enumerate(zip(X, codes, strict=True)):
-            workspace.teach([NewExample(x, "ant", names[k] if i < 20 else None)])
-        assert workspace.predict(X[:1])[0].fine is None
-        workspace.split("ant")
-        found = workspace.predict(X)
-        assert [answer.fine for answer in found] == [names[k] for k in codes]
-        guessed = workspace.examples(label="ant", guessed=True, limit=500).items
-        assert len(guessed) == 80 + 40
-        workspace.unsplit("ant")
-        assert {answer.fine for answer in workspace.predict(X)} == {None}
-        assert not workspace.examples(label="ant", guessed=True).items
+def test_a_split_class_answers_with_finer_names_and_guesses_the_rest(workspace: Workspace) -> None:
+    X, codes = fine_examples(60, 0.2)
+    names = ["red", "blue"]
+    for i, (x, k) in enumerate(zip(X, codes, strict=True)):
+        workspace.teach([NewExample(x, "ant", names[k] if i < 20 else None)])
+    assert workspace.predict(X[:1])[0].fine is None
+    workspace.split("ant")
+    found = workspace.predict(X)
+    assert [answer.fine for answer in found] == [names[k] for k in codes]
+    guessed = workspace.examples(label="ant", guessed=True, limit=500).items
+    assert len(guessed) == 80 + 40
+    workspace.unsplit("ant")
+    assert {answer.fine for answer in workspace.predict(X)} == {None}
+    assert not workspace.examples(label="ant", guessed=True).items
 
 
-def test_what_is_not_known_has_no_finer_name_either(tmp_path: Path) -> None:
+def test_an_unknown_example_has_no_finer_name(tmp_path: Path) -> None:
     X, codes = cones(240, classes=3)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
         workspace.teach(
@@ -202,7 +202,7 @@ def test_guesses_follow_what_is_given_later(tmp_path: Path) -> None:
         assert (newest.fine, newest.fine_kind) == ("red", "guessed")
 
 
-def test_undoing_a_join_brings_back_guesses(tmp_path: Path) -> None:
+def test_undoing_an_unsplit_restores_guesses(tmp_path: Path) -> None:
     with taught(tmp_path / "w", 30) as workspace:
         X, codes = fine_examples(8, 0.2)
         workspace.teach(
@@ -215,7 +215,7 @@ def test_undoing_a_join_brings_back_guesses(tmp_path: Path) -> None:
         assert len(workspace.examples(label="ant", guessed=True).items) == 10
 
 
-def test_unsure_fine_answers_back_off_to_the_coarse_name() -> None:
+def test_uncertain_fine_predictions_back_off_to_the_coarse_class() -> None:
     X, codes = fine_examples(120, 2.0)
     X_test, codes_test = fine_examples(4000, 2.0, seed=1)
     model = FineModel.of(X, codes + 10)
@@ -227,14 +227,16 @@ def test_unsure_fine_answers_back_off_to_the_coarse_name() -> None:
     assert right[~given].mean() < right[given].mean()
 
 
-def test_fine_names_that_cannot_be_told_apart_are_not_given() -> None:
+def test_fine_names_that_cannot_be_distinguished_are_not_predicted() -> None:
     rng = np.random.default_rng(0)
     model = FineModel.of(rng.normal(size=(60, 4)), np.arange(60) % 4)
     _, sure = model.guess(rng.normal(size=(500, 4)))
     assert (sure >= model.threshold).mean() < 0.1
 
 
-def test_the_exported_model_answers_as_the_workspace_and_goes_on_learning(tmp_path: Path) -> None:
+def test_the_exported_model_predicts_as_the_workspace_and_can_be_trained_further(
+    tmp_path: Path,
+) -> None:
     with taught(tmp_path / "w") as workspace:
         workspace.assess()
         workspace.rename("bee", "unknown")
@@ -293,7 +295,7 @@ def test_the_model_of_a_workspace_of_images_takes_images(tmp_path: Path) -> None
     assert model.class_counts_.tolist() == [20, 20, 20, 4]
 
 
-def test_an_exported_model_of_few_examples_calls_nothing_unknown(tmp_path: Path) -> None:
+def test_an_exported_model_of_few_examples_never_predicts_unknown(tmp_path: Path) -> None:
     with taught(tmp_path / "w", 6) as workspace:
         workspace.export(tmp_path / "model.evergrow")
     model = evergrow.load(tmp_path / "model.evergrow")
@@ -301,7 +303,7 @@ def test_an_exported_model_of_few_examples_calls_nothing_unknown(tmp_path: Path)
     assert set(model.predict(cones(9)[0]).tolist()) == set(NAMES)
 
 
-def test_nothing_to_export_is_said(tmp_path: Path) -> None:
+def test_exporting_an_empty_workspace_is_an_error(tmp_path: Path) -> None:
     with (
         Workspace.create(tmp_path / "w", features=None) as workspace,
         pytest.raises(ConflictError, match="no model to export"),
@@ -309,7 +311,7 @@ def test_nothing_to_export_is_said(tmp_path: Path) -> None:
         workspace.export(tmp_path / "model.evergrow")
 
 
-def test_the_forest_answers_when_asked_and_says_what_it_lacks(tmp_path: Path) -> None:
+def test_the_forest_predicts_on_request_and_reports_missing_examples(tmp_path: Path) -> None:
     with taught(tmp_path / "w", forest=True) as workspace:
         assert workspace.status().forest_lacks == 240
         assert workspace.update_forest()
@@ -326,7 +328,7 @@ def test_the_forest_answers_when_asked_and_says_what_it_lacks(tmp_path: Path) ->
         assert len(workspace.snapshot.forest.stored_ids_) == 161  # type: ignore[union-attr]
 
 
-def test_a_forest_that_learns_while_examples_come_learns_those_next(tmp_path: Path) -> None:
+def test_examples_taught_during_forest_training_are_trained_next(tmp_path: Path) -> None:
     with new_workspace(tmp_path / "w", forest=True) as workspace:
         n_changes = workspace._model.prepare_forest(workspace.log, force=True)
         workspace.teach(new_examples(np.random.default_rng(4), 5))
@@ -358,7 +360,7 @@ def test_an_erased_class_is_not_in_the_forest_that_is_saved(tmp_path: Path) -> N
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_forest_that_learns_while_a_class_is_erased_does_not_know_it(tmp_path: Path) -> None:
+def test_a_class_erased_during_forest_training_is_not_in_the_forest(tmp_path: Path) -> None:
     with taught(tmp_path / "w", forest=True) as workspace:
         n_changes = workspace._model.prepare_forest(workspace.log, force=True)
         workspace.forget("bee", erase=True)
@@ -366,7 +368,7 @@ def test_a_forest_that_learns_while_a_class_is_erased_does_not_know_it(tmp_path:
         assert len(workspace.snapshot.forest.stored_ids_) == 160  # type: ignore[union-attr]
 
 
-def test_best_columns_of_many_are_those_of_sorting() -> None:
+def test_best_columns_equal_those_of_sorting() -> None:
     values = np.random.default_rng(0).permuted(np.tile(np.arange(300.0), (7, 1)), axis=1)
     expected = np.argsort(-values, axis=1)[:, :5]
     np.testing.assert_array_equal(best_columns(values, 5), expected)
@@ -383,8 +385,9 @@ def snapshot_of(n_classes: int, n_features: int) -> tuple[Snapshot, Array]:
     return Snapshot.of(1, learnt, names, limits=limits), X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_classes", "seconds"), [(100, 1e-3), (10_000, 20e-3)])
-def test_one_answer_is_fast(n_classes: int, seconds: float) -> None:
+def test_one_prediction_is_fast(n_classes: int, seconds: float) -> None:
     # Fewer features where there are many classes: time goes with their product.
     n_features = 1280 if n_classes == 100 else 256
     snapshot, X = snapshot_of(n_classes, n_features)

@@ -1,4 +1,4 @@
-"""An assessment says how well each class is known, what looks wrong, and chooses the numbers."""
+"""An assessment measures each class, finds doubtful labels, and selects hyperparameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace import NewExample, Workspace
 from evergrow.workspace.events import ExampleBlock
-from evergrow.workspace.model.assessment import Assessment, sign_of, wilson
+from evergrow.workspace.model.assessment import Assessment, NoveltyLimits, sign_of, wilson
 from evergrow.workspace.model.evaluation import assess, is_due
 from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
 
@@ -41,7 +41,7 @@ def assessed(X: Array, class_ids: Array, **options: Any) -> Assessment:
     return found
 
 
-def test_accuracies_are_those_of_learning_anew_without_each_example() -> None:
+def test_accuracies_are_those_of_retraining_without_each_example() -> None:
     X, class_ids = mixture(48)
     found = assessed(X, class_ids)
     right = np.zeros(len(X), dtype=bool)
@@ -63,7 +63,7 @@ def test_classes_are_confused_with_those_they_resemble() -> None:
     assert found.recognised[3].confused_with == 4
     assert found.recognised[4].confused_with == 3
     assert found.recognised[1].accuracy.rate > found.recognised[3].accuracy.rate
-    pairs = {(true, said): n for true, said, n in found.confusion}
+    pairs = {(true, message): n for true, message, n in found.confusion}
     assert sum(pairs.values()) == 400
     assert pairs[1, 1] == found.recognised[1].n_right
     assert pairs[3, 4] == found.recognised[3].n_confused
@@ -92,7 +92,7 @@ def test_probabilities_mean_what_they_say() -> None:
     assert shares.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.04)
 
 
-def test_few_examples_choose_only_how_sure_to_be_and_call_nothing_unknown() -> None:
+def test_few_examples_select_only_the_temperature_and_no_novelty_limits() -> None:
     found = assessed(*mixture(8))
     assert (found.hyperparameters.penalty, found.hyperparameters.recoding) == (
         None,
@@ -117,7 +117,36 @@ def test_a_single_example_or_a_single_class_cannot_be_recognised() -> None:
     assert alone.accuracy is None
 
 
-def test_signs_say_whether_more_is_needed() -> None:
+def test_limits_of_another_set_of_classes_are_those_of_the_cosine() -> None:
+    limits = assessed(*mixture(200)).limits
+    assert limits is not None
+    assert limits.by_cosine is not None
+    assert limits.valid_for(np.array([4, 3, 2, 1])) is limits
+    assert limits.valid_for(np.array([1, 2, 3, 4, 5])) is limits.by_cosine
+    alone = limits.by_cosine
+    np.testing.assert_array_equal(alone.usual, limits.usual)
+    assert alone.level != limits.level
+
+
+def test_limits_of_earlier_versions_have_only_the_cosine() -> None:
+    body = assessed(*mixture(200)).to_json()
+    limits = Assessment.from_json(body).limits
+    assert limits is not None
+    equal = {k: v for k, v in body["limits"].items() if k != "share"}
+    assert NoveltyLimits.from_json(equal).share == 1.0
+    old = {k: v for k, v in body["limits"].items() if k not in ("scales", "share", "by_cosine")}
+    read = Assessment.from_json({**body, "limits": old}).limits
+    assert read is not None
+    assert read.scales.shape == (0, 2)
+    assert read.valid_for(read.class_ids) is read
+    cosines, others = np.array([0.5, 0.9]), np.ones((2, 2))
+    np.testing.assert_allclose(
+        read.novelty(np.array([1, 2]), cosines, others),
+        (read.usual[:2] - cosines) / read.spreads[:2],
+    )
+
+
+def test_signs_show_whether_more_examples_are_needed() -> None:
     assert sign_of(1, None) == "new"
     assert sign_of(2, None) == "more"
     assert sign_of(8, wilson(8, 8)) == "more"
@@ -151,7 +180,7 @@ def test_an_assessment_is_due_when_examples_or_classes_have_changed_much() -> No
     assert not is_due(None, {})
 
 
-def test_the_log_grows_no_faster_with_many_classes(tmp_path: Path) -> None:
+def test_the_log_does_not_grow_faster_with_many_classes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
         for k in range(30):
@@ -169,7 +198,7 @@ def test_the_log_grows_no_faster_with_many_classes(tmp_path: Path) -> None:
         assert again.assessment.to_json() == found.to_json()
 
 
-def test_what_an_event_holds_is_the_assessment() -> None:
+def test_an_assessment_survives_its_json_form() -> None:
     found = assessed(*mixture(200))
     body = json.loads(json.dumps(found.to_json()))
     again = Assessment.from_json(body)
@@ -179,7 +208,7 @@ def test_what_an_event_holds_is_the_assessment() -> None:
         Assessment.from_json({"seen": 3})
 
 
-def test_a_workspace_shows_what_was_found_out(tmp_path: Path) -> None:
+def test_a_workspace_shows_the_results_of_an_assessment(tmp_path: Path) -> None:
     X, class_ids = mixture(240, noise=0.8)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
         workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
@@ -220,41 +249,37 @@ def test_a_label_that_was_confirmed_is_not_doubted_again(tmp_path: Path) -> None
         assert one.id in doubted(again)
 
 
-def test_after_a_confirmed_label_the_model_goes_on_from_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_confirmed_label_does_not_rebuild_the_model(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, class_ids = mixture(80)
-    with Workspace.create(tmp_path / "w", features=None) as workspace:
-        workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
-        monkeypatch.setattr(
-            workspace._writer.publisher, "rebuild", lambda: pytest.fail("begun anew")
-        )
-        workspace.relabel(1, label=workspace.example(1).label)
-        workspace.undo()
-        (taught,) = workspace.teach([NewExample(X[0], "another")])
-        assert workspace.snapshot.event == taught.event
+    workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+    monkeypatch.setattr(workspace._writer.publisher, "rebuild", lambda: pytest.fail("rebuilt"))
+    workspace.relabel(1, label=workspace.example(1).label)
+    workspace.undo()
+    (taught,) = workspace.teach([NewExample(X[0], "another")])
+    assert workspace.snapshot.event == taught.event
 
 
-def test_examples_that_come_while_an_assessment_runs_are_left_out_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_examples_taught_during_an_assessment_are_left_out(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, class_ids = mixture(80)
-    with Workspace.create(tmp_path / "w", features=None) as workspace:
-        workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
-        real = workspace.log.examples
+    workspace.teach([NewExample(x, f"class {k}") for x, k in zip(X, class_ids, strict=True)])
+    real = workspace.log.examples
 
-        def meanwhile(**options: Any) -> ExampleBlock:
-            monkeypatch.undo()
-            workspace.teach([NewExample(X[0], "class 9"), NewExample(X[1], "class 1")])
-            workspace.relabel(2, label="class 3")
-            workspace.remove(3)
-            return real(**options)
+    def meanwhile(**options: Any) -> ExampleBlock:
+        monkeypatch.undo()
+        workspace.teach([NewExample(X[0], "class 9"), NewExample(X[1], "class 1")])
+        workspace.relabel(2, label="class 3")
+        workspace.remove(3)
+        return real(**options)
 
-        monkeypatch.setattr(workspace.log, "examples", meanwhile)
-        found = workspace.assess()
-        assert found is not None
-        assert sum(seen.n for seen in found.recognised.values()) == 78
-        assert workspace.snapshot.temperature == found.hyperparameters.temperature
+    monkeypatch.setattr(workspace.log, "examples", meanwhile)
+    found = workspace.assess()
+    assert found is not None
+    assert sum(seen.n for seen in found.recognised.values()) == 78
+    assert workspace.snapshot.temperature == found.hyperparameters.temperature
 
 
 def test_teaching_one_example_costs_little_however_many_are_known() -> None:

@@ -1,4 +1,4 @@
-"""What a workspace learns is a value, the same whatever way its examples came and went."""
+"""The trained model is a value that does not depend on the order of changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assert_same(found: TrainedModel, expected: TrainedModel) -> None:
     assert found.class_counts == expected.class_counts
 
 
-def test_one_by_one_is_all_at_once() -> None:
+def test_adding_one_by_one_equals_adding_all_at_once() -> None:
     X, class_ids = examples()
     learnt = TrainedModel()
     for i in range(len(X)):
@@ -43,14 +43,14 @@ def test_one_by_one_is_all_at_once() -> None:
     assert_same(learnt, TrainedModel().add(X, class_ids))
 
 
-def test_what_goes_was_never_there() -> None:
+def test_removed_examples_leave_no_trace() -> None:
     X, class_ids = examples()
     learnt = TrainedModel().add(X, class_ids)
     learnt.scoring()
     assert_same(learnt.remove(X[:9], class_ids[:9]), TrainedModel().add(X[9:], class_ids[9:]))
 
 
-def test_a_class_that_goes_whole_leaves_nothing() -> None:
+def test_a_class_that_is_removed_completely_leaves_no_trace() -> None:
     X, class_ids = examples()
     mine = class_ids == 2
     learnt = TrainedModel().add(X, class_ids).remove(X[mine], class_ids[mine])
@@ -58,7 +58,7 @@ def test_a_class_that_goes_whole_leaves_nothing() -> None:
     assert_same(learnt.add(X[mine], class_ids[mine]), TrainedModel().add(X, class_ids))
 
 
-def test_what_moves_was_always_there() -> None:
+def test_moved_examples_count_as_added_to_their_new_class() -> None:
     X, class_ids = examples()
     learnt = TrainedModel().add(X, class_ids)
     learnt.scoring()
@@ -66,7 +66,7 @@ def test_what_moves_was_always_there() -> None:
     assert_same(learnt.move(X, class_ids, to), TrainedModel().add(X, to))
 
 
-def test_nothing_is_left_of_everything() -> None:
+def test_removing_all_examples_gives_an_empty_model() -> None:
     X, class_ids = examples()
     learnt = (
         TrainedModel(hyperparameters=Hyperparameters(penalty=2.0))
@@ -80,7 +80,7 @@ def test_nothing_is_left_of_everything() -> None:
     )
 
 
-def test_a_step_that_fails_changes_nothing() -> None:
+def test_a_failed_operation_changes_nothing() -> None:
     X, class_ids = examples()
     learnt = TrainedModel().add(X, class_ids)
     before = scores(learnt, X)

@@ -1,4 +1,4 @@
-"""A workspace that was closed, or fell, at any place has the model that an undisturbed one has."""
+"""After closing or a crash, opening gives the model of an undisturbed workspace."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ def scratch() -> Iterator[Path]:
         yield Path(folder) / "workspace"
 
 
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with new_workspace(tmp_path / "w") as workspace:
+        yield workspace
+
+
 @random_lives
 @given(before=steps(), after=steps())
 @example(
@@ -71,7 +77,7 @@ def test_opening_gives_the_model_of_the_undisturbed_run(
 
 @random_lives
 @given(life=steps())
-def test_opening_without_any_snapshot_gives_it_too(life: list[Step]) -> None:
+def test_opening_without_a_snapshot_gives_the_same_model(life: list[Step]) -> None:
     with scratch() as folder:
         workspace = new_workspace(folder, forest=True)
         live(workspace, life)
@@ -84,7 +90,9 @@ def test_opening_without_any_snapshot_gives_it_too(life: list[Step]) -> None:
 
 @random_lives
 @given(life=steps(), kind=st.sampled_from(CHANGES), seed=st.integers(0, 2**16))
-def test_what_is_undone_never_happened(life: list[Step], kind: str, seed: int) -> None:
+def test_an_undone_change_leaves_no_trace_in_the_model(
+    life: list[Step], kind: str, seed: int
+) -> None:
     with scratch() as folder:
         workspace = new_workspace(folder)
         live(workspace, life)
@@ -99,7 +107,7 @@ def test_what_is_undone_never_happened(life: list[Step], kind: str, seed: int) -
 
 @random_lives
 @given(life=steps())
-def test_following_never_fails_and_begins_anew(life: list[Step]) -> None:
+def test_applying_events_never_fails_and_rebuilds(life: list[Step]) -> None:
     opened: list[int] = []
     real = ModelProjection.rebuild
     with scratch() as folder, pytest.MonkeyPatch.context() as patch:
@@ -112,7 +120,7 @@ def test_following_never_fails_and_begins_anew(life: list[Step]) -> None:
     assert len(opened) == 1
 
 
-def test_a_damaged_snapshot_is_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_skipped(tmp_path: Path) -> None:
     workspace = new_workspace(tmp_path / "w")
     workspace.save_snapshot()
     workspace.teach(new_examples(np.random.default_rng(5), 3))
@@ -131,7 +139,7 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path: Path) -> None:
         assert_same(answers(again), expected)
 
 
-def test_a_snapshot_of_other_events_is_not_believed(tmp_path: Path) -> None:
+def test_a_snapshot_of_other_events_is_not_used(tmp_path: Path) -> None:
     for name, seed in (("here", 1), ("there", 2)):
         with new_workspace(tmp_path / name) as workspace:
             workspace.teach(new_examples(np.random.default_rng(seed), 7))
@@ -155,7 +163,7 @@ def two_lives(folder: Path) -> Workspace:
     return Workspace.open(folder)
 
 
-def test_a_snapshot_from_before_a_backup_was_put_back_is_not_believed(tmp_path: Path) -> None:
+def test_a_snapshot_from_before_a_restored_backup_is_not_used(tmp_path: Path) -> None:
     with two_lives(tmp_path / "w") as workspace:
         # The same number of examples per class as the other life had.
         workspace.teach(
@@ -169,7 +177,7 @@ def test_a_snapshot_from_before_a_backup_was_put_back_is_not_believed(tmp_path: 
         assert_same(answers(again), expected)
 
 
-def test_a_snapshot_of_another_history_is_found_while_someone_looks_on(tmp_path: Path) -> None:
+def test_a_reader_finds_a_snapshot_of_another_history(tmp_path: Path) -> None:
     for name in ("here", "there"):
         with new_workspace(tmp_path / name) as workspace:
             workspace.save_snapshot()
@@ -181,7 +189,7 @@ def test_a_snapshot_of_another_history_is_found_while_someone_looks_on(tmp_path:
     assert "belongs to another history" in finding.what
 
 
-def test_a_snapshot_of_what_is_yet_to_come_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_snapshot_of_a_later_event_is_replaced(tmp_path: Path) -> None:
     with two_lives(tmp_path / "w") as workspace:
         assert workspace.status().snapshot_event == workspace.version
         workspace.teach(new_examples(np.random.default_rng(2), 2))
@@ -189,69 +197,65 @@ def test_a_snapshot_of_what_is_yet_to_come_is_in_nobodys_way(tmp_path: Path) -> 
         assert workspace.status().snapshot_event == workspace.version
 
 
-def test_the_newest_two_snapshots_are_kept(tmp_path: Path) -> None:
-    with new_workspace(tmp_path / "w") as workspace:
-        events = []
-        for seed in range(4):
-            workspace.teach(new_examples(np.random.default_rng(seed), 1))
-            assert workspace.save_snapshot()
-            events.append(workspace.version)
-        assert not workspace.save_snapshot()
-        kept = sorted(int(path.name) for path in (tmp_path / "w" / "models").iterdir())
-        assert kept == events[-2:]
-        assert workspace.status().snapshot_event == events[-1]
+def test_only_the_newest_two_snapshots_stay_on_disk(workspace: Workspace) -> None:
+    events = []
+    for seed in range(4):
+        workspace.teach(new_examples(np.random.default_rng(seed), 1))
+        assert workspace.save_snapshot()
+        events.append(workspace.version)
+    assert not workspace.save_snapshot()
+    stored = sorted(int(path.name) for path in (workspace.layout.models).iterdir())
+    assert stored == events[-2:]
+    assert workspace.status().snapshot_event == events[-1]
 
 
-def test_what_is_erased_leaves_the_snapshots(tmp_path: Path) -> None:
-    with new_workspace(tmp_path / "w") as workspace:
-        workspace.save_snapshot()
-        workspace.forget("ant", erase=True)
-        assert newest_event(tmp_path / "w" / "models") is None
+def test_snapshots_with_erased_examples_are_deleted(workspace: Workspace) -> None:
+    workspace.save_snapshot()
+    workspace.forget("ant", erase=True)
+    assert newest_event(workspace.layout.models) is None
 
 
-def test_huge_examples_that_went_leave_no_trace(tmp_path: Path) -> None:
-    with new_workspace(tmp_path / "w") as workspace:
-        expected = answers(workspace)
-        huge = [
-            type(new_example)(new_example.embedding * np.float32(1e12), new_example.label)
-            for new_example in new_examples(np.random.default_rng(1), 3)
-        ]
-        workspace.teach(huge)
-        for _ in huge:
-            workspace.undo()
-        assert_same(answers(workspace), expected)
+def test_removed_huge_examples_leave_no_trace(workspace: Workspace) -> None:
+    expected = answers(workspace)
+    huge = [
+        type(new_example)(new_example.embedding * np.float32(1e12), new_example.label)
+        for new_example in new_examples(np.random.default_rng(1), 3)
+    ]
+    workspace.teach(huge)
+    for _ in huge:
+        workspace.undo()
+    assert_same(answers(workspace), expected)
 
 
 def test_a_snapshot_is_due_after_many_events(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evergrow.workspace.model.projection._SNAPSHOT_EVERY", 40)
-    with new_workspace(tmp_path / "w") as workspace:
-        workspace.maintain()
-        assert workspace.status().snapshot_event is None
-        workspace.teach(new_examples(np.random.default_rng(1), 10))
-        workspace.maintain()
-        assert workspace.status().snapshot_event == workspace.version
-        workspace.teach(new_examples(np.random.default_rng(2), 10))
-        assert not workspace.save_snapshot(force=False)
+    workspace.maintain()
+    assert workspace.status().snapshot_event is None
+    workspace.teach(new_examples(np.random.default_rng(1), 10))
+    workspace.maintain()
+    assert workspace.status().snapshot_event == workspace.version
+    workspace.teach(new_examples(np.random.default_rng(2), 10))
+    assert not workspace.save_snapshot(force=False)
 
 
-def test_a_snapshot_that_finds_no_room_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_snapshot_on_a_full_disk_leaves_no_files(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left on device")
 
-    with new_workspace(tmp_path / "w") as workspace:
-        monkeypatch.setattr("evergrow.workspace.model.snapshot_files.os.rename", full)
-        with pytest.raises(WorkspaceFullError):
-            workspace.save_snapshot()
-        assert list((tmp_path / "w" / "models").iterdir()) == []
-        monkeypatch.undo()
-        assert workspace.save_snapshot()
+    monkeypatch.setattr("evergrow.workspace.model.snapshot_files.os.rename", full)
+    with pytest.raises(WorkspaceFullError):
+        workspace.save_snapshot()
+    assert list((workspace.layout.models).iterdir()) == []
+    monkeypatch.undo()
+    assert workspace.save_snapshot()
 
 
-def test_hundreds_of_mixed_events_are_replayed_in_no_time() -> None:
+@pytest.mark.slow
+def test_hundreds_of_mixed_events_are_replayed_quickly() -> None:
     with scratch() as folder:
         workspace = new_workspace(folder)
         rng = np.random.default_rng(0)

@@ -1,17 +1,17 @@
-"""Times that never go backwards."""
+"""Timestamps that never go backwards."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
 from evergrow.workspace import Workspace
-from evergrow.workspace.store.clock import Clock, format_time
-from tests.workspace.builders import made, new_example
+from evergrow.workspace.store.event_log import Clock, format_time
+from tests.workspace.builders import new_example, new_workspace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def test_time_stands_still_while_the_clock_is_behind():
+def test_the_time_repeats_while_the_clock_is_behind():
     times = iter([NOON, NOON - timedelta(hours=1), NOON + timedelta(seconds=1)])
     clock = Clock(read=lambda: next(times))
     assert [clock(), clock(), clock()] == [
@@ -31,7 +31,7 @@ def test_years_of_few_digits_keep_the_length():
 
 
 def test_events_after_the_clock_was_set_back_are_not_earlier(tmp_path):
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace._writer.clock = Clock(read=lambda: NOON + timedelta(days=36500))
         workspace.teach([new_example("cup", 1)])
     with Workspace.open(tmp_path / "workspace") as workspace:

@@ -11,8 +11,8 @@ from PIL import Image
 from evergrow import ImageError
 from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace import Picture, Workspace
-from evergrow.workspace.store.images import ImageStore
-from tests.workspace.builders import made, new_example, picture
+from evergrow.workspace.store.files import ImageStore
+from tests.workspace.builders import new_example, new_workspace, picture
 
 
 def drawn(width, height, kind="PNG", **options):
@@ -31,43 +31,40 @@ def test_a_thumbnail_fits_its_square_and_keeps_the_shape(width, height):
     assert small.width / small.height == pytest.approx(width / height, rel=0.2) or height < 3
 
 
-def test_a_thumbnail_is_turned_as_the_camera_says():
+def test_a_thumbnail_respects_the_orientation_of_the_camera():
     exif = Image.Exif()
     exif[0x0112] = 6
     small = Image.open(io.BytesIO(make_thumbnail(drawn(400, 200, "JPEG", exif=exif))))
     assert small.height == 2 * small.width
 
 
-def test_a_thumbnail_that_came_with_the_picture_is_kept(tmp_path):
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example("cup", picture=picture(1))])
-        assert workspace.thumbnail(1) == b"small"
+def test_a_thumbnail_that_came_with_the_picture_is_stored(workspace):
+    workspace.teach([new_example("cup", picture=picture(1))])
+    assert workspace.thumbnail(1) == b"small"
 
 
 @pytest.mark.parametrize("left", [None, b""])
-def test_a_missing_or_empty_thumbnail_is_made_again(tmp_path, left):
+def test_a_missing_or_empty_thumbnail_is_made_again(workspace, tmp_path, left):
     content = drawn(300, 200)
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example("cup", picture=Picture(content, "image/png", 300, 200))])
-        path = ImageStore(tmp_path / "workspace").thumbnail_path(workspace.example(1).image)
-        if left is not None:
-            path.parent.mkdir()
-            path.write_bytes(left)
-        small = workspace.thumbnail(1)
-        assert small == make_thumbnail(content)
-        assert path.read_bytes() == small
+    workspace.teach([new_example("cup", picture=Picture(content, "image/png", 300, 200))])
+    path = ImageStore(tmp_path / "workspace").thumbnail_path(workspace.example(1).image)
+    if left is not None:
+        path.parent.mkdir()
+        path.write_bytes(left)
+    small = workspace.thumbnail(1)
+    assert small == make_thumbnail(content)
+    assert path.read_bytes() == small
 
 
 def test_a_reader_makes_thumbnails_and_writes_none(tmp_path):
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", picture=Picture(drawn(9, 9), "image/png", 9, 9))])
     with Workspace.open(tmp_path / "workspace", read_only=True) as workspace:
         assert workspace.thumbnail(1)
     assert not list((tmp_path / "workspace" / "thumbnails").rglob("*.jpg"))
 
 
-def test_a_picture_that_is_no_image_has_no_thumbnail(tmp_path):
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example("cup", picture=Picture(b"no image", "image/png", 9, 9))])
-        with pytest.raises(ImageError):
-            workspace.thumbnail(1)
+def test_a_picture_that_is_not_an_image_has_no_thumbnail(workspace):
+    workspace.teach([new_example("cup", picture=Picture(b"no image", "image/png", 9, 9))])
+    with pytest.raises(ImageError):
+        workspace.thumbnail(1)

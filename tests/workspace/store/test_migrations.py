@@ -1,4 +1,4 @@
-"""Workspaces of every earlier format are brought to the newest."""
+"""Workspaces of every earlier format are migrated to the newest."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from contextlib import closing
 import pytest
 
 from evergrow import WorkspaceError
+from evergrow.vision import Embedder, OnnxModel
 from evergrow.workspace import NewerWorkspaceError, Workspace, check_workspace
 from evergrow.workspace.store import migrations
 from evergrow.workspace.store.layout import FORMAT
-from tests.workspace.builders import asked, made, new_example
+from tests.vision.embedding.models import onnx_model
+from tests.workspace.builders import new_example, new_workspace, request_with_key
 from tests.workspace.formats.make import EXPECTED, HERE, expected, restore
 
 FORMATS = list(range(1, FORMAT + 1))
 
 
 @pytest.fixture(params=FORMATS)
-def kept(request, tmp_path):
+def stored_workspace(request, tmp_path):
     """A workspace of each format, as it was when that format was the newest."""
     source = HERE / f"format{request.param}"
-    restore(source, tmp_path / "kept")
-    return tmp_path / "kept", json.loads((source / EXPECTED).read_text())
+    restore(source, tmp_path / "stored")
+    return tmp_path / "stored", json.loads((source / EXPECTED).read_text())
 
 
 @pytest.fixture
@@ -50,45 +52,46 @@ def newest_event_number(folder):
         return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
-def test_a_workspace_of_every_format_says_what_it_said(kept):
-    folder, said = kept
+def test_a_workspace_of_every_format_has_its_content(stored_workspace):
+    folder, content = stored_workspace
     with Workspace.open(folder) as workspace:
-        assert expected(workspace) == said
+        assert expected(workspace) == content
 
 
-def test_a_workspace_of_every_format_is_in_order_afterwards(kept):
-    folder, _ = kept
+def test_a_migrated_workspace_of_every_format_passes_the_check(stored_workspace):
+    folder, _ = stored_workspace
     with Workspace.open(folder) as workspace:
         assert workspace.check() == []
 
 
-def test_a_workspace_of_every_format_goes_on(kept):
-    folder, said = kept
+def test_a_workspace_of_every_format_can_be_changed(stored_workspace):
+    folder, content = stored_workspace
     with Workspace.open(folder) as workspace:
         workspace.teach([new_example("new", 1)])
         workspace.undo()
-        assert expected(workspace)["labels"] == said["labels"]
-        # Keys of before are known.
-        assert workspace.teach([new_example("cup", 4, request=asked("key"))])[0].example.id == 5
+        assert expected(workspace)["labels"] == content["labels"]
+        # Earlier keys are known.
+        (repeated,) = workspace.teach([new_example("cup", 4, request=request_with_key("key"))])
+        assert repeated.example.id == 5
 
 
-def test_a_migrated_database_has_the_tables_of_a_new_one(kept, tmp_path):
-    folder, _ = kept
+def test_a_migrated_database_has_the_tables_of_a_new_one(stored_workspace, tmp_path):
+    folder, _ = stored_workspace
     Workspace.open(folder).close()
-    made(tmp_path).close()
+    new_workspace(tmp_path).close()
     assert columns_and_indices(folder) == columns_and_indices(tmp_path / "workspace")
 
 
-def test_the_sizes_of_pictures_are_found_out(first):
+def test_the_migration_adds_the_sizes_of_pictures(first):
     Workspace.open(first).close()
     with closing(sqlite3.connect(first / "examples.sqlite")) as connection:
         sizes = connection.execute("SELECT sha256, n_bytes FROM picture").fetchall()
-    kept = {path.name: path.stat().st_size for path in first.glob("images/*/*")}
-    assert dict(sizes) == kept
+    stored = {path.name: path.stat().st_size for path in first.glob("images/*/*")}
+    assert dict(sizes) == stored
 
 
-def test_assessments_of_the_second_format_become_small_but_for_the_last(tmp_path):
-    with made(tmp_path) as workspace:
+def test_only_the_last_assessment_of_the_second_format_stays_complete(tmp_path):
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example(name, n) for name in ("cup", "pen") for n in range(12)])
         found = workspace.assess()
     restore(HERE / "format2", tmp_path / "second")
@@ -101,9 +104,30 @@ def test_assessments_of_the_second_format_become_small_but_for_the_last(tmp_path
         connection.commit()
     with Workspace.open(tmp_path / "second") as workspace:
         assert workspace.assessment.to_json() == bodies[1]
-        kept = [event.body for event in workspace.events(limit=2).items]
-        assert [body["penalty"] for body in kept] == [2.0, 1.0]
-        assert not any("class_counts" in body for body in kept)
+        stored = [event.body for event in workspace.events(limit=2).items]
+        assert [body["penalty"] for body in stored] == [2.0, 1.0]
+        assert not any("class_counts" in body for body in stored)
+
+
+def test_a_workspace_of_the_third_format_keeps_its_features(tmp_path):
+    embedder = Embedder(OnnxModel(onnx_model().SerializeToString()), cache=False)
+    folder = tmp_path / "third"
+    Workspace.create(folder, features=embedder).close()
+    values = json.loads((folder / "workspace.json").read_text())
+    del values["blocks"], values["embedded_by"]
+    (folder / "workspace.json").write_text(json.dumps({**values, "format": 3}))
+    with closing(sqlite3.connect(folder / "examples.sqlite")) as connection:
+        connection.executescript(
+            "DROP INDEX event_erasure; DROP INDEX event_model; PRAGMA user_version = 3;"
+            "CREATE INDEX event_forget ON event (seq) WHERE kind = 'forget';"
+            "CREATE INDEX event_model ON event (seq) WHERE kind IN"
+            " ('split', 'unsplit', 'undo', 'choose', 'forest');"
+        )
+    with Workspace.open(folder) as workspace:
+        assert workspace.manifest.blocks == (("head", 5),)
+        assert workspace.manifest.embedded_by == 0
+        assert workspace.embedder.blocks_ == {"head": 5}
+        assert workspace.check() == []
 
 
 def test_an_older_workspace_is_not_changed_by_reading(first):
@@ -112,7 +136,7 @@ def test_an_older_workspace_is_not_changed_by_reading(first):
     assert newest_event_number(first) == 1
 
 
-def test_mending_brings_an_older_workspace_to_the_newest_format(first):
+def test_repairing_migrates_an_older_workspace(first):
     assert check_workspace(first, repair=True) == []
     with Workspace.open(first, read_only=True) as workspace:
         assert workspace.manifest.format == FORMAT
@@ -133,7 +157,7 @@ def test_a_migration_that_fails_changes_nothing(first, monkeypatch):
     assert newest_event_number(first) == FORMAT
 
 
-def test_a_migration_interrupted_before_the_manifest_goes_on(first, monkeypatch):
+def test_a_migration_interrupted_before_the_manifest_is_continued(first, monkeypatch):
     def fail(layout, manifest):
         raise RuntimeError("power")
 
@@ -149,12 +173,12 @@ def test_a_migration_interrupted_before_the_manifest_goes_on(first, monkeypatch)
 
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_database_of_a_newer_version_is_refused(tmp_path, read_only):
-    made(tmp_path).close()
+    new_workspace(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / "workspace" / "examples.sqlite")) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(NewerWorkspaceError, match="has format 99 of a newer version"):
         Workspace.open(tmp_path / "workspace", read_only=read_only)
 
 
-def test_every_format_is_kept():
+def test_every_format_has_a_stored_workspace():
     assert sorted(path.name for path in HERE.glob("format*")) == [f"format{n}" for n in FORMATS]

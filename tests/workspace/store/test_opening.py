@@ -1,4 +1,4 @@
-"""Making, opening and closing workspaces; who may have one open."""
+"""Creating, opening and closing workspaces, and their lock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evergrow.workspace import (
 from evergrow.workspace.model import projection
 from evergrow.workspace.store.creation import folder_size
 from tests.vision.embedding.models import onnx_model
-from tests.workspace.builders import counts, made, new_example
+from tests.workspace.builders import counts, new_example, new_workspace
 
 
 def change_manifest(folder, **values):
@@ -34,49 +34,49 @@ def change_manifest(folder, **values):
 
 @pytest.fixture
 def folder(tmp_path):
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup", 1), new_example("pen", 2)])
     return tmp_path / "workspace"
 
 
-def test_a_new_workspace_is_empty_and_in_order(tmp_path):
-    with made(tmp_path) as workspace:
+def test_a_new_workspace_is_empty_and_passes_the_check(tmp_path):
+    with new_workspace(tmp_path) as workspace:
         assert (workspace.version, counts(workspace), workspace.check()) == (0, {}, [])
     assert is_workspace(tmp_path / "workspace")
 
 
-def test_a_workspace_is_made_in_an_empty_folder(tmp_path):
+def test_a_workspace_is_created_in_an_empty_folder(tmp_path):
     Workspace.create(tmp_path, features=None).close()
     assert is_workspace(tmp_path)
 
 
-def test_a_workspace_is_not_made_over_another(folder):
+def test_a_workspace_is_not_created_over_another(folder):
     with pytest.raises(WorkspaceError, match="is already a workspace"):
         Workspace.create(folder, features=None)
 
 
-def test_a_workspace_is_not_made_among_other_files(tmp_path):
+def test_a_workspace_is_not_created_among_other_files(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(WorkspaceError, match=r"is not empty, it contains 'letter\.txt'"):
         Workspace.create(tmp_path, features=None)
     assert (tmp_path / "letter.txt").read_text() == "dear"
 
 
-def test_a_workspace_is_not_made_in_place_of_a_file(tmp_path):
+def test_a_workspace_is_not_created_in_place_of_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(WorkspaceError, match="is a file: choose a folder"):
         Workspace.create(tmp_path / "file", features=None)
 
 
-def test_a_workspace_is_made_where_making_one_was_interrupted(tmp_path):
-    made(tmp_path).close()
+def test_a_workspace_is_created_after_an_interrupted_creation(tmp_path):
+    new_workspace(tmp_path).close()
     (tmp_path / "workspace" / "workspace.json").unlink()
-    with made(tmp_path) as workspace:
+    with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup")])
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"false_alarms": 0.0}, "false_alarms must be"),
         ({"false_alarms": 0.9}, "false_alarms must be"),
@@ -87,13 +87,13 @@ def test_a_workspace_is_made_where_making_one_was_interrupted(tmp_path):
         ({"n_features": 0}, "n_features must be"),
     ],
 )
-def test_wrong_options_stop_at_the_door(tmp_path, options, said):
-    with pytest.raises(WorkspaceError, match=said):
-        made(tmp_path, **options)
+def test_invalid_options_are_refused(tmp_path, options, message):
+    with pytest.raises(WorkspaceError, match=message):
+        new_workspace(tmp_path, **options)
     assert not (tmp_path / "workspace").exists()
 
 
-def test_a_folder_that_is_no_workspace_says_how_to_make_one(tmp_path):
+def test_a_folder_that_is_not_a_workspace_is_an_error_with_a_remedy(tmp_path):
     with pytest.raises(
         WorkspaceError, match=r"no workspace\.json; create one with 'evergrow init'"
     ):
@@ -101,7 +101,7 @@ def test_a_folder_that_is_no_workspace_says_how_to_make_one(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_workspace_opened_twice_is_refused_and_says_by_whom(folder):
+def test_a_workspace_opened_twice_is_refused_with_the_process(folder):
     with (
         Workspace.open(folder),
         pytest.raises(WorkspaceLockedError, match=f"is in use by process {os.getpid()} since 20"),
@@ -112,7 +112,7 @@ def test_a_workspace_opened_twice_is_refused_and_says_by_whom(folder):
 @contextmanager
 def elsewhere(act):
     """Another process that acts, says what came of it and waits; killed at the end."""
-    said, saying = os.pipe()
+    message, saying = os.pipe()
     child = os.fork()
     if child == 0:
         try:
@@ -124,17 +124,17 @@ def elsewhere(act):
             os._exit(0)
     os.close(saying)
     try:
-        yield child, os.read(said, 1000).decode()
+        yield child, os.read(message, 1000).decode()
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        os.close(said)
+        os.close(message)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_workspace_is_refused_while_another_process_has_it(folder):
-    with elsewhere(lambda: Workspace.open(folder).version) as (process, said):
-        assert said == "2"
+    with elsewhere(lambda: Workspace.open(folder).version) as (process, message):
+        assert message == "2"
         with pytest.raises(WorkspaceLockedError, match=f"process {process}"):
             Workspace.open(folder)
         with Workspace.open(folder, read_only=True) as reading:
@@ -147,13 +147,13 @@ def test_a_workspace_can_be_opened_again_once_closed(folder):
     Workspace.open(folder).close()
 
 
-def test_closing_twice_is_closing_once(folder):
+def test_closing_twice_has_no_effect(folder):
     workspace = Workspace.open(folder)
     workspace.close()
     workspace.close()
 
 
-def test_a_closed_workspace_says_that_it_is_closed(folder):
+def test_a_closed_workspace_refuses_requests(folder):
     workspace = Workspace.open(folder)
     workspace.close()
     for ask in (workspace.classes, lambda: workspace.teach([new_example("cup")])):
@@ -171,7 +171,7 @@ def test_a_reader_sees_what_is_taught_meanwhile(folder):
 
 def test_a_reader_from_before_the_first_example_sees_it(tmp_path):
     with (
-        made(tmp_path) as writing,
+        new_workspace(tmp_path) as writing,
         Workspace.open(tmp_path / "workspace", read_only=True) as reading,
     ):
         assert reading.n_features is None
@@ -191,7 +191,7 @@ def test_a_reader_changes_nothing(folder):
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user"
 )
-def test_a_folder_that_one_may_not_write_to_can_be_read(folder, tmp_path):
+def test_a_folder_without_write_permission_can_be_read(folder, tmp_path):
     for path in (*tmp_path.parents[:3], tmp_path, folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
 
@@ -201,8 +201,8 @@ def test_a_folder_that_one_may_not_write_to_can_be_read(folder, tmp_path):
         with Workspace.open(folder, read_only=True) as workspace:
             return workspace.status().n_examples
 
-    with elsewhere(read_as_another) as (_, said):
-        assert said == "2"
+    with elsewhere(read_as_another) as (_, message):
+        assert message == "2"
 
 
 def test_a_workspace_of_a_newer_version_is_refused(folder):
@@ -213,7 +213,7 @@ def test_a_workspace_of_a_newer_version_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "is damaged"),
         ("[]", "it is not a JSON object"),
@@ -223,22 +223,22 @@ def test_a_workspace_of_a_newer_version_is_refused(folder):
         ('{"format": 2}', "missing fields"),
     ],
 )
-def test_a_damaged_manifest_says_to_take_that_of_a_backup(folder, content, said):
+def test_a_damaged_manifest_is_an_error_with_a_remedy(folder, content, message):
     (folder / "workspace.json").write_text(content)
-    with pytest.raises(WorkspaceError, match=f"{said}.*; restore it from a backup"):
+    with pytest.raises(WorkspaceError, match=f"{message}.*; restore it from a backup"):
         Workspace.open(folder)
 
 
 @pytest.mark.parametrize(
     "values", [{"n_features": -1}, {"id": 3}, {"features": 3}, {"rows_per_shard": 1 << 40}]
 )
-def test_a_manifest_with_values_that_cannot_be_is_refused(folder, values):
+def test_a_manifest_with_invalid_values_is_refused(folder, values):
     change_manifest(folder, **values)
     with pytest.raises(WorkspaceError, match="is damaged"):
         Workspace.open(folder)
 
 
-def test_a_lock_is_not_kept_by_an_opening_that_fails(folder):
+def test_a_failed_opening_releases_the_lock(folder):
     content = (folder / "workspace.json").read_text()
     change_manifest(folder, n_features=-1)
     with pytest.raises(WorkspaceError):
@@ -247,26 +247,26 @@ def test_a_lock_is_not_kept_by_an_opening_that_fails(folder):
     Workspace.open(folder).close()
 
 
-def test_a_missing_database_says_to_take_that_of_a_backup(folder):
+def test_a_missing_database_is_an_error_with_a_remedy(folder):
     (folder / "examples.sqlite").unlink()
     with pytest.raises(WorkspaceError, match=r"has no examples\.sqlite: restore a backup"):
         Workspace.open(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database, but long enough" * 100])
-def test_a_database_that_is_none_says_to_take_that_of_a_backup(folder, content):
+def test_a_file_that_is_not_a_database_is_an_error_with_a_remedy(folder, content):
     (folder / "examples.sqlite").write_bytes(content)
     with pytest.raises(WorkspaceError, match="restore a backup"):
         Workspace.open(folder)
 
 
-def test_missing_embeddings_say_how_to_mend(folder):
+def test_missing_embeddings_are_an_error_with_a_remedy(folder):
     (folder / "embeddings" / "000000.npy").unlink()
     with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
         Workspace.open(folder)
 
 
-def test_an_embedder_is_kept_with_the_workspace(tmp_path):
+def test_the_embedder_is_stored_in_the_workspace(tmp_path):
     path = tmp_path / "network.onnx"
     path.write_bytes(onnx_model().SerializeToString())
     with Workspace.create(tmp_path / "w", features=Embedder(path, cache=False)) as workspace:
@@ -279,7 +279,7 @@ def test_an_embedder_is_kept_with_the_workspace(tmp_path):
         assert workspace.check() == []
 
 
-def test_the_state_can_be_asked_for_while_snapshots_come_and_go(folder):
+def test_the_status_can_be_read_while_snapshots_are_written(folder):
     with Workspace.open(folder) as workspace:
         stop = threading.Event()
 
@@ -298,7 +298,7 @@ def test_the_state_can_be_asked_for_while_snapshots_come_and_go(folder):
             thread.join()
 
 
-def test_files_that_go_while_they_are_counted_do_not_matter(folder, monkeypatch):
+def test_files_deleted_while_they_are_counted_are_ignored(folder, monkeypatch):
     scan = os.scandir
 
     def scan_and_remove(path):
@@ -313,8 +313,8 @@ def test_files_that_go_while_they_are_counted_do_not_matter(folder, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["embeddings", "models", "images", "thumbnails"])
-def test_an_empty_folder_that_is_missing_is_made_again(tmp_path, name):
-    made(tmp_path).close()
+def test_a_missing_empty_folder_is_created_again(tmp_path, name):
+    new_workspace(tmp_path).close()
     folder = tmp_path / "workspace"
     (folder / name).rmdir()
     assert check_workspace(folder) == []
@@ -327,7 +327,7 @@ def test_an_empty_folder_that_is_missing_is_made_again(tmp_path, name):
         assert workspace.check() == []
 
 
-def test_missing_folders_are_found_and_mended(folder, tmp_path):
+def test_missing_folders_are_found_and_repaired(folder, tmp_path):
     shutil.rmtree(folder / "embeddings")
     shutil.rmtree(folder / "models")
     with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
@@ -337,14 +337,14 @@ def test_missing_folders_are_found_and_mended(folder, tmp_path):
     assert check_workspace(folder) == []
 
 
-def test_snapshots_that_an_erasing_left_when_it_was_interrupted_go_on_opening(folder, monkeypatch):
+def test_snapshots_left_by_an_interrupted_erasure_are_deleted_on_opening(folder, monkeypatch):
     with Workspace.open(folder) as workspace:
         workspace.save_snapshot()
         monkeypatch.setattr(projection, "delete_before", lambda *_: None)
         workspace.forget("cup", erase=True)
         monkeypatch.undo()
     (finding,) = check_workspace(folder)
-    assert "it contains erased examples" in finding.what
+    assert "it contains what was erased since" in finding.what
     Workspace.open(folder).close()
     assert not list((folder / "models").iterdir())
     assert check_workspace(folder) == []

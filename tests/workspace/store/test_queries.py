@@ -1,4 +1,4 @@
-"""Lists, page by page."""
+"""Listings, page by page."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.workspace import NoSuchClassError
-from tests.workspace.builders import made, new_example
+from tests.workspace.builders import new_example
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    with made(tmp_path) as workspace:
-        workspace.teach([new_example(f"class {n % 5}", n, fine=f"fine {n % 2}") for n in range(20)])
-        yield workspace
+def workspace(workspace):
+    workspace.teach([new_example(f"class {n % 5}", n, fine=f"fine {n % 2}") for n in range(20)])
+    return workspace
 
 
 def all_items(ask, **options):
@@ -49,7 +48,7 @@ def test_examples_of_one_class_are_only_those(workspace):
     assert [one.id for one in items] == [3, 8, 13, 18]
 
 
-def test_examples_of_one_fine_name_are_given_and_guessed_ones(workspace):
+def test_examples_of_a_fine_name_include_guesses(workspace):
     entry = workspace.class_named("class 2")
     workspace.relabel(3, clear_fine=True)
     fine = {one.name: one.id for one in entry.fine}
@@ -67,7 +66,7 @@ def test_examples_of_one_fine_name_are_given_and_guessed_ones(workspace):
 
 
 @pytest.mark.parametrize("label", [None, "class 2"])
-def test_examples_can_be_asked_for_by_whether_they_are_guessed(workspace, label):
+def test_examples_can_be_filtered_by_whether_they_are_guessed(workspace, label):
     entry = workspace.class_named("class 2")
     workspace.relabel(3, clear_fine=True)
     workspace._writer.record_guesses(entry.id, [(3, entry.fine[0].id, 0.5)])
@@ -100,7 +99,7 @@ def test_events_can_be_listed_oldest_first(workspace):
 
 
 @pytest.mark.parametrize("after", ["", "x", "MQ==", "LTE", "MDE", "é", "MTIz" * 7])
-def test_a_cursor_that_no_page_gave_is_refused(workspace, after):
+def test_an_invalid_cursor_is_refused(workspace, after):
     for ask in (workspace.classes, workspace.examples, workspace.events):
         with pytest.raises(WorkspaceError, match="after must be what an earlier page gave"):
             ask(after=after)
@@ -112,14 +111,14 @@ def test_a_page_too_small_or_too_large_is_refused(workspace, limit):
         workspace.examples(limit=limit)
 
 
-def test_a_fine_name_without_its_class_is_looked_for_in_all_classes(workspace):
+def test_a_fine_name_without_its_class_is_searched_in_all_classes(workspace):
     found = workspace.examples(fine="fine 1").items
     assert {one.fine for one in found} == {"fine 1"}
     assert len({one.label for one in found}) > 1
     assert workspace.examples(fine="nobody's").items == ()
 
 
-def test_examples_of_a_class_that_is_not_there_are_refused(workspace):
+def test_examples_of_an_unknown_class_are_refused(workspace):
     with pytest.raises(NoSuchClassError, match="there is no class 'mug'"):
         workspace.examples(label="mug")
 
@@ -129,7 +128,7 @@ def test_a_class_is_found_by_any_spelling_of_its_name(workspace):
     assert workspace.class_named(" caf\u00e9 ").n_examples == 4
 
 
-def test_the_status_counts_what_is_there(workspace):
+def test_the_status_has_the_current_counts(workspace):
     workspace.remove(1)
     status = workspace.status()
     assert (status.n_examples, status.n_classes, status.event) == (19, 5, 21)

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evergrow.cli.output import report
+from evergrow.foundation.formatting import format_count
+
 if TYPE_CHECKING:
     from evergrow.workspace import Workspace
 
@@ -68,12 +71,9 @@ def delay_interrupt() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def report_workspace(workspace: Workspace, path: str) -> None:
-    """Print the numbers of classes and examples on standard error."""
-    from evergrow.cli.summaries import pluralize
-    from evergrow.foundation.naming import printable
-
+def report_workspace(workspace: Workspace, path: str, *, quiet: bool) -> None:
+    """Print the numbers of classes and examples on standard error, unless ``quiet``."""
     status = workspace.status()
-    classes = pluralize(status.n_classes, "class")
-    examples = pluralize(status.n_examples, "example")
-    click.echo(f"{printable(path)}: {classes}, {examples}.", err=True)
+    classes = format_count(status.n_classes, "class")
+    examples = format_count(status.n_examples, "example")
+    report(f"{path}: {classes}, {examples}.", quiet=quiet)

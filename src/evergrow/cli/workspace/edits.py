@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
-from evergrow.cli.options import QUIET, examples
-from evergrow.cli.output import write_json
+from evergrow.cli.options import QUIET, command
+from evergrow.cli.output import report, write_json
 from evergrow.cli.workspace.access import DIR, delay_interrupt, open_workspace, report_workspace
 
 if TYPE_CHECKING:
@@ -18,102 +19,88 @@ if TYPE_CHECKING:
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object about the change.")
 
 
-def _report(
-    workspace: Workspace, folder: str, change: Change, *, as_json: bool, quiet: bool
+def _edit(
+    folder: str,
+    make: Callable[[Workspace], Change],
+    *,
+    as_json: bool,
+    quiet: bool,
+    maintain: bool = True,
 ) -> None:
+    """Make one change to a workspace, and report it."""
     from dataclasses import asdict
 
-    from evergrow.foundation.naming import printable
+    with open_workspace(folder) as workspace:
+        with delay_interrupt():
+            change = make(workspace)
+            if maintain:
+                workspace.maintain()
+        if as_json:
+            write_json(asdict(change))
+        report(change.summary, quiet=quiet)
+        report_workspace(workspace, folder, quiet=quiet)
 
-    if as_json:
-        write_json(asdict(change))
-    if not quiet:
-        click.echo(printable(change.summary), err=True)
-        report_workspace(workspace, folder)
 
-
-@click.command(
-    epilog=examples(
-        "evergrow rename things mug cup",
-        "evergrow rename things begle beagle --within dog",
-    )
+@command(
+    "evergrow rename things mug cup",
+    "evergrow rename things begle beagle --within dog",
 )
 @DIR
 @click.argument("label", metavar="CLASS")
 @click.argument("to", metavar="NAME")
-@click.option("--within", metavar="BROAD", help="CLASS is a finer class of this one.")
+@click.option("--within", metavar="BROAD", help="CLASS is a fine class of this one.")
 @_AS_JSON
 @QUIET
-def rename(
-    folder: str, label: str, to: str, within: str | None, as_json: bool, quiet: bool
-) -> None:
+def rename(folder: str, label: str, to: str, within: str | None, **output: bool) -> None:
     """Give CLASS of the workspace DIR another NAME, one that no class has."""
-    with open_workspace(folder) as workspace:
-        with delay_interrupt():
-            change = workspace.rename(label, to, within=within)
-        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
+    # The model does not depend on names.
+    _edit(folder, lambda it: it.rename(label, to, within=within), maintain=False, **output)
 
 
-@click.command(epilog=examples("evergrow merge things mug cup"))
+@command("evergrow merge things mug cup")
 @DIR
 @click.argument("label", metavar="CLASS")
 @click.argument("into", metavar="OTHER")
 @_AS_JSON
 @QUIET
-def merge(folder: str, label: str, into: str, as_json: bool, quiet: bool) -> None:
+def merge(folder: str, label: str, into: str, **output: bool) -> None:
     """Merge CLASS of the workspace DIR into the class OTHER, which keeps its name."""
-    with open_workspace(folder) as workspace:
-        with delay_interrupt():
-            change = workspace.merge(label, into)
-            workspace.maintain()
-        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
+    _edit(folder, lambda it: it.merge(label, into), **output)
 
 
-@click.command(epilog=examples("evergrow split things dog"))
+@command("evergrow split things dog")
 @DIR
 @click.argument("label", metavar="CLASS")
 @_AS_JSON
 @QUIET
-def split(folder: str, label: str, as_json: bool, quiet: bool) -> None:
-    """Split CLASS of the workspace DIR into its finer classes.
+def split(folder: str, label: str, **output: bool) -> None:
+    """Split CLASS of the workspace DIR into its fine classes.
 
-    At least two finer classes need two examples each ('evergrow learn --fine', or the page). The
-    other examples get a guessed finer class, to be confirmed on the page; predictions back off to
-    CLASS if the finer class is uncertain.
+    At least two fine classes need two examples each ('evergrow learn --fine', or the page). The
+    other examples get a guessed fine class, to be confirmed on the page; predictions back off to
+    CLASS if the fine class is uncertain.
     """
-    with open_workspace(folder) as workspace:
-        with delay_interrupt():
-            change = workspace.split(label)
-            workspace.maintain()
-        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
+    _edit(folder, lambda it: it.split(label), **output)
 
 
-@click.command(epilog=examples("evergrow unsplit things dog"))
+@command("evergrow unsplit things dog")
 @DIR
 @click.argument("label", metavar="CLASS")
 @_AS_JSON
 @QUIET
-def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
-    """Undo the split of CLASS of the workspace DIR; finer classes given by users are kept."""
-    with open_workspace(folder) as workspace:
-        with delay_interrupt():
-            change = workspace.unsplit(label)
-            workspace.maintain()
-        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
+def unsplit(folder: str, label: str, **output: bool) -> None:
+    """Undo the split of CLASS of the workspace DIR; fine classes given by users are kept."""
+    _edit(folder, lambda it: it.unsplit(label), **output)
 
 
-@click.command(
-    epilog=examples(
-        "evergrow undo things",
-        "evergrow undo things --event 41",
-        "evergrow undo things --since 30",
-    )
+@command(
+    "evergrow undo things",
+    "evergrow undo things --event 41",
+    "evergrow undo things --since 30",
 )
 @DIR
 @click.option(
-    "--event",
-    type=click.IntRange(1),
-    help="Undo this change, unless there is a newer one.",
+    "--event", type=click.IntRange(1), help="Undo this change, unless there is a newer one."
 )
 @click.option(
     "--since", metavar="EVENT", type=click.IntRange(1), help="Undo this change and all later ones."
@@ -122,12 +109,7 @@ def unsplit(folder: str, label: str, as_json: bool, quiet: bool) -> None:
 @_AS_JSON
 @QUIET
 def undo(
-    folder: str,
-    event: int | None,
-    since: int | None,
-    count: int | None,
-    as_json: bool,
-    quiet: bool,
+    folder: str, event: int | None, since: int | None, count: int | None, **output: bool
 ) -> None:
     """Undo the latest change of the workspace DIR.
 
@@ -136,17 +118,11 @@ def undo(
     """
     if sum(option is not None for option in (event, since, count)) > 1:
         raise click.UsageError("use only one of --event, --since and --count")
-    with open_workspace(folder) as workspace:
-        with delay_interrupt():
-            change = workspace.undo(event=event, since=since, count=count or 1)
-            workspace.maintain()
-        _report(workspace, folder, change, as_json=as_json, quiet=quiet)
+    _edit(folder, lambda it: it.undo(event=event, since=since, count=count or 1), **output)
 
 
 def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet: bool) -> None:
     """Remove classes from a workspace, for ``evergrow forget``."""
-    from evergrow.foundation.naming import printable
-
     with open_workspace(folder) as workspace:
         # All or nothing: a misspelt name must not leave half of them forgotten.
         for name in classes:
@@ -156,9 +132,7 @@ def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet:
         for name in dict.fromkeys(classes):
             with delay_interrupt():
                 change = workspace.forget(name, erase=erase)
-            if not quiet:
-                click.echo(printable(change.summary), err=True)
+            report(change.summary, quiet=quiet)
         with delay_interrupt():
             workspace.maintain()
-        if not quiet:
-            report_workspace(workspace, folder)
+        report_workspace(workspace, folder, quiet=quiet)

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import click
 
-from evergrow.cli.options import QUIET, examples
-from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.options import QUIET, command
+from evergrow.cli.output import report, write_fields, write_json
 from evergrow.cli.workspace.access import DIR
 from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
 
-_NETWORK = "efficientnet-lite0"
+# Known by name without loading the library.
+_NETWORKS = ("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2")
 # Names by which the audit log knows them, and what they allow.
 _TOKENS: tuple[tuple[str, Literal["teach", "read"]], ...] = (
     ("teaching", "teach"),
@@ -23,30 +24,67 @@ _TOKENS: tuple[tuple[str, Literal["teach", "read"]], ...] = (
 def _checked_features(ctx: click.Context, param: click.Parameter, value: str) -> str | None:
     if value == "none":
         return None
-    if value == _NETWORK or value.endswith(".onnx"):
+    if value in ("auto", *_NETWORKS) or value.endswith(".onnx"):
         return value
+    names = ", ".join(("auto", *_NETWORKS))
     raise click.BadParameter(
-        f"must be {_NETWORK}, none, or a file that ends in .onnx; got {value!r}", ctx, param
+        f"must be one of {names}, none, or a file that ends in .onnx; got {value!r}", ctx, param
     )
 
 
-@click.command(
-    epilog=examples(
-        "evergrow init things",
-        "evergrow init things --token-file ~/.things-token --expires 90d",
-        "evergrow init things --features network.onnx --forest",
-        "evergrow init things --features none --n-features 512",
-    )
+def _checked_stages(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    parts = [] if value == "none" else value.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise click.BadParameter(
+            f"must be numbers with commas between them, such as 5,6,7, or none; got {value!r}",
+            ctx,
+            param,
+        )
+    return tuple(int(part) for part in parts)
+
+
+FEATURES = click.option(
+    "--features",
+    default="auto",
+    metavar="NAME|FILE",
+    callback=_checked_features,
+    help="What turns images into features: auto for the included network with some of its stages, "
+    f"{', '.join(_NETWORKS)}, your own .onnx file, or none if you send embeddings instead of "
+    "images.",
+)
+STAGES = click.option(
+    "--stages",
+    metavar="NUMBERS",
+    callback=_checked_stages,
+    help="Earlier stages of the network whose features are added if they help, such as 5,6,7; "
+    "none for its output alone. By default 5,6,7 with --features auto, else none.",
+)
+
+
+def chosen_features(features: str | None, stages: tuple[int, ...] | None) -> Any:
+    """The parameter ``features`` of a workspace for the options."""
+    if stages is None:
+        return features
+    if features is None:
+        raise click.UsageError("--stages needs a network: leave out --features none")
+    from evergrow.vision import Embedder
+
+    return Embedder(_NETWORKS[0] if features == "auto" else features, stages=stages)
+
+
+@command(
+    "evergrow init things",
+    "evergrow init things --token-file ~/.things-token --expires 90d",
+    "evergrow init things --features network.onnx --forest",
+    "evergrow init things --features none --n-features 512",
 )
 @DIR
-@click.option(
-    "--features",
-    default=_NETWORK,
-    show_default=True,
-    callback=_checked_features,
-    help="What turns images into features: the included network, your own .onnx file, or none if "
-    "you send embeddings instead of images.",
-)
+@FEATURES
+@STAGES
 @click.option(
     "--n-features",
     type=click.IntRange(1, 1 << 20),
@@ -57,7 +95,6 @@ def _checked_features(ctx: click.Context, param: click.Parameter, value: str) ->
     "--false-alarms",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.1,
-    show_default=True,
     help="Share of known objects that may be called unknown; a lower share detects fewer unknown "
     "objects.",
 )
@@ -65,12 +102,9 @@ def _checked_features(ctx: click.Context, param: click.Parameter, value: str) ->
     "--max-classes",
     type=click.IntRange(1, 1_000_000),
     default=10_000,
-    show_default=True,
     help="Maximum number of classes.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
-)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
 @TOKEN_FILE
 @EXPIRES
 @click.option("--json", "as_json", is_flag=True, help="One JSON object with the tokens.")
@@ -78,6 +112,7 @@ def _checked_features(ctx: click.Context, param: click.Parameter, value: str) ->
 def init(
     folder: str,
     features: str | None,
+    stages: tuple[int, ...] | None,
     token_file_path: str | None,
     expires_in: timedelta | None,
     as_json: bool,
@@ -93,11 +128,12 @@ def init(
     """
     if features is not None and choices["n_features"] is not None:
         raise click.UsageError("--n-features is for --features none")
+    chosen = chosen_features(features, stages)
     from evergrow.workspace import Workspace
     from evergrow.workspace.tokens import Tokens
 
     with token_file(token_file_path) as write_tokens:
-        with Workspace.create(folder, features=features, **choices):
+        with Workspace.create(folder, features=chosen, **choices):
             pass
         tokens = Tokens(folder)
         made = {scope: tokens.add(name, scope, expires_in=expires_in) for name, scope in _TOKENS}
@@ -108,14 +144,9 @@ def init(
             write_fields([scope, token])
     if as_json:
         write_json({"folder": folder, **({} if write_tokens else made)})
-    if not quiet:
-        _report(folder, token_file_path)
-
-
-def _report(folder: str, token_file_path: str | None) -> None:
     name = click.format_filename(folder)
     if token_file_path is None:
-        click.echo("Keep the tokens: they are shown only once.", err=True)
+        report("Keep the tokens: they are shown only once.", quiet=quiet)
     else:
-        click.echo(f"The tokens are in {click.format_filename(token_file_path)}.", err=True)
-    click.echo(f"{name}: ready. Next: evergrow serve {name}", err=True)
+        report(f"The tokens are in {click.format_filename(token_file_path)}.", quiet=quiet)
+    report(f"{name}: ready. Next: evergrow serve {name}", quiet=quiet)

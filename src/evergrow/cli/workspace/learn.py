@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evergrow.cli.options import FOLDER, JOBS, ON_ERROR, QUIET, examples, verbosity
-from evergrow.cli.summaries import pluralize
+from evergrow.cli.options import FOLDER, JOBS, ON_ERROR, QUIET, command, verbosity
+from evergrow.cli.output import report
 from evergrow.cli.workspace.access import delay_interrupt, open_workspace, report_workspace
+from evergrow.foundation.formatting import format_count, printable
 
 if TYPE_CHECKING:
     from evergrow.workspace import TaughtImages
@@ -22,7 +23,7 @@ class _Tally:
 
     taught: int = 0
     known: int = 0
-    # Of the known images: those that got a finer class now, and those that keep another.
+    # Of the known images: those that got a fine class now, and those that keep another.
     finer: int = 0
     kept: int = 0
     skipped: int = 0
@@ -35,22 +36,20 @@ class _Tally:
         self.kept += sum(one.known_fine == "kept" for one in batch.results)
         self.skipped += len(batch.problems)
         for problem in batch.problems:
-            click.echo(f"Warning: skipped {problem}", err=True)
+            report(f"Warning: skipped {problem}")
 
 
-@click.command(
-    epilog=examples(
-        "evergrow learn things photos/",
-        "evergrow learn things photos/ --fine",
-        "evergrow learn things scraped/ --on-error skip",
-    )
+@command(
+    "evergrow learn things photos/",
+    "evergrow learn things photos/ --fine",
+    "evergrow learn things scraped/ --on-error skip",
 )
 @click.argument("workspace", metavar="DIR", type=click.Path())
 @FOLDER
 @click.option(
     "--fine",
     is_flag=True,
-    help="Folders within a class folder are finer classes: dog/beagle/1.jpg is a beagle.",
+    help="Folders within a class folder are fine classes: dog/beagle/1.jpg is a beagle.",
 )
 @ON_ERROR
 @JOBS
@@ -60,7 +59,7 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
 
     FOLDER contains one folder of images per class; classes may be new or known. Images that a class
     already has are not taught again, so the command can be run again after an interruption or with
-    more images; with --fine, known images get the finer class that they lack. Images taught before
+    more images; with --fine, known images get the fine class that they lack. Images taught before
     an interruption stay taught.
     """
     began = time.monotonic()
@@ -78,38 +77,36 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
                 guard=delay_interrupt,
             )
         finally:
-            if not quiet:
+            # After an error nothing may have been counted.
+            if not quiet and tally != _Tally():
                 _report(tally, time.monotonic() - began)
                 if tally.taught or tally.finer:
                     _report_undo(workspace, first)
         with delay_interrupt():
             opened.maintain()
             opened.save_snapshot()
-        if not quiet:
-            report_workspace(opened, workspace)
+        report_workspace(opened, workspace, quiet=quiet)
 
 
 def _report(tally: _Tally, seconds: float) -> None:
-    parts = [f"Taught {pluralize(tally.taught, 'image')} in {seconds:.1f} s"]
+    parts = [f"Taught {format_count(tally.taught, 'image')} in {seconds:.1f} s"]
     if tally.known:
         parts.append(f"{tally.known} already known")
     if tally.finer:
-        parts.append(f"{tally.finer} of them with a new finer class")
+        parts.append(f"{tally.finer} of them with a new fine class")
     if tally.skipped:
         parts.append(f"{tally.skipped} skipped")
-    click.echo(", ".join(parts) + ".", err=True)
+    report(", ".join(parts) + ".")
     if tally.kept:
-        click.echo(
-            f"Warning: {pluralize(tally.kept, 'image')} already had another finer class and kept "
-            "it: correct examples on the page",
-            err=True,
+        images = format_count(tally.kept, "image")
+        report(
+            f"Warning: {images} already had another fine class and kept it: correct examples on "
+            "the page"
         )
 
 
 def _report_undo(path: str, first: int) -> None:
     import shlex
 
-    from evergrow.foundation.naming import printable
-
-    command = f"evergrow undo {shlex.quote(printable(path))} --since {first}"
-    click.echo(f"To undo all of it: {command}", err=True)
+    folder = shlex.quote(printable(path))
+    report(f"To undo all of it: evergrow undo {folder} --since {first}")

@@ -7,13 +7,13 @@ from dataclasses import asdict
 import click
 
 from evergrow.cli.models import check_output
-from evergrow.cli.options import FORCE, QUIET, examples
-from evergrow.cli.output import write_fields, write_json
-from evergrow.cli.summaries import pluralize
+from evergrow.cli.options import FORCE, QUIET, command
+from evergrow.cli.output import report, report_errors, write_fields, write_json
 from evergrow.cli.workspace.access import DIR, delay_interrupt, read_workspace
+from evergrow.foundation.formatting import format_count
 
 
-@click.command(epilog=examples("evergrow export things -o things.evergrow"))
+@command("evergrow export things -o things.evergrow")
 @DIR
 @click.option("-o", "--output", type=click.Path(), required=True, help="Model file to write.")
 @FORCE
@@ -27,11 +27,10 @@ def export(folder: str, output: str, force: bool, quiet: bool) -> None:
     check_output(output, force=force)
     with read_workspace(folder) as workspace:
         workspace.export(output)
-    if not quiet:
-        click.echo(f"{click.format_filename(output)}: written.", err=True)
+    report(f"{click.format_filename(output)}: written.", quiet=quiet)
 
 
-@click.command(epilog=examples("evergrow check things", "evergrow check things --mend"))
+@command("evergrow check things", "evergrow check things --mend")
 @DIR
 @click.option(
     "--mend", is_flag=True, help="Repair what can be repaired, and remove leftover files."
@@ -58,11 +57,10 @@ def check(folder: str, mend: bool, as_json: bool, quiet: bool) -> None:
     damaged = [one for one in findings if one.severity == "damage" and not one.mended]
     if damaged:
         raise click.exceptions.Exit(1)
-    if not quiet:
-        click.echo(f"{click.format_filename(folder)}: no damage found.", err=True)
+    report(f"{click.format_filename(folder)}: no damage found.", quiet=quiet)
 
 
-@click.command(epilog=examples("evergrow backup things /mnt/backup/things-monday"))
+@command("evergrow backup things /mnt/backup/things-monday")
 @DIR
 @click.argument("target", type=click.Path())
 @QUIET
@@ -75,10 +73,6 @@ def backup(folder: str, target: str, quiet: bool) -> None:
     """
     with read_workspace(folder) as workspace:
         made = workspace.backup(target)
-    if not quiet:
-        name = click.format_filename(target)
-        click.echo(f"{name}: complete, {pluralize(made.n_images, 'image')}.", err=True)
-    for image in made.lacking:
-        click.echo(f"Error: the image {image} was already missing or damaged", err=True)
-    if made.lacking:
-        raise click.exceptions.Exit(1)
+    images = format_count(made.n_images, "image")
+    report(f"{click.format_filename(target)}: complete, {images}.", quiet=quiet)
+    report_errors(f"the image {image} was already missing or damaged" for image in made.lacking)

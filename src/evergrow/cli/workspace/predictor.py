@@ -29,20 +29,7 @@ class WorkspaceAnswers(Answers):
 
 
 class WorkspaceClassifier:
-    """Predictions of the current model of a workspace, in the form of ``ImageClassifier``.
-
-    Parameters
-    ----------
-    path : str
-        The workspace.
-    verbose, jobs : int
-        As for the embedder.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Names of the classes.
-    """
+    """Predictions of the current model of a workspace, in the form of ``ImageClassifier``."""
 
     def __init__(self, path: str, *, verbose: int, jobs: int) -> None:
         with read_workspace(path) as workspace:

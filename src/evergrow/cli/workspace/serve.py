@@ -6,24 +6,22 @@ from typing import Any
 
 import click
 
-from evergrow.cli.options import QUIET, examples
+from evergrow.cli.options import QUIET, command
+from evergrow.cli.output import report
 from evergrow.cli.workspace.access import DIR
 
 _MEGABYTE = 1_000_000
 
 
-@click.command(
-    epilog=examples(
-        "evergrow serve things",
-        "evergrow serve things --port 9000 --json-logs",
-        "evergrow serve things --host 0.0.0.0 --certfile cert.pem --keyfile key.pem",
-    )
+@command(
+    "evergrow serve things",
+    "evergrow serve things --port 9000 --json-logs",
+    "evergrow serve things --host 0.0.0.0 --certfile cert.pem --keyfile key.pem",
 )
 @DIR
 @click.option(
     "--host",
     default="127.0.0.1",
-    show_default=True,
     help="Address to listen at. Other computers need an address other than the default, which "
     "requires --certfile.",
 )
@@ -31,7 +29,6 @@ _MEGABYTE = 1_000_000
     "--port",
     type=click.IntRange(0, 65535),
     default=8080,
-    show_default=True,
     help="Port to listen at; 0 for a free one.",
 )
 @click.option("--certfile", type=click.Path(), help="Certificate for https, in PEM form.")
@@ -47,14 +44,12 @@ _MEGABYTE = 1_000_000
     "--rate",
     type=click.FloatRange(0, 1e6, min_open=True),
     default=300.0,
-    show_default=True,
     help="Requests per second and token; bursts of twice as many pass.",
 )
 @click.option(
     "--max-request-mb",
     type=click.FloatRange(0.01, 1000),
     default=20.0,
-    show_default=True,
     help="Largest request, in megabytes.",
 )
 @click.option(
@@ -86,9 +81,8 @@ def serve(
 
     def announce(url: str) -> None:
         # JSON logs contain the address as a field.
-        if not quiet and not json_logs:
-            name = click.format_filename(folder)
-            click.echo(f"{name}: serving at {url} (end with Ctrl-C).", err=True)
+        name = click.format_filename(folder)
+        report(f"{name}: serving at {url} (end with Ctrl-C).", quiet=quiet or json_logs)
 
     serve_folder(
         folder,

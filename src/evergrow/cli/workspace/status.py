@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.options import examples
-from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.options import command
+from evergrow.cli.output import write_blocks, write_fields, write_json
 from evergrow.cli.workspace.access import DIR, read_workspace
 
 if TYPE_CHECKING:
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 _PAGE = 500
 
 
-@click.command(
-    epilog=examples("evergrow status things", "evergrow status things --json | jq .n_examples")
-)
+@command("evergrow status things", "evergrow status things --json | jq .n_examples")
 @DIR
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def status(folder: str, as_json: bool) -> None:
@@ -39,15 +37,15 @@ def status(folder: str, as_json: bool) -> None:
     for name, value in found.items():
         if name == "accuracy" and value is not None:
             write_fields([name, *(f"{value[part]:.4f}" for part in ("rate", "low", "high"))])
+        elif name == "blocks":
+            write_blocks(value)
         else:
             write_fields([name, "" if value is None else value])
 
 
-@click.command(
-    epilog=examples(
-        "evergrow classes things",
-        "evergrow classes things --json | jq 'select(.sign != \"enough\") | .name'",
-    )
+@command(
+    "evergrow classes things",
+    "evergrow classes things --json | jq 'select(.sign != \"enough\") | .name'",
 )
 @DIR
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
@@ -56,7 +54,7 @@ def classes(folder: str, as_json: bool) -> None:
 
     Writes one tab-separated line per class: name, number of examples, status (new, more, confused,
     enough), accuracy with a 95 % confidence interval, and the class it is most often confused with.
-    Finer classes follow on indented lines: name, examples given, examples guessed.
+    Fine classes follow on indented lines: name, examples given, examples guessed.
     """
     with read_workspace(folder) as workspace:
         for entry in _all_classes(workspace):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from evergrow.cli.options import QUIET, examples
-from evergrow.cli.output import write_fields, write_json
+from evergrow.cli.output import report, write_fields, write_json
 from evergrow.cli.workspace.access import DIR
 from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
 
@@ -39,7 +38,7 @@ def _tokens(folder: str) -> Tokens:
     from evergrow.workspace.tokens import Tokens
 
     # Raises an error if the folder is not a workspace.
-    read_manifest(Layout(Path(folder)))
+    read_manifest(Layout(folder))
     return Tokens(folder)
 
 
@@ -55,7 +54,6 @@ def _tokens(folder: str) -> Tokens:
     "--scope",
     type=click.Choice(["read", "teach"]),
     default="read",
-    show_default=True,
     help="Permissions: to predict and read, or to teach and change as well.",
 )
 @EXPIRES
@@ -80,8 +78,7 @@ def add(
             write_tokens([secret])
     if write_tokens is None:
         write_fields([secret])
-        if not quiet:
-            click.echo("Keep the token: it is shown only once.", err=True)
+        report("Keep the token: it is shown only once.", quiet=quiet)
 
 
 @token.command("list", epilog=examples("evergrow token list things"))
@@ -102,7 +99,7 @@ def list_tokens(folder: str, as_json: bool) -> None:
 
 
 def _shown(record: TokenRecord) -> dict[str, Any]:
-    from evergrow.workspace.store.clock import format_time, now
+    from evergrow.workspace.store.event_log import format_time, now
 
     return {
         "name": record.name,
@@ -119,8 +116,5 @@ def _shown(record: TokenRecord) -> dict[str, Any]:
 @QUIET
 def revoke(folder: str, name: str, quiet: bool) -> None:
     """Revoke the token called NAME."""
-    from evergrow.foundation.naming import printable
-
     _tokens(folder).revoke(name)
-    if not quiet:
-        click.echo(f"{printable(name)}: revoked.", err=True)
+    report(f"{name}: revoked.", quiet=quiet)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 import click
 
@@ -54,16 +53,12 @@ TOKEN_FILE = click.option(
 )
 
 
-class _Write(Protocol):
-    def __call__(self, lines: Sequence[str]) -> None:
-        """Write one token per line."""
-
-
 @contextmanager
-def token_file(path: str | None) -> Iterator[_Write | None]:
-    """Create a file of mode 600 for tokens; it is removed if the block fails.
+def token_file(path: str | None) -> Iterator[Callable[[Sequence[str]], None] | None]:
+    """Create a file of mode 600, and give a function that writes one token per line to it.
 
-    It is created first, because a token that cannot be written is lost.
+    It is created first, because a token that cannot be written is lost, and removed if the block
+    fails.
     """
     if path is None:
         yield None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from evergrow.distributed.planning.schedule import Part
 from evergrow.distributed.planning.workload import ESTIMATORS, Cluster, Workload
-
-_BYTE_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
-_TIME_UNITS = (("days", 86400), ("h", 3600), ("min", 60))
+from evergrow.foundation.formatting import format_bytes, format_count, format_seconds
 
 
 @dataclass(frozen=True)
@@ -133,42 +130,3 @@ class Plan:
             f"{work.features} features ({work.dtype}), {work.classes} classes"
             f"{trees if ESTIMATORS[self.estimator].has_trees else ''}"
         )
-
-
-def format_bytes(n_bytes: float) -> str:
-    """Bytes in the largest unit that gives at least one.
-
-    >>> format_bytes(512), format_bytes(4.8e9), format_bytes(2**21)
-    ('512 B', '4.5 GiB', '2.0 MiB')
-    """
-    for unit, size in _BYTE_UNITS:
-        if n_bytes >= size:
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{math.ceil(n_bytes)} B"
-
-
-def format_seconds(seconds: float) -> str:
-    """Seconds in the largest unit that gives at least two, or in milliseconds.
-
-    >>> format_seconds(0.0123), format_seconds(90), format_seconds(150), format_seconds(3e5)
-    ('12 ms', '90 s', '2.5 min', '3.5 days')
-    """
-    for unit, size in _TIME_UNITS:
-        if seconds >= 2 * size:
-            return f"{_two_digits(seconds / size)} {unit}"
-    if seconds >= 0.1:
-        return f"{_two_digits(seconds)} s"
-    return f"{_two_digits(1000 * seconds)} ms" if seconds >= 1e-5 else "under 0.01 ms"
-
-
-def format_count(number: int, noun: str) -> str:
-    """A number and its noun, in the plural unless it is one.
-
-    >>> format_count(1, "core"), format_count(2, "core")
-    ('1 core', '2 cores')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _two_digits(number: float) -> str:
-    return f"{number:.0f}" if number >= 9.95 else f"{number:.2g}"

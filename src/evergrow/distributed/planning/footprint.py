@@ -64,9 +64,9 @@ def compute_footprint(
 def footprint_here(
     spec: EstimatorSpec, work: Workload, tree_bytes: float, here: Cluster, *, from_shards: bool
 ) -> tuple[Footprint, int]:
-    """Threads of one process, whose memory is ``driver``; and the memory limit of the forest.
+    """Return what training in this process takes, and the memory limit of the forest.
 
-    There is a limit if a forest is grown from shards, otherwise it is 0.
+    The limit is 0, for none, unless a forest is grown from shards.
     """
     limit = 0
     if spec.kind != "forest":
@@ -136,7 +136,7 @@ def _sums_footprint(
     # Of least squares: products of features, and rows held out to choose the penalty.
     square, held_out = 0, 0
     if spec.name == "least_squares":
-        square, held_out = 8 * (features + 1) ** 2, spec.make(work).max_held_out
+        square, held_out = 8 * (features + 1) ** 2, spec.make(work).max_stored
     sums = square + 8 * classes * features
     # A shard sends no sums of classes that it does not have.
     of_shard = square + 8 * min(classes, -(-work.rows // n_shards)) * features

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evergrow.distributed.planning.answer import Plan, format_bytes, format_count, format_seconds
+from evergrow.distributed.planning.answer import Plan
 from evergrow.distributed.planning.footprint import Footprint, compute_footprint, footprint_here
 from evergrow.distributed.planning.schedule import (
     Cost,
@@ -26,6 +26,7 @@ from evergrow.distributed.planning.workload import (
     this_machine,
 )
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import format_bytes, format_count, format_seconds
 from evergrow.foundation.params import Flag, Nothing, bytes_of, check_parameters
 
 _MIB = 1 << 20

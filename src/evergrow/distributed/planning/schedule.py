@@ -59,7 +59,7 @@ def divide(work: Workload, cost: Cost, cluster: Cluster, needs: Footprint) -> tu
 
 
 def count_useful_workers(cluster: Cluster, needs: Footprint) -> int:
-    """The fewest workers that are as fast: a task runs on one worker, so rounds decide."""
+    """Return the fewest workers that need no more rounds of tasks than all of them."""
     return -(-needs.n_tasks // -(-needs.n_tasks // cluster.n_workers))
 
 

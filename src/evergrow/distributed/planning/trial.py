@@ -83,7 +83,7 @@ def run_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
 
 
 def _split(short: float, long: float, factor: int) -> Cost:
-    """Divide the time of the short run; the long one has so many times the shared work."""
+    """Separate shared from one-time cost; the long run has ``factor`` times the shared work."""
     # Within what is possible, however noisy the times are.
     shared = min(short, max((long - short) / (factor - 1), 0.01 * short))
     return Cost(shared, short - shared)
@@ -104,7 +104,7 @@ def _smaller(work: Workload, rows: int) -> Workload:
 
 
 def _time_fit(spec: EstimatorSpec, work: Workload) -> tuple[float, Any]:
-    """Seconds of the processor, which other programs disturb less than the clock; and the model."""
+    """Return CPU seconds, which other programs disturb less than the clock, and the model."""
     X, y = generate(work.rows, work.features, work.classes)
     model = spec.make(work)
     taken: list[float] = []

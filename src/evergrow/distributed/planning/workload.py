@@ -29,7 +29,7 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.storage.shards.writer import SHARD_BYTES
-from evergrow.vision.words import ERCForest
+from evergrow.vision.words.erc.erc_forest import ERCForest
 
 _WORKLOAD_RULES: dict[str, list[Rule]] = {
     "rows": [Integer(1, 2**40)],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
@@ -12,13 +14,35 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from evergrow.estimators.classifier.persistence import SaveMixin
-from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, check_parameters
-from evergrow.storage.modelfile import check_saveable
+from evergrow.storage.models.header import check_saveable
 from evergrow.storage.shards import ShardLabels, StoredRows
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Raise a ``ValueError`` or ``TypeError`` of scikit-learn again, as an error of the input.
+
+    The new error is a ``ValueError`` or ``TypeError`` too, with the same message.
+
+    >>> with translate_errors():
+    ...     raise ValueError("Found array with 0 sample(s)")
+    Traceback (most recent call last):
+    ...
+    evergrow.foundation.errors.InvalidInputError: Found array with 0 sample(s)
+    """
+    try:
+        yield
+    except (EvergrowError, NotFittedError):
+        raise
+    except TypeError as error:
+        raise InvalidTypeError(str(error)) from error
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from error
 
 
 class Fitted(Protocol):
@@ -149,6 +173,7 @@ def replace_fitted(estimator: BaseEstimator, learnt: dict[str, Any]) -> None:
     estimator.__dict__ = kept | new
 
 
+@translate_errors()
 def validate_rows(
     estimator: BaseEstimator, X: npt.ArrayLike, *, reset: bool = True, **options: Any
 ) -> npt.NDArray[Any]:
@@ -169,6 +194,7 @@ def validate_rows(
     return cast("npt.NDArray[Any]", X)
 
 
+@translate_errors()
 def validate_examples(
     estimator: BaseEstimator,
     X: npt.ArrayLike,
@@ -192,6 +218,7 @@ def validate_examples(
     return rows, labels
 
 
+@translate_errors()
 def check_targets(y: npt.NDArray[Any]) -> None:
     """Raise a ``ValueError`` for labels that are not classes, such as continuous numbers."""
     # Integers and strings are always classes, and the check takes longer than learning a sample.

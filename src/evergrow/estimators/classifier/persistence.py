@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy.typing as npt
 
-from evergrow.storage.files import write_model
+from evergrow.storage.models.format import write_model
 
-ModelContent = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+Header = dict[str, Any]
+Tensors = dict[str, npt.NDArray[Any]]
+ModelContent = tuple[Header, Tensors]
 
 
 class SaveMixin:
@@ -61,7 +64,7 @@ class InferenceSaveMixin(SaveMixin):
             if writing fails.
         inference_only : bool, default=False
             Leave out everything that predicting does not need. The file is much smaller, but a
-            model loaded from it cannot learn any more.
+            model loaded from it cannot learn any more; only a forest can, with ``update="uls"``.
 
         Examples
         --------
@@ -74,4 +77,9 @@ class InferenceSaveMixin(SaveMixin):
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
-        write_model(path, *self._to_file(inference_only=inference_only))
+        with self._save_lock():
+            write_model(path, *self._to_file(inference_only=inference_only))
+
+    def _save_lock(self) -> AbstractContextManager[None]:
+        """Return a lock to hold while the file is written, for models that read files meanwhile."""
+        return nullcontext()

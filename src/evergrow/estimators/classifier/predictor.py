@@ -57,7 +57,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
         return _fill(X.shape[0], blocks, function)
 
-    def _fit_scores(self, X: npt.NDArray[Any]) -> Floats:
+    def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
         return np.concatenate([block for _, block in self._score_blocks(X)])
 

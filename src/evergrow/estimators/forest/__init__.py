@@ -7,21 +7,21 @@ differ only in how nodes are split. Trees are grown, updated and read by the com
 A call passes through these modules, each of which imports only those after it:
 
 - ``ncm_forest``, ``axis_forest``, ``linear_forest``, ``svm_forest``: one public class each, with
-  its own parameters. ``parameters`` has those that all forests have.
+  its own parameters and how they become rules of splits for the core. ``parameters`` has those that
+  all forests have.
 - ``learner`` (fit, partial_fit, forget) and ``predictor`` (predict, explain, save).
-- ``change``: from one fitted value to the next. ``growth`` grows a forest, ``addition`` adds
-  samples by an update strategy, ``removal``, ``relabeling`` and ``eviction`` do what they say.
+- ``change``: from one fitted value to the next. ``growth`` grows a forest and evicts samples,
+  ``addition`` adds samples by an update strategy, ``removal`` and ``relabeling`` do what they say.
 - ``cluster``: the same work in groups of trees on the workers of an engine.
 - ``storage``: where training samples are stored, and what a memory limit allows.
-- ``request``: the parameters of one call, checked once and frozen. ``splits`` turns them into the
-  rules for the core, ``strategies`` lists the update strategies.
 - ``value``: the fitted forest, an immutable value that is replaced as a whole.
+- ``request``: the parameters of one call, checked once and frozen, and the update strategies.
 
-Start reading with ``learner.partial_fit``, then ``change.addition``. Which rows RUST moves is
-decided in ``cpp/update/rust.cpp``; how a node routes a sample [Ristin2014 Eq. 6] is in
-``cpp/tree/router.cpp``.
+Start reading with ``learner.partial_fit``, then ``change.addition``. In the core,
+``cpp/update/rust.cpp`` chooses the means and sides of RUST, ``cpp/update/tree_editor.cpp`` moves
+the rows whose side changed, and ``cpp/tree/router.cpp`` routes a sample at a node.
 """
 
-from lazy_loader import attach_stub
+from evergrow.foundation.public_names import attach_names
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

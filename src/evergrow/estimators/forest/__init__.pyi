@@ -1,24 +1,14 @@
-from .axis_forest import AxisForestClassifier
-from .explanation import AxisDecision, Explanation, LinearDecision, NCMDecision, TreePath
-from .linear_forest import LinearForestClassifier
-from .ncm_forest import NCMForestClassifier
-from .strategies import IGT, RTST, RUST, ULS
-from .svm_forest import SVMForestClassifier
-from .value.report import UpdateReport
-
-__all__ = [
-    "IGT",
-    "RTST",
-    "RUST",
-    "ULS",
-    "AxisDecision",
-    "AxisForestClassifier",
-    "Explanation",
-    "LinearDecision",
-    "LinearForestClassifier",
-    "NCMDecision",
-    "NCMForestClassifier",
-    "SVMForestClassifier",
-    "TreePath",
-    "UpdateReport",
-]
+from .axis_forest import AxisForestClassifier as AxisForestClassifier
+from .explanation import AxisDecision as AxisDecision
+from .explanation import Explanation as Explanation
+from .explanation import LinearDecision as LinearDecision
+from .explanation import NCMDecision as NCMDecision
+from .explanation import TreePath as TreePath
+from .linear_forest import LinearForestClassifier as LinearForestClassifier
+from .ncm_forest import NCMForestClassifier as NCMForestClassifier
+from .request import IGT as IGT
+from .request import RTST as RTST
+from .request import RUST as RUST
+from .request import ULS as ULS
+from .svm_forest import SVMForestClassifier as SVMForestClassifier
+from .value.report import UpdateReport as UpdateReport

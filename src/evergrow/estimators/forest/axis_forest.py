@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Unpack
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
+import numpy as np
+
+from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import AxisDecision
 from evergrow.estimators.forest.learner import ForestLearner
-from evergrow.estimators.forest.parameters import CommonParameters
-from evergrow.estimators.forest.request import FOREST_RULES
-from evergrow.estimators.forest.splits import CANDIDATE_RULES, CandidateSplits
-from evergrow.estimators.forest.strategies import Strategy
-from evergrow.foundation.params import Rule
+from evergrow.estimators.forest.parameters import complete_docstring
+from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits, named_size
+from evergrow.foundation.params import Choice, Fraction, Integer, Rule
+
+_MAX_CANDIDATES = 2**20
+# With few features their square root is too small a choice to find a split worth making.
+_FEW_CANDIDATES = 10
 
 
-class CandidateForest(ForestLearner):
-    """A forest whose nodes keep the best of several random candidates."""
+@dataclass(frozen=True)
+class CandidateSplits(BasicSplits):
+    """Splits by the best of several random candidates."""
 
-    _splits = CandidateSplits
-    _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **CANDIDATE_RULES}
+    n_candidates: str | float | int
 
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        n_candidates: Literal["sqrt", "log2"] | float | int = "sqrt",
-        update: str | Strategy = "igt",
-        **common: Unpack[CommonParameters],
-    ) -> None:
-        super().__init__(n_estimators, update=update, **common)
-        self.n_candidates = n_candidates
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for these numbers of classes and features."""
+        return self._rules(n_candidates=candidates_per_node(self.n_candidates, n_features))
 
 
-class AxisForestClassifier(CandidateForest):
+def candidates_per_node(n_candidates: str | float | int, n_features: int) -> int:
+    """Number of random splits a node tries; a size given by name is at least ten.
+
+    >>> candidates_per_node("sqrt", 400), candidates_per_node("sqrt", 4)
+    (20, 10)
+    >>> candidates_per_node(0.5, 400), candidates_per_node(7, 400)
+    (200, 7)
+    """
+    if isinstance(n_candidates, str):
+        return max(_FEW_CANDIDATES, named_size(n_candidates, n_features))
+    if isinstance(n_candidates, (float, np.floating)):
+        return min(math.ceil(n_candidates * n_features), _MAX_CANDIDATES)
+    return int(n_candidates)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CandidateParameters:
+    """Parameters of a forest whose nodes keep the best of several random candidates."""
+
+    _splits: ClassVar[type[BasicSplits]] = CandidateSplits
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        **FOREST_RULES,
+        "n_candidates": [Choice(("sqrt", "log2")), Fraction(), Integer(1, _MAX_CANDIDATES)],
+    }
+
+    n_candidates: Literal["sqrt", "log2"] | float | int = "sqrt"
+
+
+@complete_docstring(has_class_means=False)
+@dataclass(eq=False, repr=False, kw_only=True)
+class AxisForestClassifier(ForestLearner, CandidateParameters):
     """A random forest whose nodes compare one feature with a threshold.
 
     Each splitting node draws random features and random thresholds and keeps the best, as
@@ -41,8 +71,7 @@ class AxisForestClassifier(CandidateForest):
 
     Parameters
     ----------
-    n_estimators : int, default=50
-        Number of trees. More trees are more accurate, with diminishing returns.
+    {n_estimators}
     n_candidates : {"sqrt", "log2"}, float or int, default="sqrt"
         Features that a node tries, each with one random threshold: the square root or binary
         logarithm of the number of features and at least ten, a fraction of it, or a fixed number.
@@ -56,14 +85,7 @@ class AxisForestClassifier(CandidateForest):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.model_selection import train_test_split
-    >>> from evergrow import AxisForestClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> forest = AxisForestClassifier(min_samples_leaf=1, random_state=0)
-    >>> bool(forest.fit(X_train, y_train).score(X_test, y_test) > 0.96)
-    True
+    {example}
     """
 
     _proposer: ClassVar[str] = "axis"

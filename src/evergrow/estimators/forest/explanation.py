@@ -62,7 +62,7 @@ class NCMDecision:
 
     @classmethod
     def of(cls, query: Query, traced: Traced) -> Self:
-        """Build from what the core reports [Ristin2014 Eq. 6]."""
+        """Build from what the core reports."""
         node, right, nearest, squared, centroids = traced
         names = query.fitted.labels.classes[[c for c, _ in centroids]].tolist()
         sides = [_side(side) for _, side in centroids]

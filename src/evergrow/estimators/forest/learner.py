@@ -6,88 +6,39 @@ and replaces the old one. A call that fails or is interrupted changes nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.forest.change.addition import add_samples
-from evergrow.estimators.forest.change.growth import grow_forest
+from evergrow.estimators.forest.change.growth import check_growable, check_has_rows, grow_forest
 from evergrow.estimators.forest.change.relabeling import rename_classes
 from evergrow.estimators.forest.change.removal import as_ids, forget
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
-from evergrow.estimators.forest.parameters import complete_class
+from evergrow.estimators.forest.parameters import ForestParameters
 from evergrow.estimators.forest.predictor import ForestPredictor
-from evergrow.estimators.forest.request import ForestRequest, check_growable, check_has_rows
-from evergrow.estimators.forest.splits import BasicSplits
+from evergrow.estimators.forest.request import BasicSplits, ForestRequest
 from evergrow.estimators.forest.storage.compaction import gather_files
-from evergrow.estimators.forest.strategies import NodeSampling, Strategy
-from evergrow.estimators.forest.value.batch import ForestBatch
-from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
 
 
-class ForestLearner(ForestPredictor):
+class ForestLearner(ForestParameters, ForestPredictor):
     """Training and updating; a subclass says how nodes are split.
 
-    A subclass sets ``_splits`` and what :class:`ForestPredictor` asks for. Its constructor lists
-    its own parameters and takes the others as ``**common``.
+    A subclass sets ``_splits`` and what :class:`ForestPredictor` asks for, and lists its own
+    parameters.
     """
 
     # Parameters of the splits, as a frozen value.
     _splits: ClassVar[type[BasicSplits]]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Complete the signature and docstring of a subclass."""
-        super().__init_subclass__(**options)
-        has_class_means = cls._splits.has_class_means
-        complete_class(cls, ForestLearner.__init__, has_class_means=has_class_means)
-
-    def __init__(
-        self,
-        n_estimators: int,
-        *,
-        update: str | Strategy,
-        min_samples_leaf: int = 10,
-        min_gain: float = 1e-7,
-        max_samples: float | int | None = None,
-        bootstrap: bool = False,
-        standardize: bool = True,
-        update_fraction: float = 0.8,
-        node_sampling: NodeSampling = "size",
-        refresh: float = 0.0,
-        sample_dtype: Literal["float32", "float16"] = "float32",
-        memory: str | os.PathLike[str] | None = None,
-        memory_limit: str | int | None = None,
-        keep_per_class: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.min_gain = min_gain
-        self.max_samples = max_samples
-        self.bootstrap = bootstrap
-        self.standardize = standardize
-        self.update = update
-        self.update_fraction = update_fraction
-        self.node_sampling = node_sampling
-        self.refresh = refresh
-        self.sample_dtype = sample_dtype
-        self.memory = memory
-        self.memory_limit = memory_limit
-        self.keep_per_class = keep_per_class
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @exclusive
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
@@ -135,7 +86,7 @@ class ForestLearner(ForestPredictor):
         y : array-like of shape (n_samples,)
             Classes, of the same kind (numbers or strings) as the known ones.
         classes : array-like, default=None
-            Never needed. Classes to give a column now, before any sample of them is seen.
+            Optional. Reserves columns for classes before their first sample.
 
         Returns
         -------

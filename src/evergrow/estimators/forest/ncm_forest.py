@@ -2,18 +2,90 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Unpack
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
+import numpy as np
+
+from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import NCMDecision
 from evergrow.estimators.forest.learner import ForestLearner
-from evergrow.estimators.forest.parameters import CommonParameters
-from evergrow.estimators.forest.request import FOREST_RULES
-from evergrow.estimators.forest.splits import NCM_RULES, ClassMeanSplits
-from evergrow.estimators.forest.strategies import Strategy
-from evergrow.foundation.params import Rule
+from evergrow.estimators.forest.parameters import complete_docstring
+from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits, Strategy, named_size
+from evergrow.foundation.params import Choice, Fraction, Integer, Nothing, Number, Rule
+
+# The position of a centroid in its node is a 16-bit number.
+_MAX_CENTROIDS = 65535
+# A node counts samples for all its subsets at the same time.
+_MAX_SUBSETS = 2**14
+
+# Assignments tried for a single subset of the classes, and for each of several subsets.
+_ASSIGNMENTS_OF_ONE, _ASSIGNMENTS_OF_EACH = 1024, 50
+# A node tries at most one in this many of the possible subsets: 1/100 of them.
+_POSSIBLE_PER_SUBSET = 100
+# With this many samples to compare subsets on, a forest is as accurate as with all samples
+# (docs/benchmarks.md).
+_SCORED_PER_CLASS, _FEWEST_SCORED = 3, 256
+
+# Rules of the parameters, in addition to those that all forests have.
+NCM_RULES: dict[str, list[Rule]] = {
+    "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
+    "n_assignments": [Choice(("auto",)), Integer(1, 2**20)],
+    "n_subsets": [Integer(1, _MAX_SUBSETS)],
+    "subset_scale": [Number(0.0, open_low=True)],
+    "cost_weight": [Number(0.0)],
+    "max_scoring_samples": [Choice(("auto",)), Nothing(), Integer(1, 2**28)],
+}
 
 
-class NCMForestClassifier(ForestLearner):
+@dataclass(frozen=True)
+class ClassMeanSplits(BasicSplits):
+    """Splits by the nearest of several class means."""
+
+    has_class_means = True
+
+    n_centroids: str | float | int
+    n_assignments: str | int
+    n_subsets: int
+    subset_scale: float
+    cost_weight: float
+    max_scoring_samples: str | int | None
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for these numbers of classes and features."""
+        largest = largest_subset(self.n_centroids, self.subset_scale, n_classes)
+        n_subsets = subsets_per_node(self.n_subsets, largest, n_classes)
+        n_candidates = assignments_per_subset(self.n_assignments, n_subsets)
+        if n_subsets == 1:
+            n_centroids = centroids_per_node(self.n_centroids, n_classes)
+            return self._rules(n_centroids=n_centroids, n_candidates=n_candidates)
+        # The nodes are the same as with one subset; only their splits are found in another way.
+        return self._rules(
+            proposer="regularised",
+            n_centroids=largest,
+            n_candidates=n_candidates,
+            n_subsets=n_subsets,
+            cost_weight=self.cost_weight,
+            max_scoring_samples=scoring_samples(self.max_scoring_samples, n_classes),
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NCMParameters:
+    """Parameters that only this forest has."""
+
+    n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt"
+    n_assignments: Literal["auto"] | int = "auto"
+    n_subsets: int = 1
+    subset_scale: float = 1.0
+    cost_weight: float = 0.001
+    max_scoring_samples: Literal["auto"] | int | None = "auto"
+
+
+@complete_docstring(has_class_means=True)
+@dataclass(eq=False, repr=False, kw_only=True)
+class NCMForestClassifier(ForestLearner, NCMParameters):
     """A random forest whose nodes send a sample to the side of the nearest class mean.
 
     Each splitting node compares a sample with the means of a few random classes and sends it
@@ -23,8 +95,7 @@ class NCMForestClassifier(ForestLearner):
 
     Parameters
     ----------
-    n_estimators : int, default=50
-        Number of trees. More trees are more accurate, with diminishing returns.
+    {n_estimators}
     n_centroids : {"sqrt", "log2"}, float or int, default="sqrt"
         Classes whose means a node compares with: the square root or binary logarithm of the
         number of classes, a fraction of it, or a fixed number. More means are slower and a
@@ -61,14 +132,7 @@ class NCMForestClassifier(ForestLearner):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.model_selection import train_test_split
-    >>> from evergrow import NCMForestClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> forest = NCMForestClassifier(min_samples_leaf=1, random_state=0)
-    >>> bool(forest.fit(X_train, y_train).score(X_test, y_test) > 0.97)
-    True
+    {example}
     """
 
     _proposer: ClassVar[str] = "ncm"
@@ -76,23 +140,67 @@ class NCMForestClassifier(ForestLearner):
     _decision = NCMDecision
     _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
 
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt",
-        n_assignments: Literal["auto"] | int = "auto",
-        n_subsets: int = 1,
-        subset_scale: float = 1.0,
-        cost_weight: float = 0.001,
-        max_scoring_samples: Literal["auto"] | int | None = "auto",
-        update: str | Strategy = "rust",
-        **common: Unpack[CommonParameters],
-    ) -> None:
-        super().__init__(n_estimators, update=update, **common)
-        self.n_centroids = n_centroids
-        self.n_assignments = n_assignments
-        self.n_subsets = n_subsets
-        self.subset_scale = subset_scale
-        self.cost_weight = cost_weight
-        self.max_scoring_samples = max_scoring_samples
+    update: str | Strategy = "rust"
+
+
+def centroids_per_node(n_centroids: str | float | int, n_classes: int) -> int:
+    """Number of class means a node compares with: at least 2, at most all.
+
+    >>> centroids_per_node("sqrt", 100), centroids_per_node(0.25, 100), centroids_per_node(7, 3)
+    (10, 25, 3)
+    """
+    if isinstance(n_centroids, str):
+        wanted = named_size(n_centroids, n_classes)
+    elif isinstance(n_centroids, (float, np.floating)):
+        wanted = math.ceil(n_centroids * n_classes)
+    else:
+        wanted = int(n_centroids)
+    return max(2, min(wanted, n_classes, _MAX_CENTROIDS))
+
+
+def assignments_per_subset(n_assignments: str | int, n_subsets: int) -> int:
+    """Number of ways of sending the means of a subset of the classes left and right.
+
+    >>> assignments_per_subset("auto", 1), assignments_per_subset("auto", 100)
+    (1024, 50)
+    """
+    if isinstance(n_assignments, str):
+        return _ASSIGNMENTS_OF_ONE if n_subsets == 1 else _ASSIGNMENTS_OF_EACH
+    return int(n_assignments)
+
+
+def subsets_per_node(n_subsets: int, largest: int, n_classes: int) -> int:
+    """Number of subsets a node tries: at most a hundredth of all possible ones.
+
+    With few classes every tree would otherwise try all subsets, and all trees would be the same.
+
+    >>> subsets_per_node(100, 10, 100), subsets_per_node(100, 4, 12), subsets_per_node(100, 2, 4)
+    (100, 7, 1)
+    """
+    possible = 0
+    for size in range(2, largest + 1):
+        possible += math.comb(n_classes, size)
+        if possible >= _POSSIBLE_PER_SUBSET * n_subsets:
+            return n_subsets
+    return max(1, possible // _POSSIBLE_PER_SUBSET)
+
+
+def scoring_samples(max_scoring_samples: str | int | None, n_classes: int) -> int:
+    """Number of samples of a node that subsets are compared on; 0 for all.
+
+    >>> scoring_samples("auto", 10), scoring_samples("auto", 1000), scoring_samples(None, 10)
+    (256, 3000, 0)
+    """
+    if isinstance(max_scoring_samples, str):
+        return max(_FEWEST_SCORED, _SCORED_PER_CLASS * n_classes)
+    return int(max_scoring_samples or 0)
+
+
+def largest_subset(n_centroids: str | float | int, subset_scale: float, n_classes: int) -> int:
+    """Number of classes in the largest subset that a node tries: at least 2, at most all.
+
+    >>> largest_subset("sqrt", 1.0, 100), largest_subset("sqrt", 3.0, 100)
+    (10, 30)
+    """
+    wanted = subset_scale * centroids_per_node(n_centroids, n_classes)
+    return max(2, min(math.ceil(min(wanted, n_classes)), _MAX_CENTROIDS))

@@ -1,40 +1,32 @@
-"""Parameters that all forests have: their types, and the docstrings and signatures made of them.
-
-A forest lists its own parameters and takes the others as ``**common``. :func:`complete_class` then
-gives its constructor the full signature, which scikit-learn reads, and its docstring the full list.
-"""
+"""Parameters that all forests have: their defaults, and their part of the docstrings."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from evergrow.estimators.forest.strategies import NodeSampling
+from evergrow.estimators.forest.request import NodeSampling, Strategy
 
+Forest = TypeVar("Forest", bound=type)
 
-class CommonParameters(TypedDict, total=False):
-    """Keyword arguments of every forest, apart from those that each class lists itself."""
+_N_ESTIMATORS = """\
+n_estimators : int, default=50
+    Number of trees. More trees are more accurate, with diminishing returns."""
 
-    min_samples_leaf: int
-    min_gain: float
-    max_samples: float | int | None
-    bootstrap: bool
-    standardize: bool
-    update_fraction: float
-    node_sampling: NodeSampling
-    refresh: float
-    sample_dtype: Literal["float32", "float16"]
-    memory: str | os.PathLike[str] | None
-    memory_limit: str | int | None
-    keep_per_class: int | None
-    n_jobs: int | None
-    random_state: int | np.random.RandomState | None
-    verbose: int
-
+_EXAMPLE = """\
+>>> from sklearn.datasets import load_digits
+>>> from sklearn.model_selection import train_test_split
+>>> from evergrow import FOREST
+>>> X, y = load_digits(return_X_y=True)
+>>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+>>> forest = FOREST(20, min_samples_leaf=1, random_state=0)
+>>> bool(forest.fit(X_train, y_train).score(X_test, y_test) > 0.96)
+True"""
 
 _UPDATE_MEANS = """\
 update : {"rust", "rtst", "igt", "uls"} or strategy, default="rust"
@@ -112,19 +104,53 @@ update_report_ : UpdateReport
     What the last call that trained or forgot did."""
 
 
-def complete_class(cls: type, common_init: Callable[..., None], *, has_class_means: bool) -> None:
-    """Give a forest the full signature and docstring.
+@dataclass(eq=False, repr=False)
+class ForestParameters:
+    """Parameters that all forests have.
 
-    ``{common parameters}`` and ``{common attributes}`` in the docstring are replaced.
+    The parameters of one kind of forest are in its last base class, so that they come first in the
+    signature.
     """
-    if cls.__doc__:
-        update = _UPDATE_MEANS if has_class_means else _UPDATE_OTHERS
-        parameters = "\n".join([_BEFORE_UPDATE, update, _AFTER_UPDATE])
-        text = inspect.cleandoc(cls.__doc__).replace("{common parameters}", parameters)
-        cls.__doc__ = text.replace("{common attributes}", _ATTRIBUTES)
-    init: Any = vars(cls).get("__init__")
-    own = {} if init is None else dict(inspect.signature(init).parameters)
-    if own.pop("common", None) is not None:
-        common = inspect.signature(common_init).parameters
-        missing = [parameter for name, parameter in common.items() if name not in own]
-        init.__signature__ = inspect.Signature([*own.values(), *missing], return_annotation=None)
+
+    n_estimators: int = 50
+    _: KW_ONLY
+    min_samples_leaf: int = 10
+    min_gain: float = 1e-7
+    max_samples: float | int | None = None
+    bootstrap: bool = False
+    standardize: bool = True
+    update: str | Strategy = "igt"
+    update_fraction: float = 0.8
+    node_sampling: NodeSampling = "size"
+    refresh: float = 0.0
+    sample_dtype: Literal["float32", "float16"] = "float32"
+    memory: str | os.PathLike[str] | None = None
+    memory_limit: str | int | None = None
+    keep_per_class: int | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+
+def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
+    """Write what all forests share into the docstring of a forest, in place of placeholders.
+
+    Forests whose nodes compare with class means have one more update strategy.
+    """
+    update = _UPDATE_MEANS if has_class_means else _UPDATE_OTHERS
+
+    def complete(forest: Forest) -> Forest:
+        shared = {
+            "{n_estimators}": _N_ESTIMATORS,
+            "{common parameters}": "\n".join([_BEFORE_UPDATE, update, _AFTER_UPDATE]),
+            "{common attributes}": _ATTRIBUTES,
+            "{example}": _EXAMPLE.replace("FOREST", forest.__name__),
+        }
+        if forest.__doc__:
+            text = inspect.cleandoc(forest.__doc__)
+            for placeholder, content in shared.items():
+                text = text.replace(placeholder, content)
+            forest.__doc__ = text
+        return forest
+
+    return complete

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -11,30 +11,31 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
+from evergrow.estimators.classifier.persistence import (
+    Header,
+    InferenceSaveMixin,
+    ModelContent,
+    Tensors,
+)
 from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (
+    from_tensors,
     parameters_from_json,
     parameters_to_json,
+    to_tensors,
 )
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
-from evergrow.foundation.locks import file_lock
+from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.files import write_model
-from evergrow.storage.modelfile import Build, class_list, common_header, feature_names
+from evergrow.storage.models.header import Build, class_list, common_header, feature_names
 
 
-class ForestPredictor(ScoringClassifier):
-    """A fitted forest as an estimator; :class:`ForestLearner` adds training."""
-
-    # Name of what finds the splits, in the table of the core and in model files.
-    _proposer: ClassVar[str]
-    # Describes what a node of this kind of forest did with a sample.
-    _decision: ClassVar[type[Decision]]
+class TreePredictor(InferenceSaveMixin, ScoringClassifier):
+    """What a forest shares with one of coarse and fine classes: cost, leaves, stored samples."""
 
     n_jobs: int | None
-    _fitted: FittedForest
 
     @property
     def nbytes(self) -> int:
@@ -50,7 +51,7 @@ class ForestPredictor(ScoringClassifier):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).nbytes < 2000
         True
         """
-        return int(self._require_fitted("nbytes").forest.nbytes)
+        return int(self._require_fitted("nbytes").nbytes)
 
     @property
     def stored_ids_(self) -> npt.NDArray[np.int64]:
@@ -63,11 +64,57 @@ class ForestPredictor(ScoringClassifier):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).forget(samples=[2]).stored_ids_.tolist()
         [0, 1, 3]
         """
-        return cast(FittedForest, self._require_fitted("stored_ids_")).stored_ids
+        return cast("npt.NDArray[np.int64]", self._require_fitted("stored_ids_").stored_ids)
 
-    def _checked(self, X: npt.ArrayLike) -> tuple[FittedForest, npt.NDArray[Any], int]:
+    def _checked(self, X: npt.ArrayLike) -> tuple[Any, npt.NDArray[Any], int]:
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)
+
+    def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """Leaf that each sample reaches in each tree.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_estimators)
+            Node numbers, counted per tree.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).apply([[0], [9]]).shape
+        (2, 3)
+        """
+        fitted, X, n_threads = self._checked(X)
+        return cast("npt.NDArray[np.int32]", fitted.leaves(X, n_threads))
+
+    def comparisons(self, X: npt.ArrayLike) -> float:
+        """Mean number of distances computed per tree and sample, the papers' measure of cost.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
+        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).comparisons([[0], [9]])
+        2.0
+        """
+        fitted, X, n_threads = self._checked(X)
+        return float(fitted.comparisons(X, n_threads) / (X.shape[0] * fitted.n_trees))
+
+    def _save_lock(self) -> AbstractContextManager[None]:
+        # Samples in a memory-mapped file are read while saving and must not change meanwhile.
+        return path_mutex(self._require_fitted("model to save").samples.path)
+
+
+class ForestPredictor(TreePredictor):
+    """A fitted forest as an estimator; :class:`ForestLearner` adds training."""
+
+    # Name of what finds the splits, in the table of the core and in model files.
+    _proposer: ClassVar[str]
+    # Describes what a node of this kind of forest did with a sample.
+    _decision: ClassVar[type[Decision]]
+
+    _fitted: FittedForest
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
@@ -90,42 +137,10 @@ class ForestPredictor(ScoringClassifier):
         array([[0., 1.]])
         """
         fitted, X, n_threads = self._checked(X)
-        return fitted.probabilities(X, n_threads)
+        return cast(FittedForest, fitted).probabilities(X, n_threads)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         return self._fitted.probability_blocks(X, effective_n_jobs(self.n_jobs))
-
-    def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """Leaf that each sample reaches in each tree.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n_samples, n_estimators)
-            Node numbers, counted per tree.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
-        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).apply([[0], [9]]).shape
-        (2, 3)
-        """
-        fitted, X, n_threads = self._checked(X)
-        return fitted.leaves(X, n_threads)
-
-    def comparisons(self, X: npt.ArrayLike) -> float:
-        """Mean number of distances computed per tree and sample, the papers' measure of cost.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
-        >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).comparisons([[0], [9]])
-        2.0
-        """
-        fitted, X, n_threads = self._checked(X)
-        n_descents = int(X.shape[0]) * len(fitted.forest)
-        return fitted.comparisons(X, n_threads) / n_descents
 
     def explain(self, x: npt.ArrayLike) -> Explanation:
         """Follow one sample through every tree.
@@ -162,43 +177,10 @@ class ForestPredictor(ScoringClassifier):
         row = np.ascontiguousarray(X[0], dtype=np.float64)
         return explain_sample(fitted, row, self._decision)
 
-    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads.
-
-        The file is replaced atomically: if writing fails, the old file stays.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced.
-        inference_only : bool, default=False
-            Leave out the training samples that prediction does not need. The file is smaller and
-            the predictions are the same, but the loaded model can only be updated with
-            ``update="uls"``.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> forest = evergrow.NCMForestClassifier(3, min_samples_leaf=1, random_state=0)
-        >>> forest = forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "model.evergrow")
-        ...     forest.save(path)
-        ...     evergrow.load(path).predict([[9]])
-        array([1])
-        """
-        samples = self._require_fitted("model to save").forest.samples
-        # Samples in a memory-mapped file are read while saving and must not change meanwhile.
-        with file_lock(samples.path):
-            write_model(path, *self._to_file(inference_only=inference_only))
-
-    def _to_file(
-        self, *, inference_only: bool = False
-    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
+    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
         fitted = reader._fitted
-        learnt, tensors = fitted.to_tensors(inference_only=inference_only)
+        learnt, tensors = to_tensors(fitted, inference_only=inference_only)
         parameters = parameters_to_json(reader.get_params(deep=False))
         header = {
             **learnt,
@@ -208,17 +190,12 @@ class ForestPredictor(ScoringClassifier):
         return header, tensors
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
-        fitted = FittedForest.from_tensors(class_list(header), header, tensors)
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
+        fitted = from_tensors(class_list(header), header, tensors)
         if fitted.proposer != cls._proposer:
             raise ModelFileError(
-                f"the file says it holds a {cls.__name__}, but its trees are those of another kind "
-                "of forest"
+                f"the model in the file is called {cls.__name__}, but its trees are those of "
+                "another kind of forest"
             )
         parameters = parameters_from_json(header)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)

@@ -1,25 +1,22 @@
-"""The parameters of one call, checked and frozen."""
+"""The parameters of one call, checked and frozen: update strategy, splits and all others.
+
+An update strategy is how a forest takes new samples [Ristin2014 Sec. 4]; ``STRATEGIES`` lists them.
+What it does to a tree is in the core, ``cpp/update/``. ``CONTRIBUTING.md`` says how to add one.
+"""
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
-from dataclasses import dataclass, replace
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from evergrow.estimators.forest.splits import SplitParameters
-from evergrow.estimators.forest.strategies import (
-    NODE_RULES,
-    STRATEGIES,
-    NodeSampling,
-    Strategy,
-    strategy_of,
-    usable_strategies,
-)
-from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow._core import SplitRules
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
@@ -32,25 +29,243 @@ from evergrow.foundation.params import (
     Number,
     RandomState,
     Rule,
+    Satisfies,
     bytes_of,
+    check_parameters,
 )
 
-_MAX_JOBS = 2**15
+NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
+
+NODE_RULES: dict[str, list[Rule]] = {
+    "share": [Number(0.0, 1.0)],
+    "nodes": [Choice(("size", "uniform", "quality"))],
+}
 
 
 @dataclass(frozen=True)
-class StrategyValue:
-    """Rule of a parameter that takes an update strategy as a value."""
+class Strategy:
+    """What a forest must know about an update strategy.
 
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        return isinstance(value, tuple(STRATEGIES.values()))
+    Attributes
+    ----------
+    _name : str
+        Name of the strategy in the core and in model files.
+    _needs_rows : bool
+        It reads stored training samples.
+    _needs_class_means : bool
+        It works only on nodes that compare with class means.
+    _grows_again : bool
+        Its computation is expensive relative to the size of its changes. Only then is it faster to
+        update on remote workers: otherwise sending the changes takes as long as making them here.
+    """
 
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "a value such as RTST(share=0.5)"
+    _name: ClassVar[str]
+    _needs_rows: ClassVar[bool] = True
+    _needs_class_means: ClassVar[bool] = False
+    _grows_again: ClassVar[bool] = False
+
+    def _chosen_nodes(
+        self,
+        update_fraction: float,  # noqa: ARG002
+        node_sampling: NodeSampling,  # noqa: ARG002
+    ) -> tuple[float, NodeSampling]:
+        """Share of the splitting nodes to choose, and how; by default none."""
+        return 0.0, "size"
 
 
+@dataclass(frozen=True)
+class ULS(Strategy):
+    """Update leaf statistics: new samples only change the class counts of leaves.
+
+    The fastest and least accurate strategy, and the only one that needs no stored samples
+    [Ristin2014 Sec. 4 a].
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier, ULS
+    >>> NCMForestClassifier(update=ULS()).update
+    ULS()
+    """
+
+    _name = "uls"
+    _needs_rows = False
+
+
+@dataclass(frozen=True)
+class IGT(Strategy):
+    """Incrementally grow tree: leaves that receive samples may split [Ristin2014 Sec. 4 b].
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier, IGT
+    >>> NCMForestClassifier(update=IGT()).update
+    IGT()
+    """
+
+    _name = "igt"
+
+
+@dataclass(frozen=True)
+class NodeStrategy(Strategy):
+    """A strategy that changes a random choice of the splitting nodes."""
+
+    share: float | None = None
+    nodes: NodeSampling | None = None
+
+    _grows_again = True
+
+    def _chosen_nodes(
+        self, update_fraction: float, node_sampling: NodeSampling
+    ) -> tuple[float, NodeSampling]:
+        """Share of the splitting nodes to choose, and how; the arguments are the defaults."""
+        share = update_fraction if self.share is None else self.share
+        nodes = node_sampling if self.nodes is None else self.nodes
+        check_parameters({"share": share, "nodes": nodes}, NODE_RULES)
+        return float(share), nodes
+
+
+@dataclass(frozen=True)
+class RTST(NodeStrategy):
+    """Retrain subtree: chosen nodes that new samples reach are grown again with all they hold.
+
+    See [Ristin2014 Sec. 4 c].
+
+    Parameters
+    ----------
+    share : float, default=None
+        Share of the splitting nodes that is chosen; None for the forest's ``update_fraction``.
+    nodes : {"size", "uniform", "quality"}, default=None
+        What makes a node likely to be chosen; None for the forest's ``node_sampling``.
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier, RTST
+    >>> NCMForestClassifier(update=RTST(share=0.05, nodes="uniform")).update
+    RTST(share=0.05, nodes='uniform')
+    """
+
+    _name = "rtst"
+
+
+@dataclass(frozen=True)
+class RUST(NodeStrategy):
+    """Reuse subtree: chosen nodes take the means of new classes.
+
+    Only the samples whose side changes are moved, and only the leaves they reach may grow
+    [Ristin2014 Sec. 4 d]. ``RustDecider`` in ``cpp/update/rust.cpp`` chooses the means and their
+    sides; ``TreeEditor::replace_centroids`` moves the rows whose side changed.
+
+    Parameters
+    ----------
+    share : float, default=None
+        Share of the splitting nodes that is chosen; None for the forest's ``update_fraction``.
+    nodes : {"size", "uniform", "quality"}, default=None
+        What makes a node likely to be chosen; None for the forest's ``node_sampling``.
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier, RUST
+    >>> NCMForestClassifier(update=RUST(share=0.5)).update
+    RUST(share=0.5, nodes=None)
+    """
+
+    _name = "rust"
+    _needs_class_means = True
+
+
+STRATEGIES: dict[str, type[Strategy]] = {kind._name: kind for kind in (ULS, IGT, RTST, RUST)}
+
+
+def strategy_of(update: str | Strategy) -> Strategy:
+    """A strategy given by its name or as a value.
+
+    >>> strategy_of("rtst")
+    RTST(share=None, nodes=None)
+    """
+    return STRATEGIES[update]() if isinstance(update, str) else update
+
+
+def usable_strategies(*, has_class_means: bool) -> list[str]:
+    """Names of the strategies that a forest with or without class means can use.
+
+    >>> usable_strategies(has_class_means=False)
+    ['uls', 'igt', 'rtst']
+    """
+    return [
+        name for name, kind in STRATEGIES.items() if has_class_means or not kind._needs_class_means
+    ]
+
+
+def strategy_to_json(strategy: Strategy) -> dict[str, Any]:
+    """Name and options of a strategy."""
+    options = asdict(strategy).items()
+    plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in options}
+    return {"name": strategy._name, **plain}
+
+
+def strategy_from_json(entry: dict[str, Any]) -> Strategy:
+    """Rebuild from :func:`strategy_to_json`; a ``ValueError`` for an unknown strategy."""
+    options = dict(entry)
+    kind = STRATEGIES.get(str(options.pop("name", None)))
+    if kind is None or set(options) - {field.name for field in fields(kind)}:
+        raise InvalidInputError(f"unknown update strategy {entry}")
+    return kind(**options)
+
+
+class SplitParameters(ABC):
+    """Parameters that decide how nodes are split, frozen.
+
+    Attributes
+    ----------
+    proposer : str
+        Name of what finds the splits, in the table of the core and in model files.
+    has_class_means : bool
+        Nodes compare with class means.
+    """
+
+    has_class_means: ClassVar[bool] = False
+
+    proposer: str
+
+    @abstractmethod
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:
+        """The rules that the core follows for these numbers of classes and features."""
+
+
+@dataclass(frozen=True)
+class BasicSplits(SplitParameters):
+    """Parameters that all kinds of splits have."""
+
+    proposer: str
+    min_samples_leaf: int
+    min_gain: float
+
+    @classmethod
+    def of(cls, estimator: Any, proposer: str) -> Self:
+        """Copy the parameters from an estimator; ``proposer`` names what finds the splits."""
+        names = [field.name for field in fields(cls) if field.name != "proposer"]
+        return cls(proposer=proposer, **{name: getattr(estimator, name) for name in names})
+
+    def _rules(self, *, n_candidates: int, **rules: Any) -> SplitRules:
+        common = {"proposer": self.proposer, "n_centroids": 0}
+        return SplitRules(
+            n_candidates=n_candidates,
+            min_samples_leaf=self.min_samples_leaf,
+            min_gain=self.min_gain,
+            **{**common, **rules},
+        )
+
+
+def named_size(name: str, number: int) -> int:
+    """Square root ("sqrt") or binary logarithm ("log2") of a number, rounded up."""
+    return math.ceil(math.sqrt(number) if name == "sqrt" else math.log2(number))
+
+
+_MAX_JOBS = 2**15
+_STRATEGY = Satisfies(
+    "a value such as RTST(share=0.5)",
+    lambda value: isinstance(value, tuple(STRATEGIES.values())),
+)
 # Rules of the parameters that all forests have.
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
@@ -59,7 +274,7 @@ FOREST_RULES: dict[str, list[Rule]] = {
     "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
     "bootstrap": [Flag()],
     "standardize": [Flag()],
-    "update": [Choice(tuple(STRATEGIES)), StrategyValue()],
+    "update": [Choice(tuple(STRATEGIES)), _STRATEGY],
     "update_fraction": NODE_RULES["share"],
     "node_sampling": NODE_RULES["nodes"],
     "refresh": [Number(0.0, 1.0)],
@@ -100,8 +315,8 @@ class ForestRequest:
         Raises a ``ValueError`` if parameters that are each valid do not go together.
         """
         strategy = strategy_of(estimator.update)
-        share, nodes = strategy.chosen_nodes(estimator.update_fraction, estimator.node_sampling)
-        if strategy.needs_class_means and not splits.has_class_means:
+        share, nodes = strategy._chosen_nodes(estimator.update_fraction, estimator.node_sampling)
+        if strategy._needs_class_means and not splits.has_class_means:
             raise InvalidInputError(_without_means(strategy, type(estimator).__name__))
         _check_eviction(estimator.keep_per_class, estimator.min_samples_leaf)
         limit = estimator.memory_limit
@@ -146,7 +361,7 @@ class ForestRequest:
 def _without_means(strategy: Strategy, estimator: str) -> str:
     usable = sorted(usable_strategies(has_class_means=False))
     return (
-        f"update={strategy.name!r} adds class means to nodes, which {estimator} does not have; "
+        f"update={strategy._name!r} adds class means to nodes, which {estimator} does not have; "
         f"use one of {usable}"
     )
 
@@ -156,30 +371,4 @@ def _check_eviction(keep_per_class: int | None, min_samples_leaf: int) -> None:
         raise InvalidInputError(
             f"keep_per_class must be at least min_samples_leaf, {min_samples_leaf}, "
             f"got {keep_per_class}"
-        )
-
-
-def check_growable(known: FittedForest, request: ForestRequest) -> None:
-    """Raise a ``ValueError`` if a forest cannot be updated with these parameters."""
-    if len(known.forest) != request.n_estimators:
-        raise InvalidInputError(
-            f"n_estimators is {request.n_estimators} but the forest has {len(known.forest)} "
-            "trees: fit again to change their number"
-        )
-    if known.has_training_rows and known.forest.samples.half != request.half_samples:
-        wanted = "float16" if request.half_samples else "float32"
-        raise InvalidInputError(
-            f"sample_dtype is {wanted!r} but the forest stores samples of another "
-            "precision: fit again to change it"
-        )
-    if request.strategy.needs_rows or request.refresh > 0:
-        check_has_rows(known, "update")
-
-
-def check_has_rows(known: FittedForest, action: str) -> None:
-    """Raise a ``ValueError`` if a forest has no training samples."""
-    if not known.has_training_rows:
-        raise InvalidInputError(
-            f"cannot {action}: the forest was saved with inference_only=True and has no training "
-            "samples; update='uls' with refresh=0 needs none"
         )

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from dataclasses import dataclass
+from typing import ClassVar
 
+from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import LinearDecision
 from evergrow.estimators.forest.learner import ForestLearner
-from evergrow.estimators.forest.parameters import CommonParameters
-from evergrow.estimators.forest.request import FOREST_RULES
-from evergrow.estimators.forest.splits import SVM_RULES, SVMSplits
-from evergrow.estimators.forest.strategies import Strategy
-from evergrow.foundation.params import Rule
+from evergrow.estimators.forest.parameters import complete_docstring
+from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits
+from evergrow.foundation.params import Integer, Number, Rule
 
 
-class SVMForestClassifier(ForestLearner):
+@dataclass(frozen=True)
+class SVMSplits(BasicSplits):
+    """Splits by the best of several support vector machines."""
+
+    n_candidates: int
+    regularization: float
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for these numbers of classes and features."""
+        return self._rules(n_candidates=self.n_candidates, regularization=self.regularization)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVMParameters:
+    """Parameters that only this forest has."""
+
+    n_candidates: int = 20
+    regularization: float = 1.0
+
+
+@complete_docstring(has_class_means=False)
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVMForestClassifier(ForestLearner, SVMParameters):
     """A random forest whose nodes split by a linear support vector machine.
 
     Each splitting node divides its classes at random into two halves, trains a linear SVM between
@@ -27,8 +49,7 @@ class SVMForestClassifier(ForestLearner):
 
     Parameters
     ----------
-    n_estimators : int, default=50
-        Number of trees. More trees are more accurate, with diminishing returns.
+    {n_estimators}
     n_candidates : int, default=20
         SVMs that a node trains, each between two other halves of its classes. If there are no
         more halves than this, all of them are tried. More are slower and more accurate.
@@ -43,30 +64,14 @@ class SVMForestClassifier(ForestLearner):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.model_selection import train_test_split
-    >>> from evergrow import SVMForestClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> forest = SVMForestClassifier(10, min_samples_leaf=1, random_state=0)
-    >>> bool(forest.fit(X_train, y_train).score(X_test, y_test) > 0.96)
-    True
+    {example}
     """
 
     _proposer: ClassVar[str] = "svm"
     _splits = SVMSplits
     _decision = LinearDecision
-    _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **SVM_RULES}
-
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        n_candidates: int = 20,
-        regularization: float = 1.0,
-        update: str | Strategy = "igt",
-        **common: Unpack[CommonParameters],
-    ) -> None:
-        super().__init__(n_estimators, update=update, **common)
-        self.n_candidates = n_candidates
-        self.regularization = regularization
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        **FOREST_RULES,
+        "n_candidates": [Integer(1, 2**20)],
+        "regularization": [Number(0.0, open_low=True)],
+    }

@@ -1,7 +1,7 @@
 """Incremental regularised least squares [Camoriano2017].
 
-``rls`` is the public class; ``changes`` goes from one fitted value to the next and ``solver`` from
-sums to weights; ``selection`` chooses parameters on held-out examples. Start with ``changes``.
+``rls`` is the public class; ``fitted`` is what it has learnt and how that changes, ``solver`` goes
+from sums to weights; ``selection`` chooses parameters on held-out examples. Start with ``fitted``.
 """
 
 from evergrow.estimators.linear.feature_map import RFF, ReLU

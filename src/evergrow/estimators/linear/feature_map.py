@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import ModelFileError
-from evergrow.foundation.params import Number, Rule, check_parameters
+from evergrow.foundation.params import Choice, Number, Rule, Satisfies, check_parameters
+from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -72,17 +72,11 @@ class RFF:
 MAPS: dict[str, type[ReLU | RFF]] = {kind.name: kind for kind in (ReLU, RFF)}
 
 
-@dataclass(frozen=True)
-class IsFeatureMap(Rule):
-    """Rule: a feature map by name or as a value."""
-
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        return isinstance(value, tuple(MAPS.values())) or (isinstance(value, str) and value in MAPS)
-
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return f"one of {sorted(MAPS)} or a value such as RFF(gamma=0.5)"
+# A parameter that takes a feature map: its name, or a value with options.
+MAP_RULES: list[Rule] = [
+    Choice(tuple(MAPS)),
+    Satisfies("a value such as RFF(gamma=0.5)", lambda value: isinstance(value, (ReLU, RFF))),
+]
 
 
 def resolve_map(value: str | ReLU | RFF) -> ReLU | RFF:
@@ -108,9 +102,11 @@ def map_from_json(entry: Any) -> Any:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """A map from inputs to features that never changes once a model has it.
+    """A map from inputs to features.
 
-    ``kind`` is "none", "relu" or "rff"; the projection depends on the seed alone.
+    ``kind`` is "none", "relu" or "rff"; the projection depends on the seed alone. The random
+    features replace the inputs or, ``with_inputs``, follow them. In the latter case there may be
+    none of them yet.
     """
 
     kind: str
@@ -118,6 +114,7 @@ class FeatureMap:
     n_random: int
     seed: int
     gamma: float = 1.0
+    with_inputs: bool = False
 
     @classmethod
     def plain(cls, n_inputs: int) -> FeatureMap:
@@ -135,9 +132,14 @@ class FeatureMap:
         return cls(wanted.name, X.shape[1], n_random, seed, gamma)
 
     @property
+    def n_copied(self) -> int:
+        """How many of the first features are inputs."""
+        return self.n_inputs if self.kind == "none" or self.with_inputs else 0
+
+    @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.n_random if self.kind != "none" else self.n_inputs
+        return self.n_copied + self.n_random
 
     @cached_property
     def projection(self) -> Floats:
@@ -151,7 +153,10 @@ class FeatureMap:
     def features(self, rows: npt.NDArray[Any], *, constant: bool) -> Floats:
         """Compute the features of some rows; ``constant`` appends the feature 1."""
         mapped = np.empty((len(rows), self.n_features + constant))
-        _APPLY[self.kind](self, np.asarray(rows, dtype=np.float64), mapped[:, : self.n_features])
+        inputs, n_copied = np.asarray(rows, dtype=np.float64), self.n_copied
+        mapped[:, :n_copied] = inputs[:, :n_copied]
+        if self.n_random:
+            _APPLY[self.kind](self, inputs, mapped[:, n_copied : self.n_features])
         mapped[:, self.n_features :] = 1.0
         return mapped
 
@@ -186,11 +191,7 @@ def _apply_rff(fixed: FeatureMap, rows: Floats, out: Floats) -> None:
     np.multiply(np.sin(phases[:, : fixed.n_random - n_cosines]), scale, out=out[:, n_cosines:])
 
 
-def _copy(_: FeatureMap, rows: Floats, out: Floats) -> None:
-    out[:] = rows
-
-
-_APPLY = {"none": _copy, "relu": _apply_relu, "rff": _apply_rff}
+_APPLY = {"relu": _apply_relu, "rff": _apply_rff}
 
 
 def inverse_spread(X: npt.NDArray[Any], weights: Floats) -> float:

@@ -1,8 +1,8 @@
-"""What least squares has learnt, as one immutable value."""
+"""What least squares has learnt, as one immutable value, and how it changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,27 +12,42 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from evergrow.estimators.linear.feature_map import FeatureMap
+from evergrow.estimators.linear.equations import Ridge
+from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, resolve_map
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.linear.request import RLSRequest
+from evergrow.estimators.linear.scoring import ClassScale
 from evergrow.estimators.linear.selection import (
     DEFAULT_TEMPERATURE,
     Selection,
-    SelectionRequest,
-    Validation,
     are_enough,
     fit_temperature,
     select,
 )
-from evergrow.estimators.linear.solver import Ridge, Solver
+from evergrow.estimators.linear.solver import Solution, Solver
+from evergrow.estimators.linear.validation import Validation
+from evergrow.estimators.sums.accumulation import add_examples
+from evergrow.estimators.sums.changes import FittedSums
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.rows import float_blocks
 
 Floats = npt.NDArray[np.float64]
 
 # Bytes of scores computed at once.
 _SCORE_BYTES = 16 << 20
+# Limits on the examples that a choice by leave-one-out is judged on: the scores that are computed
+# for each penalty, and the products of features that solving takes; but not fewer than the last.
+# The penalty is selected only when the number of examples has doubled, so it may take longer.
+_SCORES_JUDGED = 1_000_000
+_PRODUCTS_JUDGED = 8_000_000_000
+_PRODUCTS_JUDGED_FOR_PENALTY = 32_000_000_000
+_FEWEST_JUDGED = 300
+# Of every class the first examples are always stored: with two, a class can be judged.
+_FIRST_STORED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,30 +55,31 @@ class FixedWeights:
     """The weights of a model that cannot learn any more, and the problem they solve."""
 
     weights: Floats
+    own_scores: Floats
     ridge: Ridge
     temperature: float
 
-    def weights_for(self, ridge: Ridge) -> Floats:
+    def solution_for(self, ridge: Ridge) -> Solution:
         """Return the weights; a ``ValueError`` if they solve another problem."""
-        if ridge != self.ridge:
+        if replace(ridge, columns=None) != self.ridge:
             raise InvalidInputError(
                 f"the model was saved with inference_only=True and has only the weights for "
-                f"regularization={self.ridge.penalty:g}, standardize={self.ridge.standardize}"
+                f"regularization={self.ridge.penalty:g}, standardize={self.ridge.standardize}, "
+                f"scoring={self.ridge.scoring!r}"
             )
-        return self.weights
+        return Solution(self.weights, self.own_scores)
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRLS:
-    """Classes, feature map, sums over all examples, held-out examples and the selection.
+class FittedRLS(FittedSums):
+    """Classes, sums over all examples, feature map, stored examples and the selection.
 
-    The sums include the held-out examples; they are subtracted to select parameters.
+    The sums include the stored examples. To select parameters these are left out in turn, or held
+    out: subtracted all at once.
     """
 
-    labels: ClassList
     features: FeatureMap
     intercept: bool
-    moments: Moments
     holdout: Holdout
     selection: Selection | None = None
     # Replaces the sums in a model that was saved with inference_only=True.
@@ -77,6 +93,151 @@ class FittedRLS:
         """Number of inputs."""
         return self.features.n_inputs
 
+    @property
+    def row_map(self) -> FeatureRows:
+        """From inputs to the features that are added up."""
+        return FeatureRows(self.features, self.intercept)
+
+    def extend(self, labels: ClassList, new: Batch, request: RLSRequest) -> FittedRLS:
+        """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
+        moments = self.moments.with_classes(len(labels))
+        holdout = self.holdout.with_classes(len(labels))
+        row_map, verbose = self.row_map, request.verbose
+        if not request.needs_examples:
+            moments, _ = add_examples(moments, new, row_map, verbose=verbose)
+        else:
+            is_paper = request.selection.rule == "paper"
+            drawn = holdout.draw(
+                new.codes,
+                labels.classes.tolist(),
+                every=request.validation_every if is_paper else 1,
+                max_held_out=request.max_stored,
+                n_first=0 if is_paper else _FIRST_STORED,
+            )
+            counts = moments.class_examples + np.bincount(new.codes, minlength=len(labels))
+            if counts.max() > drawn.share and self._can_widen(request):
+                return self._widen(request, new).extend(labels, new, request)
+            places = drawn.places
+            moments, rows = add_examples(moments, new, row_map, places=places, verbose=verbose)
+            holdout = holdout.with_drawn(drawn, rows, new.weights[places])
+        moments.check_finite()
+        return replace(self, labels=labels, moments=moments, holdout=holdout)._select(request)
+
+    def forget(self, gone: Batch, request: RLSRequest) -> FittedRLS:
+        """Remove examples; a ``ValueError`` if they cannot have been learnt."""
+        left = super().forget(gone, request)
+        return replace(left, holdout=self.holdout.remove(gone)[0])._select(request)
+
+    def relabel(self, labels: ClassList, columns: list[int], request: RLSRequest) -> FittedRLS:
+        """Replace the classes: class ``k`` becomes class ``columns[k]``, -1 if it is removed."""
+        holdout, selection = self.holdout.relabel(columns, len(labels)), self.selection
+        changed = super().relabel(labels, columns, request)
+        if len(holdout) < changed.moments.n_examples and self._can_widen(request):
+            return self._widen(request).relabel(labels, columns, request)
+        if selection is not None:
+            selection = replace(selection, class_examples=changed.moments.class_examples)
+        return replace(changed, holdout=holdout, selection=selection)._select(request, force=True)
+
+    def merge(self, other: FittedRLS, request: RLSRequest) -> FittedRLS:
+        """Return what one model would have learnt from the examples of both."""
+        labels, columns = self.labels.extend(other.labels.classes)
+        holdout = self.holdout.merged(
+            other.holdout, columns.tolist(), len(labels), request.max_stored
+        )
+        n_examples = self.moments.n_examples + other.moments.n_examples
+        if self.features.n_random < other.features.n_random:
+            return self._widen(request, like=other.features).merge(other, request)
+        if len(holdout) < n_examples and self._can_widen(request):
+            return self._widen(request).merge(other, request)
+        if other.features.n_random < self.features.n_random:
+            other = other._widen(request, like=self.features)
+        both = super().merge(other, request)
+        return replace(both, holdout=holdout)._select(request, force=True)
+
+    def differences(self, other: FittedRLS) -> list[str]:
+        """Return what must be equal to merge two models, but is not."""
+        mine, theirs = self.features, other.features
+        # A model that has all its examples takes over the random features of the other.
+        narrow = min(self, other, key=lambda one: one.features.n_random)
+        widens = mine.with_inputs and not narrow.features.n_random and narrow.has_all_examples
+        pairs: dict[str, tuple[Any, Any]] = {
+            "the number of features": (mine.n_inputs, theirs.n_inputs),
+            "fit_intercept": (self.intercept, other.intercept),
+            "random features next to the input": (mine.with_inputs, theirs.with_inputs),
+            "n_random_features": (mine.n_random, mine.n_random if widens else theirs.n_random),
+            "feature_map": (mine.kind, theirs.kind),
+            "the seed of the random features": (mine.seed, mine.seed if widens else theirs.seed),
+            "gamma of the random features": (mine.gamma, mine.gamma if widens else theirs.gamma),
+            "keep_class_statistics": (
+                self.moments.class_settled is not None,
+                other.moments.class_settled is not None,
+            ),
+        }
+        return [f"{name} ({a} and {b})" for name, (a, b) in pairs.items() if a != b]
+
+    @property
+    def has_all_examples(self) -> bool:
+        """Whether all examples that were learnt are stored."""
+        return len(self.holdout) == self.moments.n_examples
+
+    def _can_widen(self, request: RLSRequest) -> bool:
+        """Whether random features are still to be added, and can be."""
+        features = self.features
+        wanted = features.with_inputs and not features.n_random
+        return wanted and self.has_all_examples and request.n_affordable(features.n_inputs) > 0
+
+    def _widen(
+        self, request: RLSRequest, new: Batch | None = None, like: FeatureMap | None = None
+    ) -> FittedRLS:
+        """Add random features, now that all examples are still stored.
+
+        ``new`` are the first examples if none is stored, ``like`` are features to take over.
+        """
+        stored, features = self.holdout.batch, self.features
+        if like is None:
+            first = new if new is not None and not len(self.holdout) else stored
+            wanted = resolve_map(request.structure["feature_map"])
+            n_random = request.n_affordable(features.n_inputs)
+            like = FeatureMap.random(wanted, n_random, features.seed, first.rows, first.weights)
+        features = replace(like, with_inputs=True)
+        moments = Moments.none(
+            features.n_features + self.intercept,
+            len(self.labels),
+            gram=True,
+            per_class=self.moments.class_settled is not None,
+        )
+        wide = replace(self, features=features, moments=moments, solver=Solver(), temperatures={})
+        if not len(self.holdout):
+            return wide
+        return replace(wide, moments=add_examples(moments, stored, wide.row_map)[0])
+
+    def complete(self, wanted: SelectionRequest) -> SelectionRequest:
+        """Return a request that includes random features next to the inputs, if there are any."""
+        features = self.features
+        if not features.with_inputs or not features.n_random:
+            return wanted
+        quarter = features.n_random // 4
+        widths = (quarter, quarter, features.n_random - 2 * quarter)
+        inputs = wanted.blocks or (features.n_inputs,)
+        return replace(wanted, blocks=(*inputs, *widths), n_random_blocks=len(widths))
+
+    def _select(self, request: RLSRequest, *, force: bool = False) -> FittedRLS:
+        """Select the parameters that are "auto" again, if it is time to and examples suffice."""
+        wanted, last = self.complete(request.selection), self.selection
+        if not wanted.needs_examples:
+            return self
+        is_due = force or last is None or last.is_due(self.moments, wanted)
+        if not is_due or not len(self.holdout):
+            return self
+        with_penalty = force or last is None or last.penalty_is_due(self.moments, wanted)
+        validation = self._validation(
+            wanted, _PRODUCTS_JUDGED_FOR_PENALTY if with_penalty else _PRODUCTS_JUDGED
+        )
+        if not are_enough(validation, wanted.rule):
+            return self
+        selection = select(validation, last, request.ridge, wanted, force=force)
+        return replace(self, selection=selection)
+
     @cached_property
     def without_held_out(self) -> Moments:
         """Sums over all examples except the held-out ones."""
@@ -86,53 +247,59 @@ class FittedRLS:
 
     @cached_property
     def _held_out_features(self) -> Batch:
-        held = self.holdout.batch
-        rows = self.features.features(held.rows, constant=self.intercept)
-        return Batch(rows, held.codes, held.weights)
+        return self._features(self.holdout.batch)
+
+    def _features(self, inputs: Batch) -> Batch:
+        rows = self.features.features(inputs.rows, constant=self.intercept)
+        return Batch(rows, inputs.codes, inputs.weights)
 
     @contextmanager
-    def weights(self, ridge: Ridge, *, with_held_out: bool) -> Iterator[Floats]:
-        """Lend weights of shape (n_classes, features), before recoding."""
+    def solution(self, ridge: Ridge, *, with_held_out: bool) -> Iterator[Solution]:
+        """Context manager: the weights, before recoding."""
         if self.fixed is not None:
-            yield self.fixed.weights_for(ridge)
+            yield self.fixed.solution_for(ridge)
             return
         moments = self.moments if with_held_out else self.without_held_out
         # If only held-out examples are left, they are all there is to learn from.
         moments = moments if moments.n_examples else self.moments
-        with self.solver.weights(moments, ridge) as weights:
-            yield weights
+        with self.solver.solution(moments, ridge) as solution:
+            yield solution
 
-    @cached_property
-    def _validation(self) -> Validation | None:
-        """The held-out examples, if there are enough to select parameters."""
-        if not are_enough(self.holdout.counts):
-            return None
-        validation = Validation(self._held_out_features, self.without_held_out, self.moments)
-        return validation if validation.trained.n_examples else None
+    def _validation(
+        self, request: SelectionRequest, n_products: int = _PRODUCTS_JUDGED
+    ) -> Validation:
+        """Return the stored examples to judge choices by."""
+        if request.rule == "paper":
+            held = self._held_out_features
+            return Validation(held, self.without_held_out, self.moments)
+        affordable = min(
+            _SCORES_JUDGED // len(self.labels), n_products // self.moments.n_features**2
+        )
+        most = max(_FEWEST_JUDGED, affordable)
+        places = self.holdout.balanced_places(most)
+        held = self._features(self.holdout.batch.at(places))
+        return LeaveOneOut.of(held, self.moments)
 
-    def select(
-        self, ridge: Callable[[float], Ridge], request: SelectionRequest, *, force: bool
-    ) -> FittedRLS:
-        """Select penalty, recoding and temperature again, if there are enough examples."""
-        if self._validation is None:
-            return self
-        selection = select(self._validation, self.selection, ridge, request, force=force)
-        return replace(self, selection=selection)
-
-    def temperature(self, ridge: Ridge, recoding: float) -> float:
-        """Return the number that scores are divided by, fitted on held-out examples if possible."""
+    def temperature(self, ridge: Ridge, recoding: float, request: SelectionRequest) -> float:
+        """Return the number that scores are divided by, fitted on stored examples if possible."""
         if self.fixed is not None:
             return self.fixed.temperature
         last = self.selection
-        asked = (ridge.penalty, recoding, ridge.standardize)
-        if last is not None and (last.penalty, last.recoding, last.request.standardize) == asked:
+        asked = (ridge.penalty, recoding, ridge.standardize, ridge.scoring)
+        if last is not None and asked == (
+            last.penalty,
+            last.recoding,
+            last.request.standardize,
+            last.request.scoring,
+        ):
             return last.temperature
         # Fitted again when the number of examples has doubled, like the other parameters.
         key = (ridge, recoding, self.moments.n_examples.bit_length())
         if key not in self.temperatures:
-            if self._validation is None:
+            validation = self._validation(request) if len(self.holdout) else None
+            if validation is None or not are_enough(validation, request.rule):
                 return DEFAULT_TEMPERATURE if last is None else last.temperature
-            self.temperatures[key] = fit_temperature(self._validation, ridge, recoding)
+            self.temperatures[key] = fit_temperature(validation, ridge, recoding)
         return self.temperatures[key]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRLS:
@@ -160,15 +327,15 @@ class LinearScores:
         From inputs to features.
     weights : ndarray of shape (n_classes, n_features) or (n_classes, n_features + 1)
         The last column is the intercept if there is one.
-    factors : ndarray of shape (n_classes,)
-        0 for classes without examples, whose scores are minus infinity.
+    scale : ClassScale
+        Offset and factor of each class.
     intercept : bool
         Whether there is an intercept.
     """
 
     features: FeatureMap
     weights: Floats
-    factors: Floats
+    scale: ClassScale
     intercept: bool
 
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
@@ -178,9 +345,9 @@ class LinearScores:
         for rows, block in float_blocks(X, max_rows):
             scores = self.features.features(block, constant=False) @ self.weights[:, :n_features].T
             if self.intercept:
-                scores += self.weights[:, -1]
-            scores *= self.factors
-            scores[:, self.factors == 0] = -np.inf
+                scores += self.weights[:, -1] - self.scale.offsets
+            scores *= self.scale.factors
+            scores[:, self.scale.factors == 0] = -np.inf
             yield rows, scores
 
     def copy(self) -> LinearScores:

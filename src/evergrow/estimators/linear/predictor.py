@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.persistence import InferenceSaveMixin, ModelContent
-from evergrow.estimators.classifier.predictor import ScoringClassifier, as_decision, identity
-from evergrow.estimators.linear.changes import RLSRequest, check_structure, extend
+from evergrow.estimators.classifier.persistence import (
+    Header,
+    InferenceSaveMixin,
+    ModelContent,
+    Tensors,
+)
+from evergrow.estimators.classifier.predictor import as_decision, identity
+from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import (
+    MAP_RULES,
     RFF,
     FeatureMap,
-    IsFeatureMap,
     ReLU,
     map_from_json,
     map_to_json,
@@ -29,10 +35,14 @@ from evergrow.estimators.linear.fitted import (
     LinearScores,
     as_probabilities,
 )
-from evergrow.estimators.linear.selection import default_penalty, normalising_factors, recode
+from evergrow.estimators.linear.penalties import RULES as SELECTION_RULES
+from evergrow.estimators.linear.penalties import Rule as SelectionRule
+from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
+from evergrow.estimators.linear.request import RLSRequest
+from evergrow.estimators.linear.scoring import ClassScale
 from evergrow.estimators.linear.serialization import fitted_from_arrays, fitted_to_arrays
-from evergrow.estimators.linear.solver import Ridge
 from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.learner import SumsFit
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
@@ -44,9 +54,10 @@ from evergrow.foundation.params import (
     Number,
     RandomState,
     Rule,
+    Satisfies,
     check_parameters,
 )
-from evergrow.storage.modelfile import (
+from evergrow.storage.models.header import (
     Build,
     class_list,
     common_header,
@@ -57,54 +68,52 @@ from evergrow.storage.modelfile import (
 
 Floats = npt.NDArray[np.float64]
 
+
+def _are_widths(value: Any) -> bool:
+    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
+        return False
+    whole = all(isinstance(width, (int, np.integer)) for width in value)
+    return len(value) > 0 and whole and min(value) > 0
+
+
 RULES: dict[str, list[Rule]] = {
     "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
     "fit_intercept": [Flag()],
     "standardize": [Flag()],
     "n_random_features": [Integer(0, 1_000_000)],
-    "feature_map": [IsFeatureMap()],
+    "feature_map": MAP_RULES,
+    "blocks": [
+        Satisfies("a sequence of positive integers, such as (1280, 320)", _are_widths),
+        Nothing(),
+    ],
+    "selection": [Choice(SELECTION_RULES)],
+    "max_stored": [Integer(1)],
     "validation_every": [Integer(2)],
-    "max_held_out": [Integer(1)],
     "refit_held_out": [Flag()],
     "random_state": [RandomState(), Nothing()],
     "verbose": [Integer(0), Flag()],
 }
 
 
-class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
+class RLSPredictor(InferenceSaveMixin, SumsFit):
     """Regularised least squares that predicts; subclasses add learning."""
 
+    _request = RLSRequest
     _fitted: FittedRLS
 
-    def __init__(
-        self,
-        *,
-        regularization: float | Literal["auto"] = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        n_random_features: int = 0,
-        feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu",
-        validation_every: int = 6,
-        max_held_out: int = 2000,
-        refit_held_out: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.regularization = regularization
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.n_random_features = n_random_features
-        self.feature_map = feature_map
-        self.validation_every = validation_every
-        self.max_held_out = max_held_out
-        self.refit_held_out = refit_held_out
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @property
-    def _recoding(self) -> float | None:
-        """The requested recoding; None to select it."""
-        return 0.0
+    # The parameters. Subclasses list them again, in the order of their signature.
+    regularization: float | Literal["auto"]
+    fit_intercept: bool
+    standardize: bool
+    n_random_features: int | Literal["auto"]
+    feature_map: Literal["relu", "rff"] | ReLU | RFF
+    blocks: Sequence[int] | None
+    selection: SelectionRule
+    max_stored: int
+    validation_every: int
+    refit_held_out: bool
+    random_state: int | np.random.RandomState | None
+    verbose: int
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Compute the scores of the classes: weights times features, after recoding.
@@ -133,8 +142,8 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict class probabilities: the softmax of the scores divided by a temperature.
 
-        If a parameter is ``"auto"``, the temperature is fitted on held-out examples, so that the
-        probabilities are calibrated. With numbers for both parameters nothing is held out and the
+        If a parameter is ``"auto"``, the temperature is fitted on left-out examples, so that the
+        probabilities are calibrated. With numbers for both parameters nothing is stored and the
         temperature is a constant, so that the probabilities only order the classes.
 
         Parameters
@@ -155,9 +164,8 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         np.int64(0)
         """
         reader, X = self._checked_query(X)
-        factors = normalising_factors(reader._fitted.moments, reader.recoding_)
         function = partial(as_probabilities, temperature=reader.temperature_)
-        with reader._scores(factors) as scores:
+        with reader._scores(normalised=True) as scores:
             return reader._map_scores(X, function, scores)
 
     @property
@@ -169,23 +177,65 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         chosen = fitted.selection
         if chosen is None or chosen.request.penalty is not None:
             ridge = Ridge(1.0, bool(self.standardize), fitted.intercept)
-            return default_penalty(fitted.moments, ridge)
+            columns = self._selection_request.columns(self._used_blocks)
+            places = replace(ridge, columns=columns).places(fitted.moments.n_features)
+            moments = fitted.moments if columns is None else fitted.moments.with_features(places)
+            return default_penalty(moments, ridge)
         return chosen.penalty
 
     @property
     def recoding_(self) -> float:
         """The recoding in use."""
         chosen = self._require_fitted("recoding_").selection
-        if self._recoding is not None:
-            return self._recoding
+        requested = RLSRequest.of(self).selection.recoding
+        if requested is not None:
+            return requested
         return 0.0 if chosen is None or chosen.request.recoding is not None else chosen.recoding
+
+    @property
+    def used_blocks_(self) -> tuple[int, ...]:
+        """The blocks that take part, by number; without ``blocks`` none has a number."""
+        used = self._used_blocks
+        n_blocks = len(RLSRequest.of(self).selection.blocks)
+        return tuple(k for k in used if k < n_blocks)
+
+    @property
+    def regresses_means_(self) -> bool:
+        """Whether each class counts as one example, its mean; otherwise all examples do."""
+        self._require_fitted("regresses_means_")
+        return self._ridge().counts_means
+
+    @property
+    def n_random_features_(self) -> int:
+        """Number of random features that take part."""
+        features = self._require_fitted("n_random_features_").features
+        if not features.with_inputs:
+            return int(features.n_random)
+        return self._selection_request.n_random_used(self._used_blocks)
+
+    @property
+    def _selection_request(self) -> SelectionRequest:
+        """What is to be selected, random features next to the input included."""
+        fitted: FittedRLS = self._fitted
+        return fitted.complete(RLSRequest.of(self).selection)
+
+    @property
+    def _used_blocks(self) -> tuple[int, ...]:
+        """The blocks that take part, with those of random features."""
+        chosen = self._require_fitted("used_blocks_").selection
+        blocks = self._selection_request.blocks
+        if chosen is None or chosen.request.blocks != blocks:
+            # The first one until others have shown that they help.
+            return (0,) if blocks else ()
+        return cast("tuple[int, ...]", chosen.blocks)
 
     @property
     def temperature_(self) -> float:
         """The number that scores are divided by to become probabilities."""
         self._require_fitted("temperature_")
         reader = self._frozen_copy()
-        return reader._fitted.temperature(reader._ridge(), reader.recoding_)
+        request = RLSRequest.of(reader).selection
+        return reader._fitted.temperature(reader._ridge(), reader.recoding_, request)
 
     @property
     def class_counts_(self) -> npt.NDArray[np.int64]:
@@ -194,9 +244,9 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         return moments.class_examples.copy()
 
     @property
-    def n_held_out_(self) -> npt.NDArray[np.int64]:
-        """Number of held-out examples per class."""
-        fitted: FittedRLS = self._require_fitted("n_held_out_")
+    def n_stored_(self) -> npt.NDArray[np.int64]:
+        """Number of stored examples per class."""
+        fitted: FittedRLS = self._require_fitted("n_stored_")
         return fitted.holdout.with_classes(len(fitted.labels)).counts
 
     @property
@@ -213,56 +263,62 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
 
     def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
-        check_structure(reader, reader._fitted)
+        RLSRequest.of(reader).check_structure(reader._fitted)
         fitted, fixed = reader._fitted, None
         if inference_only:
             ridge = reader._ridge()
-            with fitted.weights(ridge, with_held_out=reader.refit_held_out) as current:
-                fixed = FixedWeights(np.array(current), ridge, reader.temperature_)
+            with fitted.solution(ridge, with_held_out=reader._learns_stored) as current:
+                weights, own = (np.array(part) for part in current)
+            plain = replace(ridge, columns=None)
+            fixed = FixedWeights(weights, own, plain, reader.temperature_)
         learnt, arrays = fitted_to_arrays(fitted, fixed)
         parameters = plain_parameters(reader.get_params(deep=False))
         if inference_only:
-            # The held-out examples that it was selected on are left out.
+            # The stored examples that it was selected on are not in the file.
             parameters["regularization"] = reader.regularization_
         parameters["feature_map"] = map_to_json(parameters["feature_map"])
+        if self.blocks is not None:
+            parameters["blocks"] = [int(width) for width in self.blocks]
         return {**learnt, **common_header(reader, parameters, fitted.labels)}, arrays
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
         parameters = parameters_of(header)
+        # Earlier files have another name, and scores of regressions.
+        if "max_held_out" in parameters:
+            parameters["max_stored"] = parameters.pop("max_held_out")
+            if "scoring" in cls._rules:
+                parameters["scoring"] = "regression"
         parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         fitted = fitted_from_arrays(class_list(header), header, tensors)
         model = cls(**parameters)
-        check_structure(model, fitted)
+        RLSRequest.of(model).check_structure(fitted)
         model._set_fitted(fitted, feature_names(header, fitted.n_features))
         return model
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
         """Return the fitted value for the first examples."""
         nothing = self._learn_nothing(labels, new.rows, new.weights)
-        return extend(nothing, labels, new, RLSRequest.of(self))
+        return nothing.extend(labels, new, RLSRequest.of(self))
 
     def _learn_nothing(self, labels: ClassList, X: npt.NDArray[Any], weights: Floats) -> FittedRLS:
         """Return the fitted value before any example is learnt."""
+        RLSRequest.of(self).check_blocks(X.shape[1])
         seed = self._seed(X)
-        features = FeatureMap.plain(X.shape[1])
-        if self.n_random_features:
-            wanted = resolve_map(self.feature_map)
+        features, wanted = FeatureMap.plain(X.shape[1]), resolve_map(self.feature_map)
+        if self.n_random_features == "auto":
+            features = FeatureMap(wanted.name, X.shape[1], 0, seed, with_inputs=True)
+        elif self.n_random_features:
             features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
-        holdout = Holdout.none(self.max_held_out, seed)
+        holdout = Holdout.none(self.max_stored, seed)
         moments = Moments.none(
             features.n_features + bool(self.fit_intercept),
             len(labels),
             gram=True,
             per_class=bool(getattr(self, "keep_class_statistics", False)),
         )
-        return FittedRLS(labels, features, bool(self.fit_intercept), moments, holdout)
+        return FittedRLS(labels, moments, features, bool(self.fit_intercept), holdout)
 
     def _seed(self, X: npt.NDArray[Any]) -> int:
         drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
@@ -273,31 +329,75 @@ class RLSPredictor(InferenceSaveMixin, ScoringClassifier):
         name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
         return int(engine.restore_or_make(name, lambda: {"seed": np.array([drawn])})["seed"][0])
 
+    @property
+    def _learns_stored(self) -> bool:
+        """Whether predictions use the weights that are learnt from stored examples too."""
+        return bool(self.refit_held_out) or self.selection != "paper"
+
+    def _used_features(self) -> npt.NDArray[np.int64] | slice:
+        """Return the places of the features that take part, without the constant one."""
+        columns = RLSRequest.of(self).selection.columns(self.used_blocks_)
+        ridge = Ridge(1.0, intercept=False, columns=columns)
+        return ridge.places(self._fitted.features.n_features)
+
     def _ridge(self) -> Ridge:
-        return Ridge(self.regularization_, bool(self.standardize), self._fitted.intercept)
+        columns = self._selection_request.columns(self._used_blocks)
+        intercept = self._fitted.intercept
+        scoring = RLSRequest.of(self).selection.scoring
+        return Ridge(
+            self.regularization_,
+            bool(self.standardize),
+            intercept,
+            columns,
+            scoring,
+            self._by_means(),
+        )
+
+    def _by_means(self) -> bool:
+        """Whether cosines are those of class means: by default, or if that was chosen.
+
+        A choice counts as long as the parameters are those that it was made for.
+        """
+        fixed, chosen = self._fitted.fixed, self._fitted.selection
+        if fixed is not None:
+            return fixed.ridge.by_means
+        request = RLSRequest.of(self).selection
+        if chosen is None or chosen.request.scoring != request.scoring:
+            return True
+        return chosen.by_means or chosen.request.penalty != request.penalty
 
     @contextmanager
-    def _scores(self, factors: Floats) -> Iterator[LinearScores]:
-        """Lend scores times a factor per class, which are valid while the block runs."""
-        fitted = self._fitted
-        with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
-            yield LinearScores(fitted.features, weights, factors, fitted.intercept)
+    def _scores(self, *, normalised: bool = False) -> Iterator[LinearScores]:
+        """Context manager: scores of the classes, which are valid while the block runs."""
+        fitted, ridge = self._fitted, self._ridge()
+        features = fitted.features
+        if features.with_inputs and not self.n_random_features_:
+            features = FeatureMap.plain(features.n_inputs)
+        with fitted.solution(ridge, with_held_out=self._learns_stored) as solution:
+            scale = ClassScale.of(
+                fitted.moments,
+                solution.own_scores,
+                self.recoding_,
+                ridge,
+                normalised=normalised,
+            )
+            yield LinearScores(features, solution.weights, scale, fitted.intercept)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Yield scores after recoding; minus infinity for classes without examples."""
-        with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
+        with self._scores() as scores:
             yield from scores.blocks(X)
 
     def _portable_scores(self) -> LinearScores:
         """Return the solved weights, without the sums."""
-        with self._scores(recode(self._fitted.moments, self.recoding_)) as scores:
+        with self._scores() as scores:
             return scores.copy()
 
     def _recoded_weights(self) -> tuple[Floats, Floats]:
         fitted = self._fitted
-        factors = recode(fitted.moments, self.recoding_)
-        with fitted.weights(self._ridge(), with_held_out=bool(self.refit_held_out)) as weights:
-            recoded = weights * factors[:, None]
         n_features = fitted.features.n_features
-        intercepts = recoded[:, -1] if fitted.intercept else np.zeros(len(recoded))
-        return recoded[:, :n_features], intercepts
+        with self._scores() as scores:
+            weights, scale = scores.weights, scores.scale
+            intercepts = weights[:, -1] if fitted.intercept else np.zeros(len(weights))
+            intercepts = (intercepts - scale.offsets) * scale.factors
+            return weights[:, :n_features] * scale.factors[:, None], intercepts

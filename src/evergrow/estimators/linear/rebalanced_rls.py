@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from evergrow.estimators.linear.changes import RLSRequest, extend
+from evergrow.estimators.linear.feature_map import RFF, ReLU
+from evergrow.estimators.linear.fitted import FittedRLS
 from evergrow.estimators.linear.predictor import RULES, RLSPredictor
-from evergrow.estimators.sums.accumulation import check_weights
+from evergrow.estimators.linear.request import RLSRequest
 from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Rule
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RebalancedRLSClassifier(RLSPredictor):
     """Regularised least squares in which every class counts the same [Camoriano2017 Eq. 22].
 
     Each example is weighted by how rare its class is. These weights change with every example, so
-    all examples must be learnt at once. This is the baseline for
-    :class:`~evergrow.RLSClassifier`, which favours rare classes by recoding instead.
+    all examples must be learnt at once. Weights of :meth:`fit` also count for how rare a class is.
+    This is the baseline for :class:`~evergrow.RLSClassifier`, which favours rare classes by
+    recoding instead.
 
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        Penalty on the weights. ``"auto"`` selects it by the accuracy on held-out examples.
+        Penalty on the weights. ``"auto"`` selects the one that best predicts left-out
+        examples.
     fit_intercept : bool, default=True
         Add a constant feature that is hardly penalised.
     standardize : bool, default=False
@@ -35,14 +39,18 @@ class RebalancedRLSClassifier(RLSPredictor):
         Replace the input by this many fixed random features; 0 uses the input itself.
     feature_map : {"relu", "rff"} or feature map, default="relu"
         Nonlinearity of the random features.
+    blocks : sequence of int, default=None
+        Widths of groups of columns to choose among, as in :class:`~evergrow.RLSClassifier`.
+    selection : {"leave-one-out", "paper"}, default="leave-one-out"
+        How ``"auto"`` is judged, as in :class:`~evergrow.RLSClassifier`.
+    max_stored : int, default=2000
+        Maximum number of examples that are stored to judge ``"auto"``.
     validation_every : int, default=6
-        With ``"auto"``, every n-th example of each class is held out.
-    max_held_out : int, default=2000
-        Maximum number of held-out examples.
+        With ``selection="paper"``, every n-th example of each class is held out.
     refit_held_out : bool, default=True
-        Predict with weights that are learnt from held-out examples too.
+        With ``selection="paper"``, predict with weights that are learnt from held-out examples too.
     random_state : int, RandomState or None, default=None
-        Seed of the random features and of the sample of held-out examples.
+        Seed of the random features and of the sample of stored examples.
     verbose : int, default=0
         Show a progress bar when positive.
 
@@ -69,39 +77,21 @@ class RebalancedRLSClassifier(RLSPredictor):
 
     _rules: ClassVar[dict[str, list[Rule]]] = RULES
 
-    @exclusive
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Train on examples and their classes, discarding what was learnt before.
+    regularization: float | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    standardize: bool = False
+    n_random_features: int = 0
+    feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu"
+    blocks: Sequence[int] | None = None
+    selection: Literal["leave-one-out", "paper"] = "leave-one-out"
+    max_stored: int = 2000
+    validation_every: int = 6
+    refit_held_out: bool = True
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, also as :class:`evergrow.Shards`.
-        y : array-like of shape (n_samples,)
-            Classes: integers or strings.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, at least 0. They also count for how rare a class is.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator. If training fails or is interrupted, it stays as it was.
-
-        Examples
-        --------
-        >>> from evergrow.estimators import RebalancedRLSClassifier
-        >>> model = RebalancedRLSClassifier(regularization=1.0)
-        >>> model.fit([[0], [1], [8], [9]], ["a", "a", "b", "b"]).predict([[7]])
-        array(['b'], dtype='<U1')
-        """
-        self._check_parameters()
-        X, y, names = self._checked_first(X, y, min_samples=1)
-        X, y, weights = check_weights(X, y, sample_weight)
-        labels, codes = ClassList.of(y)
-        nothing = self._learn_nothing(labels, X, weights)
-        shares = np.bincount(codes, weights) / weights.sum()
-        rebalanced = Batch(X, codes, weights / shares[codes])
-        self._set_fitted(extend(nothing, labels, rebalanced, RLSRequest.of(self)), names)
-        return self
+    def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
+        shares = np.bincount(new.codes, new.weights) / new.weights.sum()
+        rebalanced = Batch(new.rows, new.codes, new.weights / shares[new.codes])
+        nothing = self._learn_nothing(labels, new.rows, new.weights)
+        return nothing.extend(labels, rebalanced, RLSRequest.of(self))

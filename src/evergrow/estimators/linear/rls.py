@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from evergrow.estimators.linear import changes
+from evergrow.estimators.linear.equations import SCORINGS
 from evergrow.estimators.linear.feature_map import RFF, ReLU
-from evergrow.estimators.linear.fitted import FittedRLS
 from evergrow.estimators.linear.predictor import RULES, RLSPredictor
 from evergrow.estimators.sums.learner import SumsLearner
-from evergrow.estimators.sums.moments import Batch
-from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.labels import ClassList
-from evergrow.foundation.params import Choice, Flag, Number, Rule
+from evergrow.foundation.params import Choice, Flag, MemorySize, Number, Rule
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RLSClassifier(RLSPredictor, SumsLearner):
     """Regularised least squares that learns one example at a time, new classes included.
 
@@ -30,13 +28,22 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        Penalty on the weights (lambda). Use more for few or noisy examples. ``"auto"`` selects it
-        by the accuracy on held-out examples, each time the number of examples has doubled. May
-        change at any time.
+        Penalty on the weights (lambda). Use more for few or noisy examples. ``"auto"`` selects the
+        one that best predicts examples that are left out in turn, each time the number of examples
+        has doubled. May change at any time.
     recoding : float in [0, 1] or "auto", default="auto"
         How much rare classes are favoured (alpha): 0 not at all, 1 in proportion to how rare they
-        are. ``"auto"`` selects the largest of 0, 0.1, ... 1 that does not measurably lower the
-        accuracy on held-out examples of classes with at least 30 others. May change at any time.
+        are. ``"auto"`` selects the largest of 0, 0.05, ... 1 with the best accuracy on left-out
+        examples of classes with at least 30 examples, or at most one point less if there are
+        classes with less than a quarter of the examples of the median class. May change at any
+        time.
+    scoring : {"cosine", "regression"}, default="cosine"
+        What is learnt for each class and compared between them. ``"cosine"`` regresses the means
+        of the classes, next to the scatter within classes, and compares cosines in that metric,
+        which is more accurate with many classes. If a class has more than twice the examples of
+        another, all examples are regressed if that predicts left-out examples better; this is
+        decided together with the penalty. ``"regression"`` regresses all examples
+        and compares the scores as they are, as in the paper. May change at any time.
     fit_intercept : bool, default=True
         Add a constant feature that is hardly penalised, so that an offset of the features has no
         effect.
@@ -44,27 +51,46 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         Centre each feature and divide it by its standard deviation over all examples so far;
         without an intercept only divide. This is exact, but weights have to be solved again after
         every update.
-    n_random_features : int, default=0
+    n_random_features : int or "auto", default=0
         Replace the input by this many fixed random features; 0 uses the input itself. With a few
         thousand, least squares is as accurate as kernel methods; memory and time are quadratic in
-        their number.
+        their number. ``"auto"`` uses the input, and random features next to it: none while all
+        examples are stored (``max_stored``), later as many as leave-one-out shows to help, selected
+        again each time the number of examples has doubled. Those that do not help yet are added up
+        all the same, because they may help later.
+    max_gram_memory : str or int, default="256MiB"
+        With ``n_random_features="auto"``, how large the Gram matrix of all features may be: 8 bytes
+        times the square of their number. Solving for the weights takes about three times as much.
+        256 MiB are enough for 5792 features.
     feature_map : {"relu", "rff"} or feature map, default="relu"
         Nonlinearity of the random features: :class:`~evergrow.estimators.ReLU` or
-        :class:`~evergrow.estimators.RFF`.
+        :class:`~evergrow.estimators.RFF`. It is applied to the input as it is: centre features
+        whose mean is far from zero compared with their spread.
+    blocks : sequence of int, default=None
+        Widths of groups of columns, such as the blocks of :class:`~evergrow.Embedder`. The first
+        block always takes part, the others if leave-one-out shows that they help. The sums are
+        those over all columns, so the choice can be made again at any time, exactly. None uses all
+        columns, and so do random features.
+    selection : {"leave-one-out", "paper"}, default="leave-one-out"
+        How ``"auto"`` parameters are judged. ``"leave-one-out"`` predicts each stored example by
+        the model without it, which has a closed form, so that all examples train and a class with
+        two examples can be judged. ``"paper"`` is the rule of [Camoriano2017 Sec. VI-C]: examples
+        are held out, the penalty is the most accurate one for each recoding, and the recoding is
+        the largest that is not less accurate than 0.
+    max_stored : int, default=2000
+        About how many examples are stored to judge ``"auto"`` parameters, of all classes together:
+        a uniform sample per class, but two examples of each class in any case.
     validation_every : int, default=6
-        With ``"auto"``, every n-th example of each class is held out.
-    max_held_out : int, default=2000
-        Maximum number of held-out examples that are kept, of all classes together: a uniform
-        sample per class.
+        With ``selection="paper"``, every n-th example of each class is held out.
     refit_held_out : bool, default=True
-        Predict with weights that are learnt from held-out examples too; parameters are still
-        selected without them. With False, as in the paper, they are never learnt, and weights are
-        solved again after every update. May change at any time.
+        With ``selection="paper"``, predict with weights that are learnt from held-out examples too.
+        With False, as in the paper, they are never learnt, and weights are solved again after every
+        update. May change at any time.
     keep_class_statistics : bool, default=False
         Keep sums per class, so that :meth:`forget` can remove a whole class without its examples.
         Needs memory: 8 bytes times the square of the number of features for each class.
     random_state : int, RandomState or None, default=None
-        Seed of the random features and of the sample of held-out examples. Models with random
+        Seed of the random features and of the sample of stored examples. Models with random
         features need the same integer to be merged.
     verbose : int, default=0
         Show a progress bar when positive.
@@ -77,10 +103,16 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         Weights after recoding; of the random features if there are any.
     regularization_, recoding_, temperature_ : float
         Penalty and recoding in use, and the number that scores are divided by for probabilities.
+    regresses_means_ : bool
+        Whether each class counts as one example, its mean; otherwise all examples do.
+    used_blocks_ : tuple of int
+        Numbers of the blocks that take part.
+    n_random_features_ : int
+        Number of random features that take part.
     class_counts_ : ndarray of shape (n_classes,)
         Number of examples learnt per class.
-    n_held_out_ : ndarray of shape (n_classes,)
-        Number of held-out examples per class.
+    n_stored_ : ndarray of shape (n_classes,)
+        Number of stored examples per class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -102,67 +134,26 @@ class RLSClassifier(RLSPredictor, SumsLearner):
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **RULES,
+        "n_random_features": [*RULES["n_random_features"], Choice(("auto",))],
+        "max_gram_memory": [MemorySize()],
         "recoding": [Number(0.0, 1.0), Choice(("auto",))],
+        "scoring": [Choice(SCORINGS)],
         "keep_class_statistics": [Flag()],
     }
 
-    def __init__(
-        self,
-        *,
-        regularization: float | Literal["auto"] = "auto",
-        recoding: float | Literal["auto"] = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        n_random_features: int = 0,
-        feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu",
-        validation_every: int = 6,
-        max_held_out: int = 2000,
-        refit_held_out: bool = True,
-        keep_class_statistics: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            regularization=regularization,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            n_random_features=n_random_features,
-            feature_map=feature_map,
-            validation_every=validation_every,
-            max_held_out=max_held_out,
-            refit_held_out=refit_held_out,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.recoding = recoding
-        self.keep_class_statistics = keep_class_statistics
-
-    @property
-    def _recoding(self) -> float | None:
-        return None if self.recoding == "auto" else float(self.recoding)
-
-    def _extend(self, known: FittedRLS, labels: ClassList, new: Batch) -> FittedRLS:
-        return changes.extend(known, labels, new, changes.RLSRequest.of(self))
-
-    def _forget(self, known: FittedRLS, gone: Batch) -> FittedRLS:
-        return changes.forget(known, gone, changes.RLSRequest.of(self))
-
-    def _forget_classes(self, known: FittedRLS, columns: list[int]) -> FittedRLS:
-        return changes.forget_classes(known, columns, changes.RLSRequest.of(self))
-
-    def _rename(self, known: FittedRLS, names: Mapping[Any, Any]) -> FittedRLS:
-        return changes.rename(known, names, changes.RLSRequest.of(self))
-
-    def _merge(self, known: FittedRLS, other: FittedRLS) -> FittedRLS:
-        return changes.merge(known, other, changes.RLSRequest.of(self))
-
-    def _differences(self, known: FittedRLS, other: FittedRLS) -> list[str]:
-        return changes.differences(known, other)
-
-    def _check_unchanged(self, known: FittedRLS, action: str) -> None:
-        if known.fixed is not None:
-            raise InvalidInputError(
-                f"cannot {action}: the model was saved with inference_only=True and has only "
-                "weights"
-            )
-        changes.check_structure(self, known)
+    regularization: float | Literal["auto"] = "auto"
+    recoding: float | Literal["auto"] = "auto"
+    scoring: Literal["cosine", "regression"] = "cosine"
+    fit_intercept: bool = True
+    standardize: bool = False
+    n_random_features: int | Literal["auto"] = 0
+    max_gram_memory: str | int = "256MiB"
+    feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu"
+    blocks: Sequence[int] | None = None
+    selection: Literal["leave-one-out", "paper"] = "leave-one-out"
+    max_stored: int = 2000
+    validation_every: int = 6
+    refit_held_out: bool = True
+    keep_class_statistics: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0

@@ -1,10 +1,14 @@
-"""Selection of penalty, recoding and temperature on held-out examples [Camoriano2017 Sec. VI-C]."""
+"""Selection of penalty, recoding and temperature.
+
+By default a choice is judged on examples that are left out in turn, which has a closed form
+(:mod:`evergrow.estimators.linear.leave_one_out`). The rule of [Camoriano2017 Sec. VI-C], on
+held-out examples, is ``selection="paper"``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,36 +16,36 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from evergrow.estimators.linear.solver import Ridge, solve
-from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.estimators.linear.equations import Ridge
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.penalties import (
+    Rule,
+    SelectionRequest,
+    best_blocks,
+    best_penalty,
+    penalty_unit,
+)
+from evergrow.estimators.linear.validation import Validation
+from evergrow.estimators.sums.moments import Moments
 
 Floats = npt.NDArray[np.float64]
 
-# A class with fewer training examples has no influence on recoding and penalty.
-_ENOUGH = 30
-# With fewer held-out examples nothing is selected.
-_FEWEST_HELD_OUT = 20
-# Penalties to try, as multiples of `penalty_unit`: a coarse grid first, then the neighbours of the
-# best one.
+# With fewer examples to judge by, nothing is selected: as many as are left out in turn, or held
+# out.
+_FEWEST: dict[Rule, int] = {"leave-one-out": 10, "paper": 20}
+# Penalties of the paper's rule, as multiples of `penalty_unit`: a coarse grid first, then the
+# neighbours of the best one.
 _PENALTIES = tuple(10.0**k for k in range(-5, 2))
-_RECODINGS = tuple(k / 10 for k in range(11))
-# Used until something is selected.
-_DEFAULT_MULTIPLE = 0.01
+# Recodings of the paper's rule, and those to choose among by leave-one-out.
+_PAPER_RECODINGS = tuple(k / 10 for k in range(11))
+_RECODINGS = tuple(k / 20 for k in range(21))
+# The recoding is selected again when this share of the classes has grown or shrunk.
+_MOVED_CLASSES = 0.01
+# Accuracy of well-represented classes that recoding may cost if there are rare classes: those with
+# less than this share of the examples of the median class.
+_TOLERANCE = 0.01
+_RARE = 0.25
 DEFAULT_TEMPERATURE = 0.05
-
-
-@dataclass(frozen=True)
-class SelectionRequest:
-    """The values that a caller asks for; None for those to be selected."""
-
-    penalty: float | None
-    recoding: float | None
-    standardize: bool = False
-
-    @property
-    def needs_holdout(self) -> bool:
-        """Whether there is anything to select."""
-        return self.penalty is None or self.recoding is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,107 +60,43 @@ class Selection:
     n_examples: int
     weight: float
     class_examples: npt.NDArray[np.int64]
+    # The blocks of columns that take part.
+    blocks: tuple[int, ...] = ()
+    # Whether cosines are those of the equations of class means.
+    by_means: bool = True
 
     def penalty_is_due(self, moments: Moments, request: SelectionRequest) -> bool:
         """Whether the examples or their weight have doubled or halved since the last selection."""
         now = np.array([moments.n_examples, moments.weight])
-        moved = _has_moved(now, np.array([self.n_examples, self.weight]))
-        asked, before = ((r.penalty, r.standardize) for r in (request, self.request))
+        moved = _n_moved(now, np.array([self.n_examples, self.weight])) > 0
+        asked, before = (
+            (r.penalty, r.standardize, r.rule, r.blocks, r.scoring) for r in (request, self.request)
+        )
         return moved or asked != before
 
     def is_due(self, moments: Moments, request: SelectionRequest) -> bool:
         """Whether to select again: the request changed, or the examples did.
 
-        That is, the number of examples of any class has doubled or halved, or a class is new.
+        That is, one in a hundred classes, and at least one, is new or its number of examples has
+        doubled or halved.
         """
         if request != self.request or self.penalty_is_due(moments, request):
             return True
         n_new = moments.n_classes - len(self.class_examples)
-        return _has_moved(moments.class_examples, np.pad(self.class_examples, (0, n_new)))
+        n_moved = _n_moved(moments.class_examples, np.pad(self.class_examples, (0, n_new)))
+        return n_moved >= max(1.0, _MOVED_CLASSES * moments.n_classes)
 
 
-def _has_moved(now: npt.NDArray[Any], then: npt.NDArray[Any]) -> bool:
-    """Whether any number has doubled or halved; zero that stays zero has not."""
-    return bool((((now >= 2 * then) | (2 * now <= then)) & (now != then)).any())
+def _n_moved(now: npt.NDArray[Any], then: npt.NDArray[Any]) -> int:
+    """Return how many numbers have doubled or halved; zero that stays zero has not."""
+    return int((((now >= 2 * then) | (2 * now <= then)) & (now != then)).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Validation:
-    """Held-out examples as features, the sums over all others, and the sums over all.
-
-    Subclasses score examples in another way.
-    """
-
-    held: Batch
-    trained: Moments
-    everything: Moments
-
-    def scores(self, ridge: Ridge) -> Floats:
-        """Score the held-out examples, before recoding, with weights learnt without them."""
-        return self.held.rows @ solve(self.trained, ridge).T
-
-    def recoded(self, scores: Floats, recoding: float) -> Floats:
-        """Recode scores."""
-        return scores * recode(self.trained, recoding)
-
-    def normalised(self, scores: Floats, recoding: float) -> Floats:
-        """Recode scores and bring them back to the scale of plain ones."""
-        return normalised(scores, self.trained, recoding)
-
-    @property
-    def n_others(self) -> npt.NDArray[np.int64]:
-        """Number of training examples of the class of each held-out example."""
-        return self.trained.class_examples[self.held.codes]
-
-    @cached_property
-    def votes(self) -> npt.NDArray[np.bool_]:
-        """Which held-out examples are from classes with enough training examples.
-
-        Without any such class, those from classes with at least half as many as the largest.
-        """
-        counts = self.n_others
-        enough: npt.NDArray[np.bool_] = counts >= _ENOUGH
-        return enough if enough.any() else (counts > 0) & (2 * counts >= counts.max())
-
-
-def are_enough(counts: npt.NDArray[np.int64]) -> bool:
-    """Whether these numbers of held-out examples per class are enough to select anything."""
-    return int(counts.sum()) >= _FEWEST_HELD_OUT and int(np.count_nonzero(counts)) > 1
-
-
-def penalty_unit(moments: Moments, ridge: Ridge) -> float:
-    """Return the unit of penalties: the mean square of the features times the total weight.
-
-    With an intercept it is the variance instead, so that an offset of the features has no effect.
-    Standardised features have a mean square of 1.
-    """
-    if ridge.standardize:
-        return moments.weight
-    squares = moments.squares
-    if ridge.intercept:
-        total = moments.sums.sum(axis=0)
-        about_mean = squares - float(total @ total) / moments.weight
-        # For constant features the difference is only rounding error.
-        squares = about_mean if about_mean > 1e-12 * squares else squares
-    return squares / moments.n_features if squares > 0 else 1.0
-
-
-def default_penalty(moments: Moments, ridge: Ridge) -> float:
-    """Return the penalty to use until one is selected.
-
-    It is a power of two, so that it stays the same for many examples in a row and the solver can
-    follow them one by one.
-    """
-    wanted = _DEFAULT_MULTIPLE * penalty_unit(moments, ridge)
-    return float(2.0 ** np.round(np.log2(wanted)))
-
-
-def recode(moments: Moments, recoding: float) -> Floats:
-    """Return ``(total / count)^alpha`` per class, 0 without examples [Camoriano2017 Eq. 21]."""
-    counts = moments.class_weights
-    known = counts > 0
-    ratio = np.divide(counts.sum(), counts, out=np.ones_like(counts), where=known)
-    return np.where(known, ratio**recoding, 0.0)
+def are_enough(validation: Validation, rule: Rule) -> bool:
+    """Whether there are enough examples of more than one class to select anything."""
+    judged = validation.n_others > 0
+    n_classes = len(np.unique(validation.held.codes[judged]))
+    return n_classes > 1 and validation.count(judged) >= _FEWEST[rule]
 
 
 def select(
@@ -167,32 +107,108 @@ def select(
     *,
     force: bool = False,
 ) -> Selection | None:
-    """Select what is requested; returns the last selection if no held-out example has a vote.
+    """Select what is requested; returns the last selection if no example has a vote.
 
     ``force`` selects the penalty again even if that is not due.
     """
     if not validation.votes.any():
         return last
-    n_examples, weight = validation.everything.n_examples, validation.everything.weight
-    penalty = request.penalty
-    if penalty is None:
-        if last is None or force or last.penalty_is_due(validation.everything, request):
-            penalty = _best_penalty(validation, ridge)
+    everything = validation.everything
+    n_examples, weight = everything.n_examples, everything.weight
+    blocks = tuple(range(len(request.blocks)))
+    if isinstance(validation, LeaveOneOut):
+        if last is not None and not force and not last.penalty_is_due(everything, request):
+            blocks, n_examples, weight = last.blocks, last.n_examples, last.weight
+            validation = _with_blocks(validation, ridge, request, blocks)
+            same = replace(ridge(last.penalty), by_means=last.by_means)
+            chosen = _Choice.of(validation, same)
         else:
-            penalty, n_examples, weight = last.penalty, last.n_examples, last.weight
-    scores = validation.scores(ridge(penalty))
-    recoding = request.recoding
-    if recoding is None:
-        recoding = _largest_harmless(validation, scores)
+            penalty, blocks = best_blocks(validation, ridge, request)
+            validation = _with_blocks(validation, ridge, request, blocks)
+            chosen = _choose_equations(validation, ridge, request, penalty)
+    else:
+        penalty, recoding = _select_as_paper(validation, ridge, request)
+        chosen = _Choice(ridge(penalty), recoding, validation.scores(ridge(penalty)))
+    recoding = chosen.recoding if request.recoding is None else request.recoding
     return Selection(
-        penalty,
+        chosen.ridge.penalty,
         recoding,
-        _likeliest(validation, scores, recoding),
+        _likeliest(validation, chosen.scores, recoding),
         request,
         n_examples,
         weight,
-        validation.everything.class_examples,
+        everything.class_examples,
+        blocks,
+        chosen.ridge.by_means,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Equations to solve, the recoding for them, and the scores of left-out examples."""
+
+    ridge: Ridge
+    recoding: float
+    scores: Floats
+
+    @classmethod
+    def of(cls, validation: LeaveOneOut, ridge: Ridge) -> _Choice:
+        """Select the recoding for some equations."""
+        scores = validation.scores(ridge)
+        return cls(ridge, _largest_harmless(validation, scores), scores)
+
+
+def _with_blocks(
+    validation: LeaveOneOut,
+    ridge: Callable[[float], Ridge],
+    request: SelectionRequest,
+    blocks: tuple[int, ...],
+) -> LeaveOneOut:
+    """Return the same examples with the features of some blocks."""
+    used = replace(ridge(1.0), columns=request.columns(blocks))
+    return validation.with_features(used.places(validation.everything.n_features))
+
+
+def _choose_equations(
+    validation: LeaveOneOut,
+    ridge: Callable[[float], Ridge],
+    request: SelectionRequest,
+    penalty: float,
+) -> _Choice:
+    """Choose the equations of class means, or those of all examples if these are more accurate.
+
+    They can be only if classes have different sizes. They must be more accurate over all examples,
+    and not less accurate averaged over classes, or rare classes would pay for it. So every class
+    must have examples enough to be judged.
+    """
+    by_means = _Choice.of(validation, ridge(penalty))
+    everything, judged = validation.everything, validation.n_others > 0
+    codes = validation.held.codes[judged]
+    n_judged = np.bincount(codes, minlength=everything.n_classes)
+    is_any_alone = ((everything.class_examples > 0) & (n_judged == 0)).any()
+    if request.scoring != "cosine" or is_any_alone or not _are_unequal(everything):
+        return by_means
+
+    def with_examples(penalty: float) -> Ridge:
+        return replace(ridge(penalty), by_means=False)
+
+    penalty = request.penalty or best_penalty(validation, with_examples, penalty)
+    by_examples = _Choice.of(validation, with_examples(penalty))
+    right = [
+        validation.recoded(choice.scores, choice.recoding)[judged].argmax(axis=1) == codes
+        for choice in (by_examples, by_means)
+    ]
+    gains = right[0].astype(np.float64) - right[1]
+    known = n_judged > 0
+    by_class = np.bincount(codes, gains, everything.n_classes)[known] / n_judged[known]
+    overall = float(np.average(gains, weights=validation.represented[judged]))
+    return by_examples if overall > 0 and by_class.mean() >= 0 else by_means
+
+
+def _are_unequal(moments: Moments) -> bool:
+    """Whether a class weighs more than twice as much as another."""
+    counts = moments.class_weights[moments.class_examples > 0]
+    return bool(counts.max() > 2 * counts.min())
 
 
 def fit_temperature(validation: Validation, ridge: Ridge, recoding: float) -> float:
@@ -200,93 +216,108 @@ def fit_temperature(validation: Validation, ridge: Ridge, recoding: float) -> fl
     return _likeliest(validation, validation.scores(ridge), recoding)
 
 
-def _accuracy(scores: Floats, validation: Validation) -> float:
-    votes = validation.votes
-    right = scores[votes].argmax(axis=1) == validation.held.codes[votes]
-    return float(np.average(right, weights=validation.held.weights[votes]))
+def _select_as_paper(
+    validation: Validation, ridge: Callable[[float], Ridge], request: SelectionRequest
+) -> tuple[float, float]:
+    """Return penalty and recoding by the rule of [Camoriano2017 Sec. VI-C].
 
-
-def _best_penalty(validation: Validation, ridge: Callable[[float], Ridge]) -> float:
-    """Return the penalty with the highest accuracy without recoding; of equals the largest."""
+    The best penalty is found for each recoding. Of the recodings the largest is taken whose
+    accuracy is not below that of 0.
+    """
     unit = penalty_unit(validation.trained, ridge(1.0))
-    tried: dict[float, float] = {}
+    recodings = _PAPER_RECODINGS if request.recoding is None else (request.recoding,)
+    # By penalty: the accuracy for each recoding.
+    accuracies: dict[float, list[float]] = {}
 
-    def attempt(multiple: float) -> None:
-        if multiple not in tried:
-            tried[multiple] = _accuracy(validation.scores(ridge(multiple * unit)), validation)
+    def attempt(penalty: float) -> None:
+        if penalty not in accuracies:
+            scores = validation.scores(ridge(penalty))
+            accuracies[penalty] = [
+                validation.accuracy(validation.recoded(scores, recoding)) for recoding in recodings
+            ]
 
-    for multiple in _PENALTIES:
-        attempt(multiple)
-    best = max(tried, key=lambda multiple: (tried[multiple], multiple))
-    for neighbour in (best / 10**0.5, best * 10**0.5):
-        attempt(neighbour)
-    best = max(tried, key=lambda multiple: (tried[multiple], multiple))
-    return best * unit
+    def best(k: int) -> float:
+        """Return the penalty with the highest accuracy for a recoding; of equals the largest."""
+        return max(accuracies, key=lambda penalty: (accuracies[penalty][k], penalty))
+
+    if request.penalty is not None:
+        attempt(request.penalty)
+    else:
+        for multiple in _PENALTIES:
+            attempt(multiple * unit)
+        for middle in {best(k) for k in range(len(recodings))}:
+            attempt(middle / 10**0.5)
+            attempt(middle * 10**0.5)
+    plain = accuracies[best(0)][0]
+    chosen = max(k for k in range(len(recodings)) if accuracies[best(k)][k] >= plain)
+    return best(chosen), recodings[chosen]
 
 
 def _largest_harmless(validation: Validation, scores: Floats) -> float:
-    """Return the largest recoding that does not lower the accuracy of well-represented classes.
+    """Return the largest recoding with the best accuracy of well-represented classes.
 
-    A loss of up to one standard error is allowed. A stricter limit would leave the decision to
-    chance, and new classes would lose most of what recoding gives them.
+    For the sake of rare classes a loss of one point, or of one standard error if that is more, is
+    allowed: with a stricter limit they would lose most of what recoding gives them.
     """
-    plain = _accuracy(scores, validation)
-    n_votes = max(1, int(validation.votes.sum()))
-    tolerance = (plain * (1 - plain) / n_votes) ** 0.5
-    harmless = 0.0
-    for recoding in _RECODINGS:
-        if _accuracy(validation.recoded(scores, recoding), validation) >= plain - tolerance:
-            harmless = recoding
-    return harmless
+    accuracies = [
+        validation.accuracy(validation.recoded(scores, recoding)) for recoding in _RECODINGS
+    ]
+    best, tolerance = max(accuracies), 0.0
+    if has_rare_classes(validation.everything):
+        n_votes = max(1, validation.count(validation.votes))
+        tolerance = max(_TOLERANCE, (best * (1 - best) / n_votes) ** 0.5)
+    pairs = zip(_RECODINGS, accuracies, strict=True)
+    return max(recoding for recoding, accuracy in pairs if accuracy >= best - tolerance)
 
 
-def normalising_factors(moments: Moments, recoding: float) -> Floats:
-    """Return factors that recode scores and keep their scale; 0 for classes without examples."""
-    factors = recode(moments, recoding)
-    shares = moments.class_weights / moments.class_weights.sum()
-    return factors / float(shares @ factors)
-
-
-def normalised(scores: Floats, moments: Moments, recoding: float) -> Floats:
-    """Recode scores and keep their scale; minus infinity for classes without examples."""
-    factors = normalising_factors(moments, recoding)
-    recoded: Floats = scores * factors
-    recoded[:, factors == 0] = -np.inf
-    return recoded
+def has_rare_classes(moments: Moments) -> bool:
+    """Whether a class has far fewer examples than the median class."""
+    counts = moments.class_weights[moments.class_examples > 0]
+    return bool(counts.min() < _RARE * np.median(counts))
 
 
 def _likeliest(validation: Validation, scores: Floats, recoding: float) -> float:
-    held = validation.held
-    return best_temperature(validation.normalised(scores, recoding), held.codes, held.weights)
+    logits = validation.normalised(scores, recoding)
+    # A class without other examples has no score and is ignored.
+    seen = np.isfinite(logits[np.arange(len(logits)), validation.held.codes])
+    weights = validation.held.weights[seen]
+    one_example = float(weights.sum()) / max(1, validation.count(seen))
+    return best_temperature(logits[seen], validation.held.codes[seen], weights, one_example)
 
 
 def best_temperature(
-    logits: Floats, codes: npt.NDArray[np.int32], importance: Floats | None = None
+    logits: Floats,
+    codes: npt.NDArray[np.int32],
+    weights: Floats | None = None,
+    one_example: float = 1.0,
 ) -> float:
-    """Return the temperature that maximises the likelihood of the held-out examples."""
-    own = logits[np.arange(len(codes)), codes]
-    # A class whose examples are all held out has no score and is ignored.
-    seen = np.isfinite(own)
+    """Return the temperature that maximises the likelihood of the examples.
 
-    # As if there were one more example that could belong to any class: if no prediction is wrong,
-    # the likelihood alone would make the model certain of everything.
-    logits, own = logits[seen], own[seen]
+    As if there were one more example that could belong to any class, with the weight
+    ``one_example``: if no prediction is wrong, the likelihood alone would make the model certain of
+    everything.
+    """
+    if not len(codes):
+        return DEFAULT_TEMPERATURE
+    own = logits[np.arange(len(codes)), codes]
+    weights = np.ones(len(own)) if weights is None else weights
     known = np.isfinite(logits)
-    weights = np.ones(len(own)) if importance is None else importance[seen]
     level = np.where(known, logits, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    squares = np.where(known, logits - level[:, None], 0.0) ** 2
+    spread = float(np.sqrt(np.average(squares.mean(axis=1), weights=weights)))
+    if spread <= 0:
+        return DEFAULT_TEMPERATURE
 
     def loss(log_temperature: float) -> float:
         temperature = np.exp(log_temperature)
         totals: Any = logsumexp(logits / temperature, axis=1)
         right = float(weights @ (totals - own / temperature))
-        any_class = float(np.mean(totals - level / temperature))
-        return right + float(weights.mean()) * any_class
+        any_class = float(np.average(totals - level / temperature, weights=weights))
+        return right + one_example * any_class
 
-    if not seen.any():
-        return DEFAULT_TEMPERATURE
     found = minimize_scalar(
         loss,
-        bounds=(np.log(1e-5), np.log(10.0)),
+        bounds=(np.log(1e-3 * spread), np.log(1e3 * spread)),
         method="bounded",
         options={"xatol": 0.01},
     )

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from evergrow.estimators.linear.equations import SCORINGS, Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap
 from evergrow.estimators.linear.fitted import FittedRLS, FixedWeights
-from evergrow.estimators.linear.selection import Selection, SelectionRequest
-from evergrow.estimators.linear.solver import Ridge
+from evergrow.estimators.linear.penalties import RULES, SelectionRequest
+from evergrow.estimators.linear.selection import Selection
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Moments
 from evergrow.estimators.sums.serialization import (
@@ -23,7 +24,10 @@ from evergrow.estimators.sums.serialization import (
 )
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.labels import ClassList
-from evergrow.storage.modelfile import check_array
+from evergrow.storage.models.header import check_array
+
+# Requested values that earlier files do not have.
+_ADDED_WISHES = {"rule", "blocks", "scoring", "n_random_blocks"}
 
 
 def fitted_to_arrays(
@@ -42,7 +46,14 @@ def fitted_to_arrays(
         "selection": None if selection is None else _selection_to_json(selection),
         "fixed": None
         if fixed is None
-        else {**asdict(fixed.ridge), "temperature": fixed.temperature},
+        else {
+            "penalty": fixed.ridge.penalty,
+            "standardize": fixed.ridge.standardize,
+            "intercept": fixed.ridge.intercept,
+            "scoring": fixed.ridge.scoring,
+            "by_means": fixed.ridge.by_means,
+            "temperature": fixed.temperature,
+        },
     }
     if fixed is None:
         arrays = {**moments_to_arrays(fitted.moments), **holdout_to_arrays(fitted.holdout)}
@@ -50,6 +61,7 @@ def fitted_to_arrays(
         # No sums: those of a class with one example would reveal that example.
         arrays = {
             "weights": fixed.weights,
+            "own_scores": fixed.own_scores,
             "class_weights": fitted.moments.class_weights,
             "class_examples": fitted.moments.class_examples,
         }
@@ -69,18 +81,24 @@ def fitted_from_arrays(labels: ClassList, header: dict[str, Any], arrays: Arrays
     if header.get("fixed") is not None:
         moments, fixed = _read_fixed(header["fixed"], arrays, sizes)
         nothing = Holdout.none(1, 0).with_classes(len(labels))
-        return FittedRLS(labels, features, intercept, moments, nothing, selection, fixed)
+        return FittedRLS(labels, moments, features, intercept, nothing, selection, fixed)
     moments = moments_from_arrays(arrays, *sizes)
     if moments.settled is None:
         raise ModelFileError("the model file lacks the array 'gram'")
     holdout = holdout_from_arrays(header.get("held_out"), arrays, features.n_inputs, len(labels))
-    return FittedRLS(labels, features, intercept, moments, holdout, selection)
+    return FittedRLS(labels, moments, features, intercept, holdout, selection)
 
 
 def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise ModelFileError("the model file has a damaged header: a number is out of range")
     return value
+
+
+def _counts(values: Any) -> tuple[int, ...]:
+    if not isinstance(values, (list, tuple)):
+        raise ModelFileError("the model file has a damaged header: blocks")
+    return tuple(_count(value) for value in values)
 
 
 def _number(value: Any) -> float:
@@ -98,9 +116,12 @@ def _read_map(entry: Any) -> FeatureMap:
     gamma = entry.get("gamma")
     if not isinstance(gamma, float) or not 0 < gamma < float("inf") or n_inputs < 1:
         raise ModelFileError("the model file has a damaged feature map")
-    if (n_random > 0) != (entry["kind"] != "none"):
+    # Earlier files have random features in place of the inputs.
+    with_inputs = entry.get("with_inputs", False)
+    has_random = n_random > 0 or with_inputs
+    if type(with_inputs) is not bool or has_random != (entry["kind"] != "none"):
         raise ModelFileError("the model file has a damaged feature map")
-    return FeatureMap(entry["kind"], n_inputs, n_random, seed, gamma)
+    return FeatureMap(entry["kind"], n_inputs, n_random, seed, gamma, with_inputs)
 
 
 def _read_fixed(entry: Any, arrays: Arrays, sizes: tuple[int, int]) -> tuple[Moments, FixedWeights]:
@@ -115,10 +136,20 @@ def _read_fixed(entry: Any, arrays: Arrays, sizes: tuple[int, int]) -> tuple[Mom
         raise ModelFileError("the model file does not describe the problem that its weights solve")
     none = Moments.none(width, n_classes, gram=False)
     moments = replace(none, class_weights=counts, class_examples=examples)
-    ridge, temperature = Ridge(_number(entry.get("penalty")), *flags), entry.get("temperature")
-    if _number(temperature) == 0:
+    # Earlier files hold scores of regressions, and no own scores.
+    if "own_scores" in arrays and "scoring" not in entry:
+        raise ModelFileError("the model file is of a development version: save the model again")
+    scoring, temperature = entry.get("scoring", "regression"), entry.get("temperature")
+    if scoring not in SCORINGS or _number(temperature) == 0:
         raise ModelFileError("the model file has a damaged header: a value is out of range")
-    return moments, FixedWeights(weights, ridge, _number(temperature))
+    by_means = entry.get("by_means", True)
+    if type(by_means) is not bool:
+        raise ModelFileError("the model file does not describe the problem that its weights solve")
+    ridge = Ridge(_number(entry.get("penalty")), flags[0], flags[1], None, scoring, by_means)
+    own = np.zeros(n_classes)
+    if "own_scores" in arrays:
+        own = check_array(arrays["own_scores"], "own_scores", np.float64, (n_classes,))
+    return moments, FixedWeights(weights, own, ridge, _number(temperature))
 
 
 def _selection_to_json(chosen: Selection) -> dict[str, Any]:
@@ -129,6 +160,8 @@ def _selection_to_json(chosen: Selection) -> dict[str, Any]:
         "wish": asdict(chosen.request),
         "n_examples": chosen.n_examples,
         "weight": chosen.weight,
+        "blocks": chosen.blocks,
+        "by_means": chosen.by_means,
     }
 
 
@@ -144,16 +177,33 @@ def _read_selection(entry: Any, arrays: Arrays, n_classes: int) -> Selection | N
         raise ModelFileError("the model file has a damaged header: a value is out of range")
     wish = entry.get("wish")
     names = {"penalty", "recoding", "standardize"}
-    if not isinstance(wish, dict) or set(wish) != names or type(wish["standardize"]) is not bool:
+    if not isinstance(wish, dict) or set(wish) - _ADDED_WISHES != names:
+        raise ModelFileError("the model file has a damaged header: the requested values")
+    # Earlier files selected on held-out examples.
+    rule, scoring = wish.get("rule", "paper"), wish.get("scoring", "regression")
+    blocks, used = _counts(wish.get("blocks", [])), _counts(entry.get("blocks", []))
+    if used and (used[0] != 0 or list(used) != sorted(set(used)) or used[-1] >= len(blocks)):
+        raise ModelFileError("the model file is inconsistent: it uses blocks that it does not have")
+    if type(wish["standardize"]) is not bool or rule not in RULES or scoring not in SCORINGS:
         raise ModelFileError("the model file has a damaged header: the requested values")
     penalty_asked, recoding_asked = (
         None if wish[name] is None else _number(wish[name]) for name in ("penalty", "recoding")
     )
-    asked = SelectionRequest(penalty_asked, recoding_asked, wish["standardize"])
+    n_random_blocks = _count(wish.get("n_random_blocks", 0))
+    if n_random_blocks and n_random_blocks >= len(blocks):
+        raise ModelFileError("the model file is inconsistent: it uses blocks that it does not have")
+    asked = SelectionRequest(
+        penalty_asked, recoding_asked, wish["standardize"], rule, blocks, scoring, n_random_blocks
+    )
     then = check_array(
         arrays.get("selection.class_examples"), "selection.class_examples", np.int64, (None,)
     )
     if len(then) > n_classes or (then < 0).any():
         raise ModelFileError("the model file is inconsistent: its selection has too many classes")
     n_examples, weight = _count(entry.get("n_examples")), _number(entry.get("weight"))
-    return Selection(penalty, recoding, temperature, asked, n_examples, weight, then)
+    by_means = entry.get("by_means", True)
+    if type(by_means) is not bool:
+        raise ModelFileError("the model file has a damaged header: selection")
+    return Selection(
+        penalty, recoding, temperature, asked, n_examples, weight, then, used, by_means
+    )

@@ -11,20 +11,26 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from evergrow import _core
+from evergrow.estimators.linear.equations import (
+    Equations,
+    Followed,
+    Ridge,
+    Step,
+    intercept_penalty,
+    standardisation,
+)
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.errors import InvalidInputError, warn_user
 
 Floats = npt.NDArray[np.float64]
 
-# Largest penalty of the constant feature: an intercept need not be small, least of all in the unit
-# of the other features. A thousandth of an example keeps the matrix positive definite.
-_FREE = 1e-3
 # If rounding made a matrix indefinite, this share of its largest entry is added to the diagonal,
 # then ten times as much until the matrix is positive definite.
 _REPAIR = 1e-14
@@ -39,25 +45,16 @@ _PASS_SECONDS = 30e-6
 _SOLVE_SECONDS = 150e-6
 
 
-@dataclass(frozen=True)
-class Ridge:
-    """The problem to solve: the penalty, and whether features are standardised."""
-
-    penalty: float
-    standardize: bool = False
-    # Whether the last feature is the constant 1.
-    intercept: bool = True
-
-
-def factorise(gram: Floats, penalty: float, *, intercept: bool) -> Floats:
+def factorise(gram: Floats, ridge: Ridge) -> Floats:
     """Return the upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``.
 
     Values below the diagonal have no meaning. With an intercept the last feature is constant and
     hardly penalised.
     """
+    penalty = ridge.penalty
     penalties = np.full(len(gram), penalty)
-    if intercept:
-        penalties[-1] = min(penalty, _FREE)
+    if ridge.intercept:
+        penalties[-1] = intercept_penalty(ridge)
     extra = 0.0
     while True:
         factor = gram.copy()
@@ -87,67 +84,86 @@ def _more(extra: float, gram: Floats) -> float:
 
 def back_substitute(factor: Floats, right: Floats) -> Floats:
     """Solve ``R'R w = b`` for every row of ``right``."""
-    weights = np.array(right)
+    weights = np.array(right, order="C")
     lapack.dpotrs(factor.T, weights.T, lower=1, overwrite_b=1)
     return weights
 
 
-def solve(moments: Moments, ridge: Ridge) -> Floats:
-    """Return ``(X'X + penalty I)^-1 X'Y``, transposed [Camoriano2017 Eq. 16].
+def forward_substitute(factor: Floats, right: Floats) -> Floats:
+    """Solve ``R'z = b`` for every row of ``right``, so that ``z.z' = b.A^-1 b'``."""
+    half = np.array(right, order="C")
+    blas.dtrsm(1.0, factor.T, half.T, lower=1, overwrite_b=1)
+    return half
 
-    The shape is (n_classes, n_features). The constant feature of an intercept is hardly penalised.
+
+class Solution(NamedTuple):
+    """What solving gives.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_classes, n_features)
+        The weights, before recoding.
+    own_scores : ndarray of shape (n_classes,)
+        The score of each class for its own right side, ``b' A^-1 b``.
     """
-    if not ridge.standardize:
-        factor = factorise(moments.gram, ridge.penalty, intercept=ridge.intercept)
-        return back_substitute(factor, moments.sums)
-    return _solve_standardised(moments, ridge)
+
+    weights: Floats
+    own_scores: Floats
 
 
-def _solve_standardised(moments: Moments, ridge: Ridge) -> Floats:
-    """Return weights of the plain features that are solved for on standardised ones.
+def solve(moments: Moments, ridge: Ridge) -> Solution:
+    """Solve the equations [Camoriano2017 Eq. 16].
 
-    Mean and deviation are those of all examples so far, so the result does not depend on their
-    order. A constant feature is left as it is.
+    The constant feature of an intercept is hardly penalised. Weights of features that do not take
+    part are 0.
     """
-    weight, n_inputs = moments.weight, moments.n_features - ridge.intercept
-    sums = moments.sums[:, :n_inputs]
-    mean = sums.sum(axis=0) / weight
-    gram = moments.gram[:n_inputs, :n_inputs]
-    variance = np.diagonal(gram) / weight - mean**2
-    # For a constant feature the variance is only rounding error.
-    varies = variance > 1e-13 * np.diagonal(gram) / weight
-    scale = np.ones(n_inputs)
-    np.divide(1.0, np.sqrt(variance, where=varies, out=scale.copy()), out=scale, where=varies)
-    if not ridge.intercept:
-        scaled = gram * scale * scale[:, None]
-        return (
-            back_substitute(factorise(scaled, ridge.penalty, intercept=False), sums * scale) * scale
-        )
-    # Centred features are orthogonal to the constant one, so there are two separate problems. A
-    # constant feature is left out: its rounding error would spoil the others.
-    scale = np.where(varies, scale, 0.0)
-    centred = (gram - weight * np.outer(mean, mean)) * scale * scale[:, None]
-    right = (sums - moments.class_weights[:, None] * mean) * scale
-    slopes = back_substitute(factorise(centred, ridge.penalty, intercept=False), right) * scale
-    free = min(ridge.penalty, _FREE)
-    intercepts = moments.class_weights / (weight + free) - slopes @ mean
-    return np.column_stack([slopes, intercepts])
+    places = ridge.places(moments.n_features)
+    some = moments if ridge.columns is None else moments.with_features(places)
+    if ridge.standardize:
+        change = standardisation(some, ridge)
+        _, (weights, own) = _solve(change.equations, ridge)
+        weights = change.weights(weights)
+    else:
+        _, (weights, own) = _solve(Equations.of(some, ridge), ridge)
+    return Solution(_spread(weights, places, moments.n_features), own)
+
+
+def _solve(equations: Equations, ridge: Ridge) -> tuple[Floats, Solution]:
+    """Return the Cholesky factor and the solution."""
+    factor = factorise(equations.gram, ridge)
+    weights = back_substitute(factor, equations.sums)
+    return factor, Solution(weights, np.einsum("ij,ij->i", weights, equations.sums))
+
+
+def _spread(some: Floats, places: npt.NDArray[np.int64] | slice, n_features: int) -> Floats:
+    """Return rows with values at some places and 0 elsewhere."""
+    if isinstance(places, slice):
+        return some
+    whole = np.zeros((len(some), n_features))
+    whole[:, places] = some
+    return whole
 
 
 @dataclass
 class _Weights:
-    """Weights with spare rows for more classes, and the number of current readers."""
+    """Weights and own scores, with spare rows for more classes, and the current readers."""
 
     array: Floats
+    own_scores: Floats
     n_readers: int = 0
 
     @classmethod
-    def of(cls, weights: Floats) -> _Weights:
+    def of(cls, weights: Floats, own_scores: Floats) -> _Weights:
         n_classes, n_features = weights.shape
         # The weights of a new class are zero [Camoriano2017 Eq. 20], so spare rows are zero.
-        array = np.zeros((n_classes + max(8, n_classes // 2), n_features))
-        array[:n_classes] = weights
-        return cls(array)
+        n_rows = n_classes + max(8, n_classes // 2)
+        made = cls.empty((n_rows, n_features))
+        made.array[:n_classes], made.own_scores[:n_classes] = weights, own_scores
+        return made
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> _Weights:
+        return cls(np.zeros(shape), np.zeros(shape[0]))
 
 
 class Solver:
@@ -159,21 +175,28 @@ class Solver:
         self._token: object = None
         self._ridge: Ridge | None = None
         self._factor = np.zeros((0, 0))
-        self._current = _Weights(np.zeros((0, 0)))
+        self._followed: Followed | None = None
+        self._current = _Weights.empty((0, 0))
         self._spare = self._current
 
     @contextmanager
-    def weights(self, moments: Moments, ridge: Ridge) -> Iterator[Floats]:
-        """Lend weights of shape (n_classes, n_features) that do not change while the block runs."""
+    def solution(self, moments: Moments, ridge: Ridge) -> Iterator[Solution]:
+        """Lend a solution that does not change while the block runs."""
         with self._lock:
             self._catch_up(moments, ridge)
             lent = self._current
             lent.n_readers += 1
         try:
-            yield lent.array[: moments.n_classes]
+            yield Solution(lent.array[: moments.n_classes], lent.own_scores[: moments.n_classes])
         finally:
             with self._lock:
                 lent.n_readers -= 1
+
+    def factor(self, moments: Moments, ridge: Ridge) -> Floats:
+        """Return a copy of the Cholesky factor; there is none with standardised features."""
+        with self._lock:
+            self._catch_up(moments, ridge)
+            return self._factor.copy()
 
     def _catch_up(self, moments: Moments, ridge: Ridge) -> None:
         latest = moments.latest
@@ -181,9 +204,9 @@ class Solver:
             self._grow(moments.n_classes)
             return
         new = moments.follow(self._token) if self._ridge == ridge else None
-        if new is None or ridge.standardize or not _is_cheaper(new, moments):
+        if new is None or ridge.standardize or not _is_cheaper(new, moments, ridge):
             self._solve(moments, ridge)
-        elif not self._follow(new, moments.n_classes):
+        elif not self._follow(new, moments, ridge):
             warn_user(
                 "the Cholesky factor is no longer positive definite because of rounding; it was "
                 "computed again from the sums",
@@ -196,59 +219,99 @@ class Solver:
         self._token = None
         if ridge.standardize:
             # Every example changes every deviation, so there is no factor to update.
-            weights = solve(moments, ridge)
+            weights, own = solve(moments, ridge)
         else:
-            self._factor = factorise(moments.gram, ridge.penalty, intercept=ridge.intercept)
-            weights = back_substitute(self._factor, moments.sums)
-        self._current = _Weights.of(weights)
-        self._spare = _Weights(np.zeros((0, 0)))
+            places = ridge.places(moments.n_features)
+            some = moments if ridge.columns is None else moments.with_features(places)
+            self._factor, (solved, own) = _solve(Equations.of(some, ridge), ridge)
+            weights = _spread(solved, places, moments.n_features)
+            self._followed = Followed(moments)
+        self._current = _Weights.of(weights, own)
+        self._spare = _Weights.empty((0, 0))
 
-    def _follow(self, batches: Sequence[Batch], n_classes: int) -> bool:
+    def _follow(self, batches: Sequence[Batch], moments: Moments, ridge: Ridge) -> bool:
         # If this is interrupted, factor and weights must not be taken for valid ones.
         self._token = None
-        self._grow(n_classes)
+        followed = self._followed
+        if followed is None:
+            return False
+        self._grow(moments.n_classes)
+        places = ridge.places(moments.n_features)
         for batch in batches:
-            for first in range(0, len(batch.rows), _TOGETHER):
-                if not self._update(batch, slice(first, first + _TOGETHER), n_classes):
+            for step in followed.steps(batch, ridge, _TOGETHER):
+                if not self._update(step, moments.n_classes, places):
                     return False
         return True
 
-    def _update(self, batch: Batch, part: slice, n_classes: int) -> bool:
-        """Update factor and weights with a few rows."""
-        rows = np.ascontiguousarray(batch.scaled[part])
-        signs = np.full(len(rows), float(batch.sign))
-        gains = _core.update_factor(self._factor, rows, signs)
+    def _update(self, step: Step, n_classes: int, places: npt.NDArray[np.int64] | slice) -> bool:
+        """Update factor and weights with a few rows; the features at ``places`` take part."""
+        rows, signs, codes, targets = step
+        gains = _core.update_factor(self._factor, np.ascontiguousarray(rows[:, places]), signs)
         if gains is None:
             return False
+        gains = _spread(gains, places, rows.shape[1])
         target = self._next_buffer()
-        _core.update_weights(
+        errors = _core.update_weights(
             self._current.array[:n_classes],
             rows,
             signs,
             gains,
-            batch.codes[part],
-            batch.roots[part],
+            codes,
+            targets,
             target.array[:n_classes],
         )
-        self._current, self._spare = target, self._current
+        before = self._current.own_scores[:n_classes]
+        after = _follow_own_scores(before, errors, rows @ gains.T, signs, codes, targets)
+        target.own_scores[:n_classes] = after
+        if target is not self._current:
+            self._current, self._spare = target, self._current
         return True
 
     def _next_buffer(self) -> _Weights:
-        """Return a buffer for the next weights that has no readers."""
+        """Return a buffer for the next weights that has no readers; in place is the fastest."""
+        if self._current.n_readers == 0:
+            return self._current
         spare, shape = self._spare, self._current.array.shape
         usable = spare.n_readers == 0 and spare.array.shape == shape
-        return spare if usable else _Weights(np.zeros(shape))
+        return spare if usable else _Weights.empty(shape)
 
     def _grow(self, n_classes: int) -> None:
         array = self._current.array
         if n_classes > len(array):
-            self._current = _Weights.of(np.pad(array, [(0, n_classes - len(array)), (0, 0)]))
+            n_more = n_classes - len(array)
+            own = np.pad(self._current.own_scores, (0, n_more))
+            self._current = _Weights.of(np.pad(array, [(0, n_more), (0, 0)]), own)
 
 
-def _is_cheaper(batches: Sequence[Batch], moments: Moments) -> bool:
+def _follow_own_scores(
+    before: Floats,
+    errors: Floats,
+    products: Floats,
+    signs: Floats,
+    codes: npt.NDArray[np.int32],
+    targets: Floats,
+) -> Floats:
+    """Return the own scores after a few rows, from the errors of the weights before.
+
+    With ``w' = w + sum_v e_v g_v``, ``g_v = A'^-1 x_v`` and ``products[u, v] = x_u.g_v``, the new
+    sum ``w'.b'`` of a class needs only products of the new rows.
+    """
+    coded = np.zeros((len(before), len(codes)))
+    coded[codes, np.arange(len(codes))] = targets
+    # Scores of the new rows by the new weights.
+    scores = coded - signs * errors + errors @ products.T
+    added = signs * coded
+    # g_v.b is g_v.b' without what the new rows add to b'.
+    change: Floats = errors * (scores - added @ products) + added * scores
+    after: Floats = before + change.sum(axis=1)
+    return after
+
+
+def _is_cheaper(batches: Sequence[Batch], moments: Moments, ridge: Ridge) -> bool:
     """Whether following the examples takes less time than solving again."""
     d, n_classes = moments.n_features, moments.n_classes
-    n_passes = sum(-(-len(batch.rows) // _TOGETHER) for batch in batches)
+    rows_per_example = 2 if ridge.counts_means else 1
+    n_passes = sum(-(-rows_per_example * len(batch.rows) // _TOGETHER) for batch in batches)
     # The factor is a triangle that is read twice and written once; weights are read and written.
     n_bytes = 8 * (1.5 * d**2 + 2 * n_classes * d)
     following = n_passes * (_PASS_SECONDS + n_bytes / _BYTES_PER_SECOND)

@@ -17,9 +17,8 @@ from evergrow.estimators.means.distances import (
     ProjectedDistance,
 )
 from evergrow.estimators.means.ncm_metric import NCMMetric
-from evergrow.estimators.sums.moments import Moments
-from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.labels import ClassList
+from evergrow.estimators.sums.changes import FittedSums
+from evergrow.foundation.rows import float_blocks
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,11 +57,9 @@ class LinearScores:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedMeans:
+class FittedMeans(FittedSums):
     """Classes, sums over their examples, and the learnt metric if there is one."""
 
-    labels: ClassList
-    moments: Moments
     metric: NCMMetric | None = None
     _projected: ProjectedDistance | None = field(init=False, repr=False, default=None)
     # The scores for the last distance, solved once. Each new value starts without any.
@@ -77,6 +74,19 @@ class FittedMeans:
     def n_features(self) -> int:
         """Number of features."""
         return self.moments.n_features
+
+    def differences(self, other: FittedMeans) -> list[str]:
+        """Return what must be equal to merge two models, but is not."""
+        if self.n_features != other.n_features:
+            return ["the number of features"]
+        # The shrinkage may differ: it does not affect the sums.
+        if type(self.distance(0.0)) is not type(other.distance(0.0)):
+            return ["metric"]
+        if self.metric is not None and other.metric is not None:
+            same = np.array_equal(self.metric.components_, other.metric.components_)
+            return [] if same else ["the learnt metric (learn one NCMMetric before both models)"]
+        per_class = [fitted.moments.class_settled is not None for fitted in (self, other)]
+        return [] if per_class[0] == per_class[1] else ["keep_class_statistics"]
 
     def distance(self, shrinkage: float) -> Distance:
         """Return the distance that the sums were collected for, with this shrinkage."""

@@ -18,9 +18,9 @@ from scipy.special import logsumexp
 from evergrow.estimators.means.distances import shrunk_covariance
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards import choose_rows
 
 Floats = npt.NDArray[Any]

@@ -1,9 +1,16 @@
-"""The nearest class mean classifier [Ristin2014 Eq. 1, 2]."""
+"""The nearest class mean classifier [Ristin2014 Eq. 1, 2].
+
+Learning adds examples to sums per class: ``partial_fit`` is that of
+:mod:`evergrow.estimators.sums.learner`, the sums and means are in
+:mod:`evergrow.estimators.sums.moments`. Predicting turns means into scores, in
+:mod:`evergrow.estimators.means.fitted`, by a distance of
+:mod:`evergrow.estimators.means.distances`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
-from evergrow.estimators.classifier.persistence import ModelContent
+from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
 from evergrow.estimators.classifier.predictor import as_decision, identity
 from evergrow.estimators.means.distances import DISTANCES, Distance
 from evergrow.estimators.means.fitted import FittedMeans, LinearScores
@@ -23,18 +30,13 @@ from evergrow.estimators.means.serialization import (
     metric_from_json,
     metric_to_json,
 )
-from evergrow.estimators.sums.accumulation import add_examples, iter_batches
-from evergrow.estimators.sums.changes import (
-    check_examples_left,
-    remove_classes,
-    subtract_examples,
-)
+from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.params import Choice, Flag, Number, Rule, check_parameters
-from evergrow.storage.modelfile import (
+from evergrow.foundation.params import Choice, Flag, Number, Rule, Satisfies, check_parameters
+from evergrow.storage.models.header import (
     Build,
     common_header,
     feature_names,
@@ -45,25 +47,54 @@ from evergrow.storage.modelfile import (
 Floats = npt.NDArray[np.float64]
 
 
+_METRIC = Satisfies("an NCMMetric", lambda value: isinstance(value, NCMMetric))
+
+
 @dataclass(frozen=True)
-class _IsMetric:
-    """Rule: a metric to learn."""
+class MeansRequest:
+    """The parameters of one call that decide what is learnt."""
 
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        return isinstance(value, NCMMetric)
+    metric: str | NCMMetric
+    keep_class_statistics: bool
 
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "an NCMMetric"
+    @classmethod
+    def of(cls, estimator: Any) -> MeansRequest:
+        """Copy the parameters from an estimator."""
+        return cls(estimator.metric, estimator.keep_class_statistics)
+
+    @property
+    def gram(self) -> bool:
+        """Whether the sums include a Gram matrix."""
+        return DISTANCES[self.metric] if isinstance(self.metric, str) else False
+
+    @property
+    def per_class(self) -> bool:
+        """Whether the sums include a Gram matrix per class."""
+        return self.gram and bool(self.keep_class_statistics)
+
+    def check(self, known: FittedMeans, action: str) -> None:  # noqa: ARG002
+        """Raise a ``ValueError`` if a fitted value does not suit the parameters."""
+        has_gram, is_learnt = known.moments.settled is not None, known.metric is not None
+        if has_gram != self.gram or is_learnt != isinstance(self.metric, NCMMetric):
+            raise InvalidInputError(
+                f"metric is {self.metric!r} but the model was trained with another one: "
+                "fit again to change it"
+            )
+        if (known.moments.class_settled is not None) != self.per_class:
+            raise InvalidInputError(
+                f"keep_class_statistics is {self.keep_class_statistics} but the model was trained "
+                "with another value: fit again to change it"
+            )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NCMClassifier(SumsLearner):
     """Classifier that predicts the class with the nearest mean.
 
     A new class is a new mean and does not change any other, so this classifier learns and grows
-    faster than all others here. It keeps only sums over the examples. So the model does not depend
-    on their order, up to rounding, and examples can be forgotten and models merged exactly.
+    faster than all others here. It keeps only sums over the examples. So the time per example is
+    constant, the model does not depend on their order, up to rounding, and examples can be
+    forgotten and models merged exactly.
 
     Parameters
     ----------
@@ -113,30 +144,24 @@ class NCMClassifier(SumsLearner):
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "metric": [Choice(tuple(DISTANCES)), _IsMetric()],
+        "metric": [Choice(tuple(DISTANCES)), _METRIC],
         "shrinkage": [Number(0.0, 1.0)],
         "keep_class_statistics": [Flag()],
     }
 
-    metric_: NCMMetric
-    _fitted: FittedMeans
+    _request = MeansRequest
+    _fitted: FittedMeans = field(init=False)
+    metric_: NCMMetric = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        metric: Literal["euclidean", "mahalanobis"] | NCMMetric = "euclidean",
-        shrinkage: float = 0.1,
-        keep_class_statistics: bool = False,
-    ) -> None:
-        self.metric = metric
-        self.shrinkage = shrinkage
-        self.keep_class_statistics = keep_class_statistics
+    metric: Literal["euclidean", "mahalanobis"] | NCMMetric = "euclidean"
+    shrinkage: float = 0.1
+    keep_class_statistics: bool = False
 
     @property
     def means_(self) -> Floats:
         """Class means [Ristin2014 Eq. 1], of shape (n_classes, n_features).
 
-        Not a number for a class without examples.
+        NaN for a class without examples.
 
         Examples
         --------
@@ -164,7 +189,9 @@ class NCMClassifier(SumsLearner):
         return moments.class_examples.copy()
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
-        """Compute the scores of the classes: log-probabilities up to a number per example.
+        """Compute the scores of the classes: log-probabilities up to a constant.
+
+        The constant differs between examples.
 
         Parameters
         ----------
@@ -225,11 +252,9 @@ class NCMClassifier(SumsLearner):
         return reader._map_scores(X, partial(log_softmax, axis=1))
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedMeans:
+        request = MeansRequest.of(self)
         none = Moments.none(
-            new.rows.shape[1],
-            len(labels),
-            gram=self._needs_gram(),
-            per_class=self._needs_class_grams(),
+            new.rows.shape[1], len(labels), gram=request.gram, per_class=request.per_class
         )
         moments, _ = add_examples(none, new)
         learnt = None
@@ -237,62 +262,8 @@ class NCMClassifier(SumsLearner):
             learnt = clone(self.metric).fit(new.rows, new.codes, new.weights)
         return FittedMeans(labels, moments, learnt)
 
-    def _extend(self, known: FittedMeans, labels: ClassList, new: Batch) -> FittedMeans:
-        moments, _ = add_examples(known.moments.with_classes(len(labels)), new)
-        return replace(known, labels=labels, moments=moments)
-
-    def _forget(self, known: FittedMeans, gone: Batch) -> FittedMeans:
-        moments = subtract_examples(known.labels, known.moments, iter_batches(gone))
-        check_examples_left(moments)
-        return replace(known, moments=moments)
-
-    def _forget_classes(self, known: FittedMeans, columns: list[int]) -> FittedMeans:
-        check_examples_left(known.moments, columns)
-        labels, _, moments = remove_classes(known.labels, known.moments, columns)
-        return replace(known, labels=labels, moments=moments)
-
-    def _rename(self, known: FittedMeans, names: Mapping[Any, Any]) -> FittedMeans:
-        labels, columns = known.labels.renamed(names)
-        return replace(known, labels=labels, moments=known.moments.relabel(columns, len(labels)))
-
-    def _merge(self, known: FittedMeans, other: FittedMeans) -> FittedMeans:
-        labels, columns = known.labels.extend(other.labels.classes)
-        moments = known.moments.merged(other.moments, columns.tolist(), len(labels))
-        return replace(known, labels=labels, moments=moments)
-
-    def _differences(self, known: FittedMeans, other: FittedMeans) -> list[str]:
-        if known.n_features != other.n_features:
-            return ["the number of features"]
-        # The shrinkage may differ: it does not affect the sums.
-        if type(known.distance(0.0)) is not type(other.distance(0.0)):
-            return ["metric"]
-        if known.metric is not None and other.metric is not None:
-            same = np.array_equal(known.metric.components_, other.metric.components_)
-            return [] if same else ["the learnt metric (learn one NCMMetric before both models)"]
-        per_class = [fitted.moments.class_settled is not None for fitted in (known, other)]
-        return [] if per_class[0] == per_class[1] else ["keep_class_statistics"]
-
-    def _check_unchanged(self, known: FittedMeans, action: str) -> None:  # noqa: ARG002
-        has_gram, is_learnt = known.moments.settled is not None, known.metric is not None
-        if has_gram != self._needs_gram() or is_learnt != isinstance(self.metric, NCMMetric):
-            raise InvalidInputError(
-                f"metric is {self.metric!r} but the model was trained with another one: "
-                "fit again to change it"
-            )
-        if (known.moments.class_settled is not None) != self._needs_class_grams():
-            raise InvalidInputError(
-                f"keep_class_statistics is {self.keep_class_statistics} but the model was trained "
-                "with another value: fit again to change it"
-            )
-
     def _set_fitted(self, fitted: Any, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
         super()._set_fitted(fitted, names, metric_=fitted.metric, **learnt)
-
-    def _needs_gram(self) -> bool:
-        return DISTANCES[self.metric] if isinstance(self.metric, str) else False
-
-    def _needs_class_grams(self) -> bool:
-        return self._needs_gram() and bool(self.keep_class_statistics)
 
     def _distance(self) -> Distance:
         """Return the distance for the current shrinkage."""
@@ -305,13 +276,13 @@ class NCMClassifier(SumsLearner):
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         return self._portable_scores().blocks(X)
 
-    def _fit_scores(self, X: npt.NDArray[Any]) -> Floats:
+    def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         return self._fitted.fit_scores(X, self._distance())
 
     def _to_file(self) -> ModelContent:
         reader = self._checked_to_save()
         # The file could not be loaded if its sums did not suit its parameters.
-        reader._check_unchanged(reader._fitted, "save")
+        MeansRequest.of(reader).check(reader._fitted, "save")
         parameters = plain_parameters(reader.get_params(deep=False))
         if isinstance(reader.metric, NCMMetric):
             parameters["metric"] = metric_to_json(reader.metric)
@@ -319,21 +290,20 @@ class NCMClassifier(SumsLearner):
         return {**common_header(reader, parameters, reader._fitted.labels), **learnt}, arrays
 
     @classmethod
-    def _from_file(
-        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
-    ) -> Self:
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
         parameters = dict(parameters_of(header))
         if isinstance(parameters.get("metric"), dict):
             parameters["metric"] = metric_from_json(parameters["metric"])
         check_parameters({**cls().get_params(deep=False), **parameters}, cls._rules)
         estimator = cls(**parameters)
-        fitted = fitted_from_arrays(
-            header,
-            tensors,
-            build,
-            metric=isinstance(estimator.metric, NCMMetric),
-            gram=estimator._needs_gram(),
-            per_class=estimator._needs_class_grams(),
-        )
+        fitted = fitted_from_arrays(header, tensors, build)
+        if (fitted.metric is not None) != isinstance(estimator.metric, NCMMetric):
+            raise ModelFileError("the model file is inconsistent: it lacks its learnt metric")
+        try:
+            MeansRequest.of(estimator).check(fitted, "load")
+        except InvalidInputError as error:
+            raise ModelFileError(
+                "the model file is inconsistent: its sums do not suit its metric"
+            ) from error
         estimator._set_fitted(fitted, feature_names(header, fitted.n_features))
         return estimator

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,10 +18,9 @@ from evergrow.estimators.classifier.learner import (
     validate_examples,
     validate_rows,
 )
-from evergrow.estimators.classifier.persistence import ModelContent, SaveMixin
+from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList, check_label_types
@@ -39,7 +34,8 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.storage.modelfile import (
+from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.header import (
     Build,
     check_array,
     check_saveable,
@@ -58,6 +54,7 @@ _MOST_COMPONENTS = 512
 _LARGEST = 1e140
 
 
+@dataclass(eq=False, repr=False)
 class NCMMetric(
     SaveMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -138,33 +135,20 @@ class NCMMetric(
         "verbose": [Integer(0), Flag()],
     }
 
-    components_: Floats
-    log_likelihoods_: Floats
+    n_components: int | None = None
+    _: KW_ONLY
+    shrinkage: float = 0.5
+    learning_rate: float = 0.01
+    batch_size: int = 256
+    max_iter: int = 100
+    tol: float = 1e-3
+    n_iter_no_change: int = 3
+    validation_fraction: float = 0.1
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        shrinkage: float = 0.5,
-        learning_rate: float = 0.01,
-        batch_size: int = 256,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        n_iter_no_change: int = 3,
-        validation_fraction: float = 0.1,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.verbose = verbose
+    components_: Floats = field(init=False)
+    log_likelihoods_: Floats = field(init=False)
 
     @exclusive
     def fit(
@@ -289,12 +273,7 @@ class NCMMetric(
         return cls(**parameters)
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
         metric = cls._from_parameters(parameters_of(header))
         shape = (None, None)
         components = check_array(tensors.get("components"), "components", np.float64, shape)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow.estimators.means.fitted import FittedMeans
 from evergrow.estimators.means.ncm_metric import NCMMetric
-from evergrow.estimators.sums.moments import Moments
 from evergrow.estimators.sums.serialization import Arrays, moments_from_arrays, moments_to_arrays
 from evergrow.foundation.errors import ModelFileError
-from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.modelfile import (
+from evergrow.storage.models.header import (
     Build,
     arrays_inside,
     check_array,
@@ -49,24 +46,15 @@ def fitted_to_arrays(fitted: FittedMeans) -> tuple[dict[str, Any], Arrays]:
     return {"metric": header}, arrays
 
 
-def fitted_from_arrays(
-    header: dict[str, Any],
-    arrays: Arrays,
-    build: Build,
-    *,
-    metric: bool,
-    gram: bool,
-    per_class: bool,
-) -> FittedMeans:
-    """Rebuild from :func:`fitted_to_arrays`; a ``ModelFileError`` for damaged content.
-
-    ``metric``, ``gram`` and ``per_class`` say what the parameters need.
-    """
+def fitted_from_arrays(header: dict[str, Any], arrays: Arrays, build: Build) -> FittedMeans:
+    """Rebuild from :func:`fitted_to_arrays`; a ``ModelFileError`` for damaged content."""
     learnt = _read_metric(header, arrays, build)
-    if metric != (learnt is not None):
-        raise ModelFileError("the model file is inconsistent: it lacks its learnt metric")
     labels = class_list(header)
-    moments = _read_moments(arrays, labels, gram=gram, per_class=per_class)
+    shape = (len(labels), None)
+    sums = check_array(arrays.get("class_sums"), "class_sums", np.float64, shape)
+    if not sums.shape[1]:
+        raise ModelFileError("the model file is inconsistent: it has no features")
+    moments = moments_from_arrays(arrays, sums.shape[1], len(labels))
     if learnt is not None and learnt.components_.shape[1] != moments.n_features:
         raise ModelFileError("the model file is inconsistent: its metric has other features")
     fitted = FittedMeans(labels, moments, learnt)
@@ -76,17 +64,6 @@ def fitted_from_arrays(
         if not are_finite:
             raise ModelFileError("the model file is inconsistent: its metric overflows")
     return fitted
-
-
-def _read_moments(arrays: Arrays, labels: ClassList, *, gram: bool, per_class: bool) -> Moments:
-    sums: npt.NDArray[Any] = check_array(
-        arrays.get("class_sums"), "class_sums", np.float64, (len(labels), None)
-    )
-    if not sums.shape[1]:
-        raise ModelFileError("the model file is inconsistent: it has no features")
-    if ("gram" in arrays) != gram or ("class_grams" in arrays) != per_class:
-        raise ModelFileError("the model file is inconsistent: its sums do not suit its metric")
-    return moments_from_arrays(arrays, sums.shape[1], len(labels))
 
 
 def _read_metric(header: dict[str, Any], arrays: Arrays, build: Build) -> NCMMetric | None:

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.novelty.calibration import Calibration
-from evergrow.estimators.novelty.measures import MEASURES
+from evergrow.estimators.novelty.measures import MEASURES, Scorer
+from evergrow.estimators.novelty.nearest_means import BestScores
+from evergrow.estimators.sums.changes import subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Moments
-from evergrow.foundation.labels import ClassList
+from evergrow.foundation.labels import GONE, ClassList
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,8 @@ class FittedRejection:
 
     The wrapped estimator never changes: updates train a copy of it. ``fixed`` is a calibration on
     other examples than the held-out ones, for example on many more. It is used until something is
-    learnt or forgotten.
+    learnt or forgotten. ``penalty`` is that of ridge regression in the measure; None for a default
+    that follows the examples.
     """
 
     labels: ClassList
@@ -32,6 +35,7 @@ class FittedRejection:
     holdout: Holdout
     measure: str
     fixed: Calibration | None = None
+    penalty: float | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRejection:
         """Share everything but the wrapped estimator, which the caller may change.
@@ -54,28 +58,52 @@ class FittedRejection:
             return self.fixed
         batch = self.holdout.batch
         if not len(batch.rows):
-            nothing = np.zeros(0)
-            columns = np.zeros(0, dtype=np.int64)
-            return Calibration.of(columns, nothing, nothing, len(self.labels))
-        score = MEASURES[self.measure].best_held_out
-        (columns, scores), usable = score(self.estimator, self.moments, batch)
+            nothing = BestScores(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 0)))
+            return Calibration.of(nothing, np.zeros(0), len(self.labels))
         weights = batch.weights * self.holdout.represented
+        found, usable = self._scorer.left_out(batch)
         # Examples that the estimator cannot score are ignored.
-        usable = usable & np.isfinite(scores)
-        return Calibration.of(columns[usable], scores[usable], weights[usable], len(self.labels))
+        usable = usable & np.isfinite(found.scores) & np.isfinite(found.others).all(axis=1)
+        n_own = self.moments.class_examples[batch.codes[usable]]
+        return Calibration.of(
+            found.at(usable),
+            weights[usable],
+            len(self.labels),
+            n_own,
+            self._scorer.rehearse(batch),
+        )
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return MEASURES[self.measure].scorer(self.estimator, self.moments, self.penalty)
 
     def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return how far the best score of each row is below the usual one, in spreads."""
-        columns, scores = MEASURES[self.measure].best(self.estimator, self.moments, X)
-        return self.calibration.novelty(columns, scores)
+        return self.calibration.novelty(self._scorer.best(X))
 
     def relabel(self, labels: ClassList, columns: list[int]) -> FittedRejection:
         """Turn class ``k`` into class ``columns[k]``; -1 leaves it out, equal ones are joined."""
         same = columns == list(range(len(labels)))
+        gone = [k for k, column in enumerate(columns) if column == GONE]
         return replace(
             self,
             labels=labels,
             fixed=self.fixed if same else None,
-            moments=self.moments.relabel(columns, len(labels)),
+            moments=self._without_products(gone).relabel(columns, len(labels)),
             holdout=self.holdout.relabel(columns, len(labels)),
         )
+
+    def _without_products(self, columns: list[int]) -> Moments:
+        """Return the sums without the products of features of some classes.
+
+        The Gram matrix is that of all classes. If all examples of these classes are stored, they
+        are subtracted. Otherwise there is no Gram matrix afterwards, and measures do without it.
+        """
+        moments = self.moments
+        if moments.settled is None or not moments.class_examples[columns].any():
+            return moments
+        stored = self.holdout.batch
+        gone = stored.at(np.isin(stored.codes, columns))
+        if len(gone.rows) < moments.class_examples[columns].sum():
+            return replace(moments, settled=None, waiting=())
+        return subtract(moments, [gone])

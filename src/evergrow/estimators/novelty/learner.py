@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,37 +13,60 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.estimators.novelty import wrapped_estimator
 from evergrow.estimators.novelty.fitted import FittedRejection
 from evergrow.estimators.novelty.measures import MEASURES
-from evergrow.estimators.novelty.unknown_label import IsLabel, predicted_labels
-from evergrow.estimators.novelty.wrapped_estimator import IsClassifier, LabelledBatch
-from evergrow.estimators.sums.accumulation import check_magnitude, check_weights, iter_batches
-from evergrow.estimators.sums.changes import check_forget_arguments, subtract_examples
+from evergrow.estimators.novelty.wrapped_estimator import LabelledBatch, can_be_wrapped
+from evergrow.estimators.sums.accumulation import (
+    add_examples,
+    check_magnitude,
+    check_weights,
+    iter_batches,
+)
+from evergrow.estimators.sums.changes import subtract_examples
 from evergrow.estimators.sums.holdout import Holdout
+from evergrow.estimators.sums.learner import ExampleLearner, Examples, Method
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes
-from evergrow.foundation.locks import exclusive
-from evergrow.foundation.params import Choice, Integer, Nothing, Number, RandomState, Rule
+from evergrow.foundation.params import (
+    Choice,
+    Integer,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    Satisfies,
+)
+
+# With more features, a Gram matrix would need more than 128 MiB.
+MOST_FEATURES = 4096
 
 
-class RejectionLearner(GrowingClassifier):
+def _is_label(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, numbers.Real) and math.isfinite(value))
+
+
+@dataclass(eq=False, repr=False)
+class RejectionLearner(ExampleLearner):
     """Learns and forgets; the subclass adds parameters and predictions."""
 
     estimator: Any
-    unknown_label: str | float | None
-    measure: Literal["cosine", "estimator"]
-    validation_every: int
-    max_held_out: int
-    random_state: int | np.random.RandomState | None
-    _fitted: FittedRejection
+    _: KW_ONLY
+    false_alarms: float = 0.1
+    unknown_label: str | float | None = None
+    measure: Literal["auto", "cosine", "estimator"] = "auto"
+    validation_every: int = 6
+    max_held_out: int = 2000
+    random_state: int | np.random.RandomState | None = None
+    _fitted: FittedRejection = field(init=False)
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "estimator": [IsClassifier()],
+        "estimator": [
+            Satisfies("a classifier with fit and predict and one label per sample", can_be_wrapped)
+        ],
         "false_alarms": [Number(0.0, 1.0)],
-        "unknown_label": [Nothing(), IsLabel()],
+        "unknown_label": [Nothing(), Satisfies("a string or a number", _is_label)],
         "measure": [Choice(tuple(MEASURES))],
         # With 1, no example would be left to learn.
         "validation_every": [Integer(2)],
@@ -49,185 +74,52 @@ class RejectionLearner(GrowingClassifier):
         "random_state": [Nothing(), RandomState()],
     }
 
-    @exclusive
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Train on examples and their classes, discarding what was learnt before.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Classes: integers or strings, none of them the unknown label.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, if the estimator accepts them; they also apply to class means and the level.
-            An example of weight 0 is ignored.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator. If training fails or is interrupted, it stays as it was.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier, RejectingClassifier
-        >>> model = RejectingClassifier(NCMForestClassifier(5, min_samples_leaf=1))
-        >>> model.fit([[0], [1], [8], [9]], ["cat", "cat", "dog", "dog"]).predict([[8]])
-        array(['dog'], dtype='<U7')
-        """
-        self._check_parameters()
-        X, y, names = self._checked_first(X, y, min_samples=1)
-        batch = _checked_batch(X, y, sample_weight)
-        labels, codes = ClassList.of(batch.y)
-        self._learn("fit", self._nothing(X.shape[1]), labels, codes, batch, names)
+    def _start(self, given: Examples, method: Method) -> Self:
+        if method == "partial_fit":
+            self._check_can_update()
+        X, y, names = self._checked_first(given.X, given.y, min_samples=1)
+        batch = _checked_batch(X, y, given.sample_weight)
+        labels, codes = self._first_labels(batch.y, given.classes)
+        if method == "partial_fit" and wrapped_estimator.accepts(self.estimator, method, "classes"):
+            batch = replace(batch, classes=labels.classes)
+        nothing = self._nothing(X.shape[1])
+        self._set_fitted(self._learn(method, nothing, labels, codes, batch), names)
         return self
 
-    @exclusive
-    def partial_fit(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Add examples of known and new classes.
+    def _learn_more(self, known: FittedRejection, given: Examples) -> FittedRejection:
+        self._check_can_update()
+        self._check_same_measure(known)
+        batch, listed = _checked_batch(*given[:3]), as_classes(given.classes)
+        batch = replace(batch, classes=None if given.classes is None else listed)
+        labels, codes = known.labels.extend_with(batch.y, listed)
+        return self._learn("partial_fit", known, labels, codes, batch)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, as in :meth:`fit`.
-        y : array-like of shape (n_samples,)
-            Classes, of the same kind (numbers or strings) as the known ones.
-        classes : array-like, default=None
-            Never needed with Evergrow's own estimators. The classes of scikit-learn's estimators
-            cannot grow: list all classes in the first call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, as in :meth:`fit`.
+    def _forget(self, known: FittedRejection, given: Examples) -> FittedRejection:
+        fitted, unlearnt = _without(known, _checked_batch(*given[:3]))
+        # Last, because everything before may fail without any change.
+        estimator = wrapped_estimator.forget(known.estimator, self.estimator, unlearnt, [])
+        return replace(fitted, estimator=estimator)
 
-        Returns
-        -------
-        self : estimator
-            The updated estimator. If the update fails or is interrupted, it stays as it was.
+    def _forget_classes(self, known: FittedRejection, columns: list[int]) -> FittedRejection:
+        if len(columns) == len(known.labels):
+            raise InvalidInputError("forget would leave no class: train a new model instead")
+        fitted = known.relabel(*known.labels.without(columns)) if columns else known
+        names = known.labels.classes[columns].tolist()
+        estimator = wrapped_estimator.forget(known.estimator, self.estimator, None, names)
+        return replace(fitted, estimator=estimator)
 
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier, RejectingClassifier
-        >>> model = RejectingClassifier(NCMForestClassifier(5, min_samples_leaf=1))
-        >>> model = model.partial_fit([[0, 0], [0, 1], [9, 8], [9, 9]], ["b", "b", "c", "c"])
-        >>> model.partial_fit([[0, 8], [0, 9]], ["a", "a"]).classes_
-        array(['b', 'c', 'a'], dtype='<U1')
-        """
-        self._check_parameters()
+    def _rename(self, known: FittedRejection, names: Mapping[Any, Any]) -> FittedRejection:
+        labels, columns = known.labels.renamed(names)
+        predicted_labels(labels, self.unknown_label)
+        fitted = known.relabel(labels, columns)
+        return replace(fitted, estimator=wrapped_estimator.rename(known.estimator, names))
+
+    def _check_can_update(self) -> None:
         if not hasattr(self.estimator, "partial_fit"):
             raise InvalidTypeError(
                 f"{type(self.estimator).__name__} cannot learn more examples: it has no "
                 "method partial_fit"
             )
-        if not self.__sklearn_is_fitted__():
-            X, y, names = self._checked_first(X, y, min_samples=1)
-            batch = _checked_batch(X, y, sample_weight)
-            labels, codes = self._first_labels(batch.y, classes)
-            if wrapped_estimator.accepts(self.estimator, "partial_fit", "classes"):
-                batch = replace(batch, classes=labels.classes)
-            known = self._nothing(X.shape[1])
-        else:
-            known, names = self._fitted, getattr(self, "feature_names_in_", None)
-            self._check_same_measure(known)
-            X, y = self._checked_more(X, y)
-            listed = None if classes is None else as_classes(classes)
-            batch = replace(_checked_batch(X, y, sample_weight), classes=listed)
-            labels, codes = known.labels.extend_with(batch.y, as_classes(classes))
-        self._learn("partial_fit", known, labels, codes, batch, names)
-        return self
-
-    @exclusive
-    def forget(
-        self,
-        X: npt.ArrayLike | None = None,
-        y: npt.ArrayLike | None = None,
-        *,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Remove examples or whole classes, if the estimator can.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            Examples to forget, exactly as they were learnt.
-        y : array-like of shape (n_samples,), default=None
-            Their classes.
-        classes : array-like, default=None
-            Classes to forget; the other columns keep their order.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weights that they were learnt with.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier, RejectingClassifier
-        >>> model = RejectingClassifier(NCMForestClassifier(5, min_samples_leaf=1))
-        >>> model = model.fit([[0], [1], [5], [6], [8], [9]], ["a", "a", "b", "b", "c", "c"])
-        >>> model.forget(classes=["b"]).classes_
-        array(['a', 'c'], dtype='<U1')
-        """
-        self._check_parameters()
-        known = self._require_fitted("examples to forget")
-        check_forget_arguments(X, y, classes, sample_weight)
-        batch = None
-        if X is not None and y is not None:
-            batch = _checked_batch(*self._checked_more(X, y), sample_weight)
-        fitted, unlearnt = (known, None) if batch is None else _without(known, batch)
-        leaving = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
-        if len(leaving) == len(known.labels):
-            raise InvalidInputError("forget would leave no class: train a new model instead")
-        if leaving:
-            fitted = fitted.relabel(*known.labels.without(leaving))
-        # Last, because everything before may fail without any change.
-        names = known.labels.classes[leaving].tolist()
-        estimator = wrapped_estimator.forget(known.estimator, self.estimator, unlearnt, names)
-        self._set_fitted(
-            replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None)
-        )
-        return self
-
-    @exclusive
-    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
-        """Rename classes; classes that get the same name become one class.
-
-        Parameters
-        ----------
-        names : mapping
-            From old to new names. The joint class has the first of their columns.
-
-        Returns
-        -------
-        self : estimator
-            The estimator, unchanged if anything failed.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier, RejectingClassifier
-        >>> model = RejectingClassifier(NCMForestClassifier(5, min_samples_leaf=1))
-        >>> model = model.fit([[0], [1], [5], [6], [8], [9]], ["a", "a", "b", "b", "c", "c"])
-        >>> model.rename_classes({"a": "x", "c": "x"}).classes_
-        array(['x', 'b'], dtype='<U1')
-        """
-        known = self._require_fitted("classes to rename")
-        labels, columns = known.labels.renamed(names)
-        predicted_labels(labels, self.unknown_label)
-        fitted = known.relabel(labels, columns)
-        estimator = wrapped_estimator.rename(known.estimator, names)
-        self._set_fitted(
-            replace(fitted, estimator=estimator), getattr(self, "feature_names_in_", None)
-        )
-        return self
 
     def _nothing(self, n_features: int) -> FittedRejection:
         """Return the fitted value before the first example."""
@@ -241,7 +133,8 @@ class RejectionLearner(GrowingClassifier):
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         holdout = Holdout.none(self.max_held_out, seed)
         # Sums need at least one class to know the number of features.
-        moments = Moments.none(n_features, 1, gram=False)
+        gram = self.measure == "auto" and n_features <= MOST_FEATURES
+        moments = Moments.none(n_features, 1, gram=gram)
         labels = ClassList(np.zeros(0))
         return FittedRejection(labels, estimator, moments, holdout, self.measure)
 
@@ -252,24 +145,23 @@ class RejectionLearner(GrowingClassifier):
         labels: ClassList,
         codes: npt.NDArray[np.int32],
         batch: LabelledBatch,
-        names: npt.NDArray[Any] | None,
-    ) -> None:
+    ) -> FittedRejection:
         predicted_labels(labels, self.unknown_label)
         new = Batch.of(batch.X, codes, batch.weights)
+        measure = MEASURES[known.measure]
         holdout, drawn = known.holdout.add(
             new,
             labels.classes.tolist(),
-            every=self.validation_every,
+            every=1 if measure.stores_all else self.validation_every,
             max_held_out=self.max_held_out,
         )
-        moments = known.moments.with_classes(len(labels)).add_all(iter_batches(new))
-        if not MEASURES[known.measure].learns_held_out:
+        moments, _ = add_examples(known.moments.with_classes(len(labels)), new)
+        if not measure.learns_held_out:
             batch = batch.where(~drawn)
         # Last, because everything before may fail without any change.
         estimator = wrapped_estimator.train(known.estimator, self.estimator, method, batch, labels)
-        self._set_fitted(
-            FittedRejection(labels, estimator, moments, holdout, known.measure),
-            names,
+        return replace(
+            known, labels=labels, estimator=estimator, moments=moments, holdout=holdout, fixed=None
         )
 
     def _check_same_measure(self, known: FittedRejection) -> None:
@@ -311,3 +203,32 @@ def _check_separable(known: FittedRejection, columns: list[int]) -> None:
                 f"cannot forget single examples of class {label!r}: "
                 "not all of its held-out examples are kept; fit again with a higher max_held_out"
             )
+
+
+def predicted_labels(
+    labels: ClassList, unknown_label: str | float | None
+) -> tuple[Any, npt.NDArray[Any]]:
+    """Return the unknown label, and an array of all labels of a type that holds them exactly.
+
+    >>> predicted_labels(ClassList.of(np.array([3, 5], dtype=np.uint8))[0], None)
+    (-1, array([ 3,  5, -1], dtype=int16))
+    """
+    are_strings = labels.classes.dtype.kind in "UOT"
+    unknown: Any = unknown_label
+    if unknown is None:
+        unknown = "unknown" if are_strings else -1
+    if isinstance(unknown, str) != are_strings:
+        kind = "a string" if are_strings else "a number"
+        raise InvalidTypeError(f"unknown_label must be {kind} like the classes, got {unknown!r}")
+    if unknown in labels.classes.tolist():
+        raise InvalidInputError(
+            f"unknown_label must differ from all classes, but there is a class {unknown!r}"
+        )
+    grown, _ = labels.extend(_smallest(unknown))
+    return unknown, grown.classes
+
+
+def _smallest(unknown: Any) -> npt.NDArray[Any]:
+    # NumPy would use 64 bits for a Python integer, whatever the type of the classes.
+    whole = isinstance(unknown, numbers.Integral) and not isinstance(unknown, (bool, np.bool_))
+    return np.array([unknown], dtype=np.min_scalar_type(unknown) if whole else None)

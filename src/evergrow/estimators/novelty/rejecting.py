@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Self, cast
+from dataclasses import dataclass
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from evergrow.estimators.classifier.persistence import ModelContent
+from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
+from evergrow.estimators.novelty.calibration import exceeds
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.novelty.learner import RejectionLearner
+from evergrow.estimators.novelty.learner import RejectionLearner, predicted_labels
 from evergrow.estimators.novelty.serialization import fitted_from_arrays, fitted_to_arrays
-from evergrow.estimators.novelty.unknown_label import predicted_labels
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.modelfile import (
+from evergrow.storage.models.header import (
     Build,
     check_saveable,
     common_header,
@@ -36,25 +37,39 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@dataclass(eq=False, repr=False)
 class RejectingClassifier(RejectionLearner):
     """Wrapper that lets a classifier predict "unknown" for examples that fit no class.
 
-    The score of an example is its cosine to the nearest class mean, or the best score of the
-    wrapped estimator. The cosine is measured from the point half way between zero and the mean of
-    all classes. The novelty of an example is how far its score is below the usual score of that
-    class, in units of the spread of the scores of that class. An example is rejected if its novelty
-    exceeds ``level_``. Usual scores, spreads and the level are calibrated on held-out examples, so
-    that about ``false_alarms`` of the examples of known classes are rejected.
+    An example is rejected if its novelty exceeds ``level_``. Its novelty is how far its score is
+    below the usual one, in units of the spread of the scores. With ``measure="auto"`` it is the
+    weighted mean of five of these: the cosine to the nearest class mean, relative to the usual
+    cosine of that class; the best score of a ridge regression; the lowest Mahalanobis distance to a
+    class, with one covariance for all classes; the same minus the distance to the mean of all
+    examples; and the length of the example. The cosine is measured from the point half way between
+    zero and the mean of all classes. The weights are those that best tell stored examples from the
+    same examples when their classes are left out. Usual scores, spreads and the level are
+    calibrated on stored examples, so that about ``false_alarms`` of the examples of known classes
+    are rejected.
 
-    Every ``validation_every``-th example of each class is held out. With ``measure="cosine"`` the
-    estimator learns it too: each held-out example is compared with the mean of its class without
-    it, which is exactly the mean that the other examples have. With ``measure="estimator"`` the
-    estimator never sees it. The usual score and the spread of a class are shrunk towards those of
-    all classes with the weight of 30 examples, so that they are sensible for a class with few
-    held-out examples or none. With fewer than 20 held-out examples in all nothing is rejected, and
-    ``level_`` is infinite.
+    With ``measure="auto"`` the estimator learns all examples, and a uniform sample of them is
+    stored for the calibration. Each is scored as if it had never been learnt, which has a closed
+    form for all scores. Ridge regression and distances need the products of all pairs of
+    features, at most 4096 features, and between two and 500 classes; otherwise the cosine
+    alone decides. It also does after a class is forgotten of which not all examples are stored,
+    because its part in the products is then not known.
 
-    The set of classes grows with :meth:`partial_fit` if that of the wrapped estimator does.
+    With the other measures every ``validation_every``-th example of each class is stored. With
+    ``measure="estimator"`` the estimator never learns it.
+
+    The usual score and the spread of a class are shrunk towards those of all classes with the
+    weight of 30 examples, so that they are sensible for a class with few stored examples or none.
+    With fewer than 20 stored examples in all nothing is rejected, and ``level_`` is infinite.
+
+    The set of classes grows with :meth:`partial_fit` if that of the wrapped estimator does; for an
+    estimator of scikit-learn, list all classes in the first call. Weights of examples need an
+    estimator that accepts them, and also apply to class means and the level. No class may have the
+    unknown label. :meth:`forget` takes examples exactly as they were learnt.
 
     Parameters
     ----------
@@ -68,18 +83,22 @@ class RejectingClassifier(RejectionLearner):
     unknown_label : int, float or str, default=None
         The prediction for rejected examples; None for "unknown" if classes are strings and -1 if
         they are numbers. Set it if a class has this name. May change at any time.
-    measure : {"cosine", "estimator"}, default="cosine"
-        The score. The cosine does not depend on the estimator, which then learns every example.
-        Use the score of the estimator if it separates classes better than class means do. Scores
-        of linear models grow with the distance from the decision boundary, so that unknown
-        examples far from it may get a high score.
+    measure : {"auto", "cosine", "estimator"}, default="auto"
+        The score. ``"auto"`` weights five and finds the most unknown examples with features of a
+        network; it needs 8 bytes per pair of features. ``"cosine"`` takes the cosine alone: use it
+        for very many features, or if all classes should have the same share of false alarms.
+        Both do not depend on the estimator, which then learns every example. ``"estimator"`` takes
+        its best score: use it if it separates classes better than class means do. Scores of linear
+        models grow with the distance from the decision boundary, so that unknown examples far from
+        it may get a high score.
     validation_every : int, default=6
-        Every n-th example of a class is held out. A lower value makes the level more exact with
-        few examples; with ``measure="estimator"`` the estimator then learns fewer examples.
+        Every n-th example of a class is stored, unless the measure is ``"auto"``, which may store
+        all. A lower value makes the level more exact with few examples; with
+        ``measure="estimator"`` the estimator then learns fewer examples.
     max_held_out : int, default=2000
-        Maximum number of held-out examples that are kept, in equal shares per class and at least
-        one of each: a uniform sample per class. They need 8 bytes per feature, twice that after
-        the first prediction.
+        Maximum number of examples that are stored, in equal shares per class and at least one of
+        each: a uniform sample per class. They need 8 bytes per feature, twice that after the first
+        prediction.
     random_state : int, RandomState or None, default=None
         Seed of that sample. The estimator has its own seed.
 
@@ -92,11 +111,11 @@ class RejectingClassifier(RejectionLearner):
     level_ : float
         Novelty above which an example is rejected; infinite if nothing is rejected.
     usual_scores_ : ndarray of shape (n_classes,)
-        The usual score of each class.
+        The usual score of each class; with ``measure="auto"`` the usual cosine.
     spreads_ : ndarray of shape (n_classes,)
         Root mean square deviation of the scores of each class from the usual score.
     n_held_out_ : ndarray of shape (n_classes,)
-        Number of kept held-out examples per class.
+        Number of stored examples per class.
 
     Examples
     --------
@@ -111,25 +130,6 @@ class RejectingClassifier(RejectionLearner):
     >>> model.partial_fit(birds, ["bird"] * 99).predict([[5, 0, 0], [0, 0, 5]])
     array(['cat', 'bird'], dtype='<U7')
     """
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        false_alarms: float = 0.1,
-        unknown_label: str | float | None = None,
-        measure: Literal["cosine", "estimator"] = "cosine",
-        validation_every: int = 6,
-        max_held_out: int = 2000,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.false_alarms = false_alarms
-        self.unknown_label = unknown_label
-        self.measure = measure
-        self.validation_every = validation_every
-        self.max_held_out = max_held_out
-        self.random_state = random_state
 
     @property
     def estimator_(self) -> Any:
@@ -155,7 +155,7 @@ class RejectingClassifier(RejectionLearner):
 
     @property
     def n_held_out_(self) -> npt.NDArray[np.int64]:
-        """Number of kept held-out examples per class."""
+        """Number of stored examples per class."""
         return cast("npt.NDArray[np.int64]", self._require_fitted("n_held_out_").holdout.counts)
 
     def novelty(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -202,8 +202,8 @@ class RejectingClassifier(RejectionLearner):
     def _accepted(self, X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         if (level := self.level_) == float("inf"):
             return np.ones(len(X), dtype=bool)
-        # Not "at most the level": an example without a score is not rejected.
-        return ~np.greater(self._fitted.novelty(X), level)
+        # An example without a score is not rejected.
+        return ~exceeds(self._fitted.novelty(X), level)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Predict the class of each example, or the unknown label.
@@ -302,9 +302,7 @@ class RejectingClassifier(RejectionLearner):
         return {**common_header(reader, parameters, fitted.labels), **learnt}, arrays
 
     @classmethod
-    def _from_file(
-        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
-    ) -> Self:
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
         fitted = fitted_from_arrays(header, tensors, build)
         # Fails if the parameters contain an estimator too.
         model = cls(clone(fitted.estimator), **parameters_of(header))

@@ -9,6 +9,7 @@ import numpy as np
 from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.estimators.novelty.fitted import FittedRejection
 from evergrow.estimators.novelty.measures import MEASURES
+from evergrow.estimators.novelty.summed_scores import N_OTHERS
 from evergrow.estimators.sums.serialization import (
     Arrays,
     holdout_from_arrays,
@@ -18,10 +19,14 @@ from evergrow.estimators.sums.serialization import (
     moments_to_arrays,
 )
 from evergrow.foundation.errors import ModelFileError
-from evergrow.storage.modelfile import Build, arrays_inside, check_array, class_list
+from evergrow.storage.models.header import Build, arrays_inside, check_array, class_list
 
 _INSIDE = "estimator/"
 _FIXED = "calibration."
+_SCALES = f"{_FIXED}scales"
+_SHARE = f"{_FIXED}share"
+# Scores besides the cosine: two in files of earlier versions, without a weight of the cosine.
+_FEWER_OTHERS = 2
 _FIXED_PARTS = ("usual", "spreads", "novelties", "weights")
 
 
@@ -32,10 +37,14 @@ def fitted_to_arrays(fitted: FittedRejection) -> tuple[dict[str, Any], Arrays]:
         "inside": inner_header,
         "measure": fitted.measure,
         "held_out": holdout_header(fitted.holdout),
+        "penalty": fitted.penalty,
     }
     arrays = moments_to_arrays(fitted.moments) | holdout_to_arrays(fitted.holdout)
     if fitted.fixed is not None:
         arrays |= {_FIXED + name: getattr(fitted.fixed, name) for name in _FIXED_PARTS}
+        if len(fitted.fixed.scales):
+            arrays[_SCALES] = fitted.fixed.scales
+            arrays[_SHARE] = np.array([fitted.fixed.share])
     return header, arrays | {_INSIDE + name: array for name, array in inner.items()}
 
 
@@ -50,11 +59,21 @@ def fitted_from_arrays(header: dict[str, Any], arrays: Arrays, build: Build) -> 
         raise ModelFileError(f"the model file has an unknown measure {measure!r}")
     sizes = (estimator.n_features_in_, len(labels))
     moments = moments_from_arrays(arrays, *sizes)
-    if moments.settled is not None:
+    if moments.settled is not None and measure != "auto":
         raise ModelFileError("the model file is inconsistent: it has a Gram matrix")
     holdout = holdout_from_arrays(header.get("held_out"), arrays, *sizes)
     fixed = _read_fixed(arrays, len(labels))
-    return FittedRejection(labels, estimator, moments, holdout, measure, fixed)
+    penalty = _read_penalty(header)
+    return FittedRejection(labels, estimator, moments, holdout, measure, fixed, penalty)
+
+
+def _read_penalty(header: dict[str, Any]) -> float | None:
+    penalty = header.get("penalty")
+    if penalty is None:
+        return None
+    if not isinstance(penalty, (int, float)) or not 0 < penalty < np.inf:
+        raise ModelFileError("the model file is inconsistent: its penalty is not positive")
+    return float(penalty)
 
 
 def _read_fixed(arrays: Arrays, n_classes: int) -> Calibration | None:
@@ -70,7 +89,15 @@ def _read_fixed(arrays: Arrays, n_classes: int) -> Calibration | None:
     ordered = (np.diff(parts["novelties"]) >= 0).all()
     if not ordered or (parts["spreads"] <= 0).any() or (parts["weights"] <= 0).any():
         raise ModelFileError("the model file is inconsistent: its calibration has invalid values")
-    return Calibration(**parts)
+    scales, share = np.zeros((0, 2)), np.ones(1)
+    if _SCALES in arrays:
+        n_others = _FEWER_OTHERS if arrays[_SCALES].size == 2 * _FEWER_OTHERS else N_OTHERS
+        scales = check_array(arrays[_SCALES], _SCALES, np.float64, (n_others, 2))
+    if _SHARE in arrays:
+        share = check_array(arrays[_SHARE], _SHARE, np.float64, (1,))
+    if (scales[:, 1:] < 0).any() or not 0 <= share[0] <= 1:
+        raise ModelFileError("the model file is inconsistent: its calibration has invalid values")
+    return Calibration(**parts, scales=scales, share=float(share[0]))
 
 
 def _read_inside(header: dict[str, Any], arrays: Arrays, build: Build) -> Any:

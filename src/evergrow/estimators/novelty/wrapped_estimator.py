@@ -18,20 +18,12 @@ from evergrow.foundation.labels import ClassList
 from evergrow.storage.shards import choose_rows
 
 
-@dataclass(frozen=True)
-class IsClassifier:
-    """Rule: a classifier."""
-
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        wanted = ("fit", "predict", "get_params")
-        if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
-            return False
-        return bool(is_classifier(value)) and bool(get_tags(value).target_tags.single_output)
-
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "a classifier with fit and predict and one label per sample"
+def can_be_wrapped(value: object) -> bool:
+    """Whether a value is a classifier with one label per sample."""
+    wanted = ("fit", "predict", "get_params")
+    if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
+        return False
+    return bool(is_classifier(value)) and bool(get_tags(value).target_tags.single_output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +50,7 @@ def _copy_with_parameters(estimator: Any, like: Any) -> Any:
     """Copy the estimator with the parameters of another one."""
     if type(estimator) is not type(like):
         raise InvalidInputError(
-            f"estimator is a {type(like).__name__} but the model was trained with a "
+            f"estimator is {type(like).__name__} but the model was trained with "
             f"{type(estimator).__name__}: fit again to change it"
         )
     learner, wanted = copy.deepcopy(estimator), clone(like).get_params(deep=False)

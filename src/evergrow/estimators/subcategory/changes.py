@@ -18,16 +18,14 @@ from evergrow.estimators.forest.change import removal
 from evergrow.estimators.forest.change.addition import add_samples
 from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
 from evergrow.estimators.forest.change.relabeling import relabel, settle
-from evergrow.estimators.forest.value.batch import ForestBatch
-from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, Standardization
 from evergrow.estimators.subcategory.guess.report import GuessReport
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, CodedLabels, LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
 from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
-from evergrow.foundation.locks import file_lock
+from evergrow.foundation.locks import path_mutex
 from evergrow.storage.shards import choose_rows, join_rows
 
 # No node has so large a share of a class: leaves are relabelled and may grow, but no subtree is
@@ -56,13 +54,13 @@ def _locks_samples(change: Change[Options]) -> Change[Options]:
     """Hold the lock of the file with the samples, if there is one, while the change runs."""
 
     @wraps(change)
-    def locked(
+    def wrapper(
         known: FittedSubcategories, /, *args: Options.args, **options: Options.kwargs
     ) -> UpdateResult:
-        with file_lock(known.forest.forest.samples.path):
+        with path_mutex(known.forest.forest.samples.path):
             return change(known, *args, **options)
 
-    return locked
+    return wrapper
 
 
 def learn_first(
@@ -315,6 +313,6 @@ def _extend(
     expendable: Ids,
 ) -> tuple[FittedForest, UpdateReport]:
     if not len(batch.ids):
-        return forest, UpdateReport(request.forest.strategy.name, 0)
+        return forest, UpdateReport(request.forest.strategy._name, 0)
     forest_request = request.forest_request(tree)
     return add_samples(forest, tree.core_labels, batch, forest_request, expendable=expendable)

@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import validate_rows
+from evergrow.estimators.forest.change.growth import check_growable, check_has_rows
 from evergrow.estimators.forest.change.removal import as_ids, check_stored
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
-from evergrow.estimators.forest.request import check_growable, check_has_rows
 from evergrow.estimators.subcategory.changes import (
     UpdateResult,
     forget,

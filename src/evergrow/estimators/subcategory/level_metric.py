@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -12,14 +11,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted, validate_rows
+from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means import NCMMetric
 from evergrow.estimators.subcategory.labels.hierarchy import CodedLabels, LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import check_labels
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from evergrow.foundation.locks import exclusive
-from evergrow.foundation.params import Choice, Nothing, Rule, check_parameters
-from evergrow.storage.files import write_model
-from evergrow.storage.modelfile import (
+from evergrow.foundation.params import Choice, Nothing, Rule, Satisfies, check_parameters
+from evergrow.storage.models.header import (
     Build,
     arrays_inside,
     check_saveable,
@@ -34,18 +33,9 @@ Classes = npt.NDArray[np.int32]
 _PREFIX = "metric/"
 
 
-@dataclass(frozen=True)
-class _Transformer:
-    """Rule of a parameter that takes a transformer which learns from classes."""
-
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        wanted = ("fit", "transform", "get_feature_names_out")
-        return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
-
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return "a transformer such as NCMMetric()"
+def _is_transformer(value: object) -> bool:
+    wanted = ("fit", "transform", "get_feature_names_out")
+    return not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
 
 
 def _coarse_classes(
@@ -67,7 +57,9 @@ def _finest_classes(tree: LabelTree, labels: CodedLabels) -> tuple[Classes, npt.
 _LEVELS: dict[str, Any] = {"fine": _finest_classes, "coarse": _coarse_classes}
 
 
+@dataclass(eq=False, repr=False)
 class LevelMetric(
+    SaveMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -109,15 +101,15 @@ class LevelMetric(
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "metric": [Nothing(), _Transformer()],
+        "metric": [Nothing(), Satisfies("a transformer such as NCMMetric()", _is_transformer)],
         "level": [Choice(tuple(_LEVELS))],
     }
 
-    metric_: Any
+    metric: Any = None
+    _: KW_ONLY
+    level: Literal["fine", "coarse"] = "fine"
 
-    def __init__(self, metric: Any = None, *, level: Literal["fine", "coarse"] = "fine") -> None:
-        self.metric = metric
-        self.level = level
+    metric_: Any = field(init=False)
 
     @exclusive
     def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
@@ -170,26 +162,14 @@ class LevelMetric(
         checked = validate_rows(reader, X, reset=False)
         return cast(npt.NDArray[np.float64], reader.metric_.transform(checked))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the metric to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced atomically. The metric must be an
-            :class:`NCMMetric`.
-        """
-        write_model(path, *self._to_file())
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a step in the file of a pipeline."""
+    def _to_file(self) -> ModelContent:
         reader = frozen_copy(self)
         check_is_fitted(reader, "metric_")
         check_parameters({"level": reader.level}, {"level": self._rules["level"]})
         check_saveable(type(self))
         if not isinstance(reader.metric_, NCMMetric):
             raise InvalidTypeError(
-                f"a LevelMetric with a {type(reader.metric_).__name__} inside cannot be saved, "
+                f"a LevelMetric with metric={type(reader.metric_).__name__} cannot be saved, "
                 "only one with an NCMMetric"
             )
         check_saveable(type(reader.metric_))
@@ -198,9 +178,7 @@ class LevelMetric(
         return {**header, "metric": inside}, {f"{_PREFIX}{k}": v for k, v in tensors.items()}
 
     @classmethod
-    def _from_file(
-        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
-    ) -> Self:
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
         parameters, inside = parameters_of(header), header.get("metric")
         check_parameters({"level": None, **parameters}, {"level": cls._rules["level"]})
         if set(parameters) != {"level"} or not isinstance(inside, dict):

@@ -57,19 +57,9 @@ def fill_missing(
 ) -> tuple[list[Classes], GuessReport | None]:
     """Fine classes of all samples, guessed where wanted; -1 where none is known.
 
-    Parameters
-    ----------
-    groups : sequence of Samples
-        Stored and new samples, for instance.
-    wanted : sequence of masks
-        For each group, the samples whose fine class is to be guessed. Samples of a coarse class
-        without fine classes get no guess.
-    tree : LabelTree
-        The classes of all samples.
-    request : GuessRequest
-        How to guess.
-    scale : ndarray of shape (n_features,)
-        One divided by the standard deviation of each feature.
+    ``groups`` are stored and new samples, for instance, and ``wanted`` are masks of the samples to
+    guess; those of a coarse class without fine classes get no guess. ``tree`` has the classes of
+    all samples; ``scale`` is one divided by the standard deviation of each feature.
     """
     fine = [group.fine.copy() for group in groups]
     pairs = [(g, mask & tree.is_divided[g.coarse]) for g, mask in zip(groups, wanted, strict=True)]

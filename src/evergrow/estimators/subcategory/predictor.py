@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Self, cast
 
@@ -11,16 +10,16 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from evergrow.estimators.classifier.predictor import ScoringClassifier
+from evergrow.estimators.classifier.learner import translate_errors
+from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
+from evergrow.estimators.forest.predictor import TreePredictor
 from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
 from evergrow.estimators.subcategory.labels.sample_labels import true_columns
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.serialization import from_file, to_file
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.locks import file_lock
 from evergrow.foundation.params import Choice, Nothing, Number, Rule, check_parameters
-from evergrow.storage.files import write_model
-from evergrow.storage.modelfile import Build
+from evergrow.storage.models.header import Build
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
@@ -48,10 +47,9 @@ class LevelAnswers(NamedTuple):
     is_fine: npt.NDArray[np.bool_]
 
 
-class SubcategoryPredictor(ScoringClassifier):
+class SubcategoryPredictor(TreePredictor):
     """A fitted forest as an estimator; :class:`SubcategoryLearner` adds training."""
 
-    n_jobs: int | None
     smoothing: float
     _fitted: FittedSubcategories
 
@@ -64,16 +62,6 @@ class SubcategoryPredictor(ScoringClassifier):
     def hierarchy_(self) -> dict[Any, Any]:
         """Coarse class of each fine class."""
         return dict(self._value("hierarchy_").tree.hierarchy)
-
-    @property
-    def stored_ids_(self) -> npt.NDArray[np.int64]:
-        """Ids of all stored samples; :meth:`refine` and :meth:`forget` take them."""
-        return self._value("stored_ids_").forest.stored_ids
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the trees: nodes, centroids, class counts and training row numbers."""
-        return self._value("nbytes").nbytes
 
     def _value(self, wanted: str) -> FittedSubcategories:
         """The fitted value; an error names what is wanted if there is none."""
@@ -243,37 +231,17 @@ class SubcategoryPredictor(ScoringClassifier):
         1.0
         """
         reader, X = self._checked_query(X)
-        check_consistent_length(X, y, sample_weight)
+        with translate_errors():
+            check_consistent_length(X, y, sample_weight)
+            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         truth, is_known = true_columns(y, reader._fitted.tree)
         _, found, _ = reader._predict_indices(X, None)
-        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)[is_known]
+        weights = weights[is_known]
         if not weights.any():
             raise InvalidInputError(
                 "sample_weight must be positive for some samples with a finest class"
             )
         return float(np.average((found == truth)[is_known], weights=weights))
-
-    def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """Leaf that each sample reaches in each tree.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n_samples, n_estimators)
-            Node numbers, counted per tree.
-        """
-        reader, X = self._checked_query(X)
-        n_threads = effective_n_jobs(self.n_jobs)
-        fitted = reader._fitted
-        blocks = fitted.blocks(X, n_threads)
-        return np.concatenate([fitted.forest.leaves(rows, n_threads) for _, rows in blocks])
-
-    def comparisons(self, X: npt.ArrayLike) -> float:
-        """Mean number of distances computed per tree and sample, the papers' measure of cost."""
-        reader, X = self._checked_query(X)
-        n_threads = effective_n_jobs(self.n_jobs)
-        fitted = reader._fitted
-        n_descents = int(X.shape[0]) * len(fitted.forest.forest)
-        return fitted.comparisons(X, n_threads) / n_descents
 
     def guesses(self) -> tuple[npt.NDArray[np.int64], Labels]:
         """Stored samples whose fine label is a guess, to be confirmed with :meth:`refine`.
@@ -297,47 +265,12 @@ class SubcategoryPredictor(ScoringClassifier):
         """
         return self._value("guesses").guesses()
 
-    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing one is replaced atomically.
-        inference_only : bool, default=False
-            Leave out the training samples that prediction does not need. The file is smaller and
-            the predictions are the same, but the loaded model cannot be updated.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> forest = evergrow.SubcategoryForestClassifier(3, min_samples_leaf=1, random_state=0)
-        >>> forest = forest.fit([[0], [1], [8], [9]], [[0, 5], [0, 5], [1, 6], [1, None]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "model.evergrow")
-        ...     forest.save(path)
-        ...     evergrow.load(path).predict([[9]])
-        array([6])
-        """
-        samples = self._value("model to save").forest.forest.samples
-        # Samples in a memory-mapped file are read while saving and must not change meanwhile.
-        with file_lock(samples.path):
-            write_model(path, *self._to_file(inference_only=inference_only))
-
-    def _to_file(
-        self, *, inference_only: bool = False
-    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
+    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
         return to_file(reader, reader._fitted, inference_only=inference_only)
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
         fitted, parameters, names = from_file(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)

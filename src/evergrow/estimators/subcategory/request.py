@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from evergrow._core import SplitRules
-from evergrow.estimators.forest.request import ForestRequest
-from evergrow.estimators.forest.splits import (
+from evergrow.estimators.forest.ncm_forest import (
     ClassMeanSplits,
-    FixedSplits,
     assignments_per_subset,
     largest_subset,
     scoring_samples,
     subsets_per_node,
 )
+from evergrow.estimators.forest.request import ForestRequest, SplitParameters
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.registry import guesser_of
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
@@ -30,6 +30,20 @@ class GuessRequest:
     seed: int
     n_jobs: int | None
     verbose: int
+
+
+@dataclass(frozen=True)
+class FixedSplits(SplitParameters):
+    """Splits by class means with given rules, by the number of classes."""
+
+    has_class_means: ClassVar[bool] = True
+
+    by_n_classes: Mapping[int, SplitRules]
+    proposer: str = "ncm"
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for this number of classes."""
+        return self.by_n_classes[n_classes]
 
 
 @dataclass(frozen=True)

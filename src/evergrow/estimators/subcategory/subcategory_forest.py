@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Unpack, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from evergrow.estimators.forest.learner import ForestLearner
-from evergrow.estimators.forest.parameters import CommonParameters, complete_class
-from evergrow.estimators.forest.request import FOREST_RULES
-from evergrow.estimators.forest.splits import NCM_RULES
-from evergrow.estimators.forest.strategies import Strategy
+from evergrow.estimators.forest.ncm_forest import NCM_RULES
+from evergrow.estimators.forest.parameters import ForestParameters, complete_docstring
+from evergrow.estimators.forest.request import FOREST_RULES, Strategy
 from evergrow.estimators.subcategory.guess.guesser import Guesser
-from evergrow.estimators.subcategory.guess.registry import GuesserRule
+from evergrow.estimators.subcategory.guess.registry import GUESSER_RULES
 from evergrow.estimators.subcategory.learner import SubcategoryLearner
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.foundation.params import Choice, Number, Rule
 
 
-class SubcategoryForestClassifier(SubcategoryLearner):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SubcategoryParameters:
+    """Parameters in addition to those that all forests have."""
+
+    method: str = "ridge-h"
+    guess: str | Guesser = "auto"
+    coarse_weight: float | Literal["auto"] = "auto"
+    class_means: Literal["both", "fine"] = "both"
+    smoothing: float = 3.0
+    stack_scale: float = 10.0
+    refine_share: float = 0.33
+    n_subsets: int = 100
+    n_assignments: int = 50
+    subset_scale: float = 1.0
+    cost_weight: float = 0.001
+    max_scoring_samples: Literal["auto"] | int | None = 1024
+    n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt"
+
+
+@complete_docstring(has_class_means=True)
+@dataclass(eq=False, repr=False, kw_only=True)
+class SubcategoryForestClassifier(ForestParameters, SubcategoryLearner, SubcategoryParameters):
     """A forest that predicts fine classes and also learns from samples with only coarse labels.
 
     Labels have two levels: every sample has a coarse class, such as "dog", and some samples have a
@@ -37,8 +57,7 @@ class SubcategoryForestClassifier(SubcategoryLearner):
 
     Parameters
     ----------
-    n_estimators : int, default=50
-        Number of trees. More trees are more accurate, with diminishing returns.
+    {n_estimators}
     method : {"ridge-h", "nn-h", "hierarchical", "nn", "joint", "stacked", "fine-only"}, \
 default="ridge-h"
         How samples without a fine label are used.
@@ -150,7 +169,7 @@ default="auto"
         **FOREST_RULES,
         **NCM_RULES,
         "method": [Choice(tuple(METHODS))],
-        "guess": [Choice(("auto",)), GuesserRule()],
+        "guess": [Choice(("auto",)), *GUESSER_RULES],
         "coarse_weight": [Choice(("auto",)), Number(0.0)],
         "class_means": [Choice(("both", "fine"))],
         "smoothing": [Number(0.0)],
@@ -158,41 +177,7 @@ default="auto"
         "refine_share": [Number(0.0)],
     }
 
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        method: str = "ridge-h",
-        guess: str | Guesser = "auto",
-        coarse_weight: float | Literal["auto"] = "auto",
-        class_means: Literal["both", "fine"] = "both",
-        smoothing: float = 3.0,
-        stack_scale: float = 10.0,
-        refine_share: float = 0.33,
-        n_subsets: int = 100,
-        n_assignments: int = 50,
-        subset_scale: float = 1.0,
-        cost_weight: float = 0.001,
-        max_scoring_samples: Literal["auto"] | int | None = 1024,
-        n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt",
-        update: str | Strategy = "rust",
-        **common: Unpack[CommonParameters],
-    ) -> None:
-        # Sets the parameters that all forests have; this class is not one of its subclasses.
-        ForestLearner.__init__(cast(Any, self), n_estimators, update=update, **common)
-        self.method = method
-        self.guess = guess
-        self.coarse_weight = coarse_weight
-        self.class_means = class_means
-        self.smoothing = smoothing
-        self.stack_scale = stack_scale
-        self.refine_share = refine_share
-        self.n_subsets = n_subsets
-        self.n_assignments = n_assignments
-        self.subset_scale = subset_scale
-        self.cost_weight = cost_weight
-        self.max_scoring_samples = max_scoring_samples
-        self.n_centroids = n_centroids
+    update: str | Strategy = "rust"
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that labels have two columns."""
@@ -201,6 +186,3 @@ default="auto"
         tags.target_tags.single_output = False
         tags.target_tags.two_d_labels = True
         return tags
-
-
-complete_class(SubcategoryForestClassifier, ForestLearner.__init__, has_class_means=True)

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _check_sample_weight
 
+from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import choose_rows
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
@@ -42,7 +43,8 @@ def check_weights(
     """Return rows, labels and weights, without the rows of weight zero."""
     if sample_weight is None:
         return X, y, np.ones(X.shape[0])
-    checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    with translate_errors():
+        checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     # A copy: few examples wait in the sums, and the caller may change the array meanwhile.
     weights: Floats = np.array(checked)
     if (weights > _LARGEST).any():
@@ -143,36 +145,21 @@ def add_examples(
     places: Places = _NO_PLACES,
     verbose: int = 0,
 ) -> tuple[Moments, npt.NDArray[Any]]:
-    """Add examples to sums and return the inputs at some places, in one pass.
+    """Add examples to sums and return the inputs at some ascending places, in one pass.
 
-    Parameters
-    ----------
-    moments : Moments
-        The sums; they know all classes of the examples.
-    new : Batch
-        The examples, rows of any type.
-    row_map : RowMap
-        From inputs to the features that are added up.
-    places : ndarray of int
-        Places of the inputs to return, ascending.
-    verbose : int
-        Show a progress bar when positive.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are too large to add up.
+    The sums know all classes of the examples, whose rows may be of any type. A ``ValueError`` for
+    numbers that are too large to add up.
     """
-    engine, n_rows = current_engine(), new.rows.shape[0]
-    squared = moments.settled is not None or moments.class_settled is not None
-    parts = [] if engine is None or n_rows < FEW else row_parts(new.rows, squared=squared)
-    if engine is not None and len(parts) > 1:
-        return _add_parts(engine, parts, moments, new, row_map, places, verbose)
-    picker = RowPicker(places, new.rows)
+    n_rows, picker = new.rows.shape[0], RowPicker(places, new.rows)
     if n_rows < FEW:
         for few in iter_batches(new, row_map, picker):
             moments = moments.add(few)
         return moments, picker.rows
+    engine = current_engine()
+    squared = moments.settled is not None or moments.class_settled is not None
+    parts = [] if engine is None else row_parts(new.rows, squared=squared)
+    if engine is not None and len(parts) > 1:
+        return _add_parts(engine, parts, moments, new, row_map, places, verbose)
     with progress_bar("adding examples", n_rows, verbose) as progress:
         added = moments.add_all(iter_batches(new, row_map, picker, progress))
     return added, picker.rows

@@ -1,17 +1,20 @@
-"""Examples and classes taken out of sums, or moved to other classes.
+"""From one value with sums over examples to the next: more examples, fewer, other classes.
 
 Sums cannot tell which examples they are made of. They do show when more is subtracted than was ever
-added, which is then refused.
+added, which is then refused. Nothing here changes its arguments, so that a failure or an interrupt
+leaves a model as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.sums.accumulation import IDENTITY, RowMap, add_examples, iter_batches
 from evergrow.estimators.sums.gram import add_class_products, copy_columns
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.errors import InvalidInputError
@@ -21,6 +24,67 @@ from evergrow.foundation.labels import ClassList
 # largest sums there ever were.
 _ROUNDING = 1e-9
 _RESIDUE = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSums:
+    """What a model has learnt: its classes, and the sums over their examples.
+
+    ``request`` are the parameters of a call, for subclasses that keep more than sums.
+    """
+
+    labels: ClassList
+    moments: Moments
+
+    @property
+    def row_map(self) -> RowMap:
+        """From inputs to the features that are added up."""
+        return IDENTITY
+
+    def extend(self, labels: ClassList, new: Batch, request: Any) -> Self:  # noqa: ARG002
+        """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
+        moments, _ = add_examples(self.moments.with_classes(len(labels)), new, self.row_map)
+        return replace(self, labels=labels, moments=moments)
+
+    def forget(self, gone: Batch, request: Any) -> Self:  # noqa: ARG002
+        """Remove examples; a ``ValueError`` if they cannot have been learnt."""
+        rows = iter_batches(gone, self.row_map)
+        moments = subtract_examples(self.labels, self.moments, rows)
+        check_examples_left(moments)
+        return replace(self, moments=moments)
+
+    def forget_classes(self, removed: Sequence[int], request: Any) -> Self:
+        """Remove classes and their columns.
+
+        A ``ValueError`` if the sums of a class cannot be told from those of the others.
+        """
+        labels, moments = self.labels, self.moments
+        check_examples_left(moments, removed)
+        learnt = [k for k in removed if moments.class_examples[k]]
+        if learnt and moments.settled is not None and moments.class_settled is None:
+            raise InvalidInputError(
+                f"cannot forget the classes {labels.classes[learnt].tolist()} without their "
+                "examples: forget those first with forget(X, y), or train with "
+                "keep_class_statistics=True"
+            )
+        return self.relabel(*labels.without(removed), request)
+
+    def rename(self, names: Mapping[Any, Any], request: Any) -> Self:
+        """Give classes other names; classes with the same new name become one."""
+        labels, columns = self.labels.renamed(names)
+        if len(labels) == len(self.labels):
+            return replace(self, labels=labels)
+        return self.relabel(labels, columns, request)
+
+    def relabel(self, labels: ClassList, columns: list[int], request: Any) -> Self:  # noqa: ARG002
+        """Replace the classes: class ``k`` becomes class ``columns[k]``, -1 if it is removed."""
+        return replace(self, labels=labels, moments=self.moments.relabel(columns, len(labels)))
+
+    def merge(self, other: Self, request: Any) -> Self:  # noqa: ARG002
+        """Return what one model would have learnt from the examples of both."""
+        labels, columns = self.labels.extend(other.labels.classes)
+        moments = self.moments.merged(other.moments, columns.tolist(), len(labels))
+        return replace(self, labels=labels, moments=moments)
 
 
 class ForgetError(ValueError):
@@ -64,23 +128,6 @@ def subtract_examples(labels: ClassList, moments: Moments, batches: Iterable[Bat
     except ForgetError as error:
         label = labels.classes.tolist()[error.column]
         raise InvalidInputError(f"cannot forget examples of class {label!r}: {error}") from error
-
-
-def remove_classes(
-    labels: ClassList, moments: Moments, columns: Sequence[int]
-) -> tuple[ClassList, list[int], Moments]:
-    """Remove some classes; also return the new column of each old one, -1 if it is removed.
-
-    A ``ValueError`` if the sums of a class cannot be told from those of the others.
-    """
-    learnt = [k for k in columns if moments.class_examples[k]]
-    if learnt and moments.settled is not None and moments.class_settled is None:
-        raise InvalidInputError(
-            f"cannot forget the classes {labels.classes[learnt].tolist()} without their examples: "
-            "forget those first with forget(X, y), or train with keep_class_statistics=True"
-        )
-    left, new_columns = labels.without(columns)
-    return left, new_columns, moments.relabel(new_columns, len(left))
 
 
 def check_examples_left(moments: Moments, removed: Sequence[int] = ()) -> None:

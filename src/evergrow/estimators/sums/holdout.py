@@ -17,11 +17,14 @@ import numpy.typing as npt
 
 from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import GONE
-from evergrow.foundation.priorities import priorities
+from evergrow.foundation.rows import priorities
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+# Examples that every class may keep, however many classes there are.
+_AT_LEAST = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +71,12 @@ def draw(
     every: int,
     share: int,
     seed: int,
+    n_first: int = 0,
 ) -> HoldoutDraw:
     """Hold out every ``every``-th example of each class, and keep at most ``share`` of them.
 
-    ``n_seen`` is the number of earlier examples of each class.
+    ``n_seen`` is the number of earlier examples of each class. The first ``n_first`` examples of a
+    class come before all others.
 
     >>> drawn = draw(np.array([0, 0, 1, 0]), ["a", "b"], [0, 1], every=2, share=9, seed=0)
     >>> drawn.places
@@ -87,6 +92,7 @@ def draw(
         taken = (numbers + 1) % every == 0
         drawn[mine] = taken
         ranks = priorities(f"{seed} {names[column]}", numbers[taken])
+        ranks = np.where(numbers[taken] < n_first, numbers[taken] - n_first, ranks)
         best = np.argsort(ranks, kind="stable")[:share]
         classes[column] = ClassDraw(mine[taken][best], ranks[best], len(mine), int(taken.sum()))
     return HoldoutDraw(drawn, classes, len(names), share)
@@ -201,6 +207,14 @@ class Holdout:
             np.array([example.weight for _, example in examples]),
         )
 
+    def balanced_places(self, most: int) -> Integers:
+        """Return ascending places in :attr:`batch` of up to ``most`` examples.
+
+        Every class has as many as any other, as far as it has them.
+        """
+        ranks = np.concatenate([np.arange(n) for n in self.counts])
+        return np.sort(np.argsort(ranks, kind="stable")[:most])
+
     def with_classes(self, n_classes: int) -> Holdout:
         """Append classes without examples until there are this many."""
         n_new = n_classes - len(self.classes)
@@ -217,33 +231,19 @@ class Holdout:
         *,
         every: int,
         max_held_out: int,
+        n_first: int = 0,
     ) -> HoldoutDraw:
         """Decide which new examples to hold out: every ``every``-th of each class.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_samples,)
-            Columns of the classes of the examples.
-        names : sequence
-            Names of all classes, known and new.
-        every, max_held_out : int
-            Every how many-th example is held out, and how many are kept of all classes together.
+        ``names`` are those of all classes, known and new. ``max_held_out`` examples are kept of all
+        classes together, and the first ``n_first`` of each class in any case.
         """
-        # At least one of each class, however many classes there are.
-        share = min(self.share, max(1, max_held_out // len(names)))
+        share = min(self.share, max(_AT_LEAST, max_held_out // len(names)))
         n_seen = [held.n_seen for held in self.with_classes(len(names)).classes]
-        return draw(codes, names, n_seen, every=every, share=share, seed=self.seed)
+        return draw(codes, names, n_seen, every=every, share=share, seed=self.seed, n_first=n_first)
 
     def with_drawn(self, drawn: HoldoutDraw, rows: npt.NDArray[Any], weights: Floats) -> Holdout:
-        """Keep the examples that were drawn.
-
-        Parameters
-        ----------
-        drawn : HoldoutDraw
-            Result of :meth:`draw`.
-        rows, weights : ndarray of shape (n_places, n_features) and (n_places,)
-            The examples at ``drawn.places``.
-        """
+        """Keep the examples that were drawn; ``rows`` and ``weights`` are those at their places."""
         classes = list(self.with_classes(drawn.n_classes).classes)
         if drawn.share < self.share:
             classes = [held.joined(ClassHoldout(), drawn.share) for held in classes]
@@ -300,7 +300,7 @@ class Holdout:
         self, other: Holdout, columns: Sequence[int], n_classes: int, max_held_out: int
     ) -> Holdout:
         """Join the examples of both; class ``k`` of the other is ``columns[k]`` here."""
-        share = min(self.share, other.share, max(1, max_held_out // n_classes))
+        share = min(self.share, other.share, max(_AT_LEAST, max_held_out // n_classes))
         mine = self.with_classes(n_classes).classes
         theirs = other.relabel(columns, n_classes).classes
         both = (a.joined(b, share) for a, b in zip(mine, theirs, strict=True))

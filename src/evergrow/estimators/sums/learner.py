@@ -1,14 +1,15 @@
-"""Learning by sums: what least squares and class means share."""
+"""Learning from weighted examples: what least squares, class means and rejection share."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.estimators.sums.changes import check_forget_arguments
@@ -17,46 +18,24 @@ from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
 
+Method = Literal["fit", "partial_fit"]
 
-class SumsLearner(ScoringClassifier):
-    """A classifier that learns sums over examples.
 
-    Sums do not depend on the order of the examples, examples can be subtracted again, and sums of
-    different models add up. So learning, forgetting and merging are exact. Subclasses say how a
-    fitted value changes.
-    """
+class Examples(NamedTuple):
+    """The arguments of one call; rows and labels are checked, unless they are the first."""
 
-    @abstractmethod
-    def _begin(self, labels: ClassList, new: Batch) -> Any:
-        """Return the fitted value for the first examples."""
+    X: Any
+    y: Any
+    sample_weight: npt.ArrayLike | None
+    classes: npt.ArrayLike | None = None
 
-    @abstractmethod
-    def _extend(self, known: Any, labels: ClassList, new: Batch) -> Any:
-        """Add examples; ``labels`` are the classes known afterwards."""
+
+class ExampleFit(GrowingClassifier):
+    """A classifier that is fitted to weighted examples."""
 
     @abstractmethod
-    def _forget(self, known: Any, gone: Batch) -> Any:
-        """Remove examples; a ``ValueError`` if they cannot have been learnt."""
-
-    @abstractmethod
-    def _forget_classes(self, known: Any, columns: list[int]) -> Any:
-        """Remove classes and their columns."""
-
-    @abstractmethod
-    def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
-        """Give classes other names; classes with the same new name become one."""
-
-    @abstractmethod
-    def _merge(self, known: Any, other: Any) -> Any:
-        """Add all that another model has learnt."""
-
-    @abstractmethod
-    def _differences(self, known: Any, other: Any) -> list[str]:
-        """Return the reasons why two models cannot be merged."""
-
-    @abstractmethod
-    def _check_unchanged(self, known: Any, action: str) -> None:
-        """Raise a ``ValueError`` if the fitted value does not suit the current parameters."""
+    def _start(self, given: Examples, method: Method) -> Self:
+        """Learn the first examples, in a call of ``method``."""
 
     @exclusive
     def fit(
@@ -68,8 +47,8 @@ class SumsLearner(ScoringClassifier):
         ----------
         X : array-like of shape (n_samples, n_features)
             Features: floating point or integers of any size, in any memory order; a DataFrame;
-            a memory-mapped or read-only array; :class:`evergrow.Shards`, which are read once, a
-            block at a time.
+            a memory-mapped or read-only array; :class:`evergrow.Shards`, which least squares and
+            class means read once, a block at a time.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -88,7 +67,28 @@ class SumsLearner(ScoringClassifier):
         >>> NCMClassifier().fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
         array(['dog'], dtype='<U3')
         """
-        return self._start(X, y, None, sample_weight)
+        self._check_parameters()
+        return self._start(Examples(X, y, sample_weight), "fit")
+
+
+class ExampleLearner(ExampleFit):
+    """A classifier that learns and forgets weighted examples; subclasses say how."""
+
+    @abstractmethod
+    def _learn_more(self, known: Any, given: Examples) -> Any:
+        """Return the fitted value with more examples."""
+
+    @abstractmethod
+    def _forget(self, known: Any, given: Examples) -> Any:
+        """Return the fitted value without examples; a ``ValueError`` if they were not learnt."""
+
+    @abstractmethod
+    def _forget_classes(self, known: Any, columns: list[int]) -> Any:
+        """Return the fitted value without classes and their columns."""
+
+    @abstractmethod
+    def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
+        """Return the fitted value with other names; equal new names become one class."""
 
     @exclusive
     def partial_fit(
@@ -100,8 +100,7 @@ class SumsLearner(ScoringClassifier):
     ) -> Self:
         """Add examples of known and new classes.
 
-        Known classes keep their columns; new ones are appended, sorted within the call. The time
-        does not depend on how many examples were learnt before.
+        Known classes keep their columns; new ones are appended, sorted within the call.
 
         Parameters
         ----------
@@ -110,8 +109,8 @@ class SumsLearner(ScoringClassifier):
         y : array-like of shape (n_samples,)
             Classes, of the same kind (numbers or strings) as the known ones.
         classes : array-like, default=None
-            Never needed. Classes that get a column now, before any of their examples is seen; they
-            are not predicted until then.
+            Optional. Reserves columns for classes before their first example; they are not
+            predicted until then.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as in :meth:`fit`.
 
@@ -129,11 +128,11 @@ class SumsLearner(ScoringClassifier):
         (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
         """
         if not self.__sklearn_is_fitted__():
-            return self._start(X, y, classes, sample_weight)
+            self._check_parameters()
+            return self._start(Examples(X, y, sample_weight, classes), "partial_fit")
         known = self._known("update")
-        X, y, weights = check_weights(*self._checked_more(X, y), sample_weight)
-        labels, codes = known.labels.extend_with(y, as_classes(classes))
-        return self._replace(self._extend(known, labels, Batch(X, codes, weights)))
+        given = Examples(*self._checked_more(X, y), sample_weight, classes)
+        return self._replace(self._learn_more(known, given))
 
     @exclusive
     def forget(
@@ -178,54 +177,11 @@ class SumsLearner(ScoringClassifier):
         known = self._known("forget")
         check_forget_arguments(X, y, classes, sample_weight)
         if X is not None and y is not None:
-            X, y, weights = check_weights(*self._checked_more(X, y), sample_weight)
-            present, inverse = ClassList.of(y)
-            columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
-            known = self._forget(known, Batch(X, columns[inverse], weights))
+            known = self._forget(known, Examples(*self._checked_more(X, y), sample_weight))
         if classes is not None:
             removed = sorted(set(known.labels.columns_of(as_classes(classes).tolist())))
             known = self._forget_classes(known, removed)
         return self._replace(known)
-
-    @exclusive
-    def merge(self, other: Any) -> Self:
-        """Add all that another model has learnt, as if this one had seen its examples too.
-
-        Parameters
-        ----------
-        other : estimator
-            A fitted model of the same kind, with the same features and the same structural
-            parameters (metric, feature map, seed of random features). Its classes may differ. It
-            stays as it is.
-
-        Returns
-        -------
-        self : estimator
-            The merged estimator, unchanged if anything failed. Its columns stay; new classes of
-            the other are appended, sorted.
-
-        Examples
-        --------
-        >>> from evergrow import NCMClassifier
-        >>> here = NCMClassifier().fit([[0], [8]], ["cat", "dog"])
-        >>> there = NCMClassifier().fit([[2], [20]], ["cat", "ant"])
-        >>> here.merge(there).classes_, here.means_.ravel()
-        (array(['cat', 'dog', 'ant'], dtype='<U3'), array([ 1.,  8., 20.]))
-        """
-        known = self._known("merge")
-        reader = other._frozen_copy() if isinstance(other, SumsLearner) else None
-        if reader is None or not isinstance(getattr(reader, "_fitted", known), type(known)):
-            kind = type(self).__name__
-            raise InvalidTypeError(f"merge needs another {kind}, got {type(other).__name__}")
-        theirs = reader._known("merge")
-        differing = self._differences(known, theirs)
-        names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
-        # A model without names may well have the same features.
-        if all(names) and names[0] != names[1]:
-            differing.append("the names of the features")
-        if differing:
-            raise InvalidInputError(f"cannot merge models that differ in {', '.join(differing)}")
-        return self._replace(self._merge(known, theirs))
 
     @exclusive
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
@@ -251,27 +207,115 @@ class SumsLearner(ScoringClassifier):
         """
         return self._replace(self._rename(self._known("rename"), names))
 
-    def _start(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Self:
-        self._check_parameters()
-        X, y, names = self._checked_first(X, y, min_samples=1)
-        X, y, weights = check_weights(X, y, sample_weight)
-        labels, codes = self._first_labels(y, classes)
-        self._set_fitted(self._begin(labels, Batch(X, codes, weights)), names)
-        return self
-
     def _known(self, action: str) -> Any:
         """Return the fitted value if this action can change it under the current parameters."""
         self._check_parameters()
-        known = self._require_fitted(f"model to {action}")
-        self._check_unchanged(known, action)
-        return known
+        return self._require_fitted(f"model to {action}")
 
     def _replace(self, fitted: Any) -> Self:
         self._set_fitted(fitted, getattr(self, "feature_names_in_", None))
         return self
+
+
+class SumsRequest(Protocol):
+    """The parameters of one call, frozen."""
+
+    @classmethod
+    def of(cls, estimator: Any, /) -> Self:
+        """Copy the parameters from an estimator."""
+
+    def check(self, known: Any, action: str, /) -> None:
+        """Raise a ``ValueError`` if a fitted value does not suit the parameters."""
+
+
+class SumsFit(ExampleFit, ScoringClassifier):
+    """A classifier that is fitted to sums over examples."""
+
+    # The class of the parameters of one call.
+    _request: ClassVar[type[SumsRequest]]
+
+    @abstractmethod
+    def _begin(self, labels: ClassList, new: Batch) -> Any:
+        """Return the fitted value for the first examples."""
+
+    def _start(self, given: Examples, method: Method) -> Self:  # noqa: ARG002
+        X, y, names = self._checked_first(given.X, given.y, min_samples=1)
+        X, y, weights = check_weights(X, y, given.sample_weight)
+        labels, codes = self._first_labels(y, given.classes)
+        self._set_fitted(self._begin(labels, Batch(X, codes, weights)), names)
+        return self
+
+
+class SumsLearner(ExampleLearner, SumsFit):
+    """A classifier that learns sums over examples.
+
+    Sums do not depend on the order of the examples, examples can be subtracted again, and sums of
+    different models add up. So learning, forgetting and merging are exact. The fitted value, a
+    :class:`~evergrow.estimators.sums.changes.FittedSums`, says how it changes.
+    """
+
+    def _learn_more(self, known: Any, given: Examples) -> Any:
+        X, y, weights = check_weights(given.X, given.y, given.sample_weight)
+        labels, codes = known.labels.extend_with(y, as_classes(given.classes))
+        return known.extend(labels, Batch(X, codes, weights), self._request.of(self))
+
+    def _forget(self, known: Any, given: Examples) -> Any:
+        X, y, weights = check_weights(given.X, given.y, given.sample_weight)
+        present, inverse = ClassList.of(y)
+        columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
+        return known.forget(Batch(X, columns[inverse], weights), self._request.of(self))
+
+    def _forget_classes(self, known: Any, columns: list[int]) -> Any:
+        return known.forget_classes(columns, self._request.of(self))
+
+    def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
+        return known.rename(names, self._request.of(self))
+
+    def _known(self, action: str) -> Any:
+        known = super()._known(action)
+        self._request.of(self).check(known, action)
+        return known
+
+    def _is_same_kind(self, other: object) -> bool:
+        # The class of the request tells the kind, also for a model that is not fitted.
+        return isinstance(other, SumsLearner) and other._request is self._request
+
+    @exclusive
+    def merge(self, other: Self) -> Self:
+        """Add all that another model has learnt, as if this one had seen its examples too.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted model of the same kind, with the same features and the same structural
+            parameters (metric, feature map, seed of random features). Its classes may differ. It
+            stays as it is.
+
+        Returns
+        -------
+        self : estimator
+            The merged estimator, unchanged if anything failed. Its columns stay; new classes of
+            the other are appended, sorted.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> here = NCMClassifier().fit([[0], [8]], ["cat", "dog"])
+        >>> there = NCMClassifier().fit([[2], [20]], ["cat", "ant"])
+        >>> here.merge(there).classes_, here.means_.ravel()
+        (array(['cat', 'dog', 'ant'], dtype='<U3'), array([ 1.,  8., 20.]))
+        """
+        known = self._known("merge")
+        if not self._is_same_kind(other):
+            kind = type(self).__name__
+            raise InvalidTypeError(f"merge needs another {kind}, got {type(other).__name__}")
+        reader = other._frozen_copy()
+        theirs = reader._known("merge")
+        differing = known.differences(theirs)
+        names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
+        # A model without names may well have the same features.
+        if all(names) and names[0] != names[1]:
+            differing.append("the names of the features")
+        if differing:
+            raise InvalidInputError(f"cannot merge models that differ in {', '.join(differing)}")
+        return self._replace(known.merge(theirs, self._request.of(self)))

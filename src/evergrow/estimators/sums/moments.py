@@ -273,6 +273,29 @@ class Moments:
         gram, class_grams = self.settle()
         return replace(self, settled=gram, class_settled=class_grams, waiting=(), token=object())
 
+    def with_features(self, places: npt.NDArray[np.int64] | slice, *, gram: bool = True) -> Moments:
+        """Return the sums over some of the features, in ascending order.
+
+        The sums of squares of the classes are those of all features, scaled to the new total. With
+        ``gram=False`` the Gram matrix, which is large, is left out.
+        """
+        settled, squares = None, self.class_squares
+        if gram:
+            index = (places, places) if isinstance(places, slice) else np.ix_(places, places)
+            settled = self.gram[index]
+        if self.settled is not None:
+            total = max(self.squares, np.finfo(np.float64).tiny)
+            squares = squares * (float(self.diagonal[places].sum()) / total)
+        return Moments(
+            tuple(sums[places] for sums in self.class_sums),
+            self.class_weights,
+            self.class_examples,
+            squares,
+            settled,
+            None,
+            self.peak,
+        )
+
     def without_empty(self) -> Moments:
         """Leave out the columns of classes without examples."""
         present = self.class_examples > 0

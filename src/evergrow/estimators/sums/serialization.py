@@ -11,7 +11,7 @@ from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.holdout import ClassHoldout, HeldExample, Holdout
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.errors import ModelFileError
-from evergrow.storage.modelfile import check_array
+from evergrow.storage.models.header import check_array
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]

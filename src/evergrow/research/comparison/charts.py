@@ -9,8 +9,8 @@ from evergrow.research.comparison.formats import duration, percent, size
 from evergrow.research.comparison.result import Standing
 from evergrow.research.comparison.svg import (
     Axis,
-    Frame,
     circle,
+    draw_frame,
     line,
     mark,
     path,
@@ -26,6 +26,7 @@ FAMILY_STYLES = {
     "means and least squares": ("f1", "square"),
     "scikit-learn": ("f2", "triangle"),
     "river": ("f3", "diamond"),
+    "peers": ("f4", "hexagon"),
 }
 
 
@@ -39,15 +40,7 @@ def accuracy_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str
     right = _WIDTH - 310
     x = Axis.over((n for each in shown for n, _ in each.curve), 56, right)
     y = Axis.over([0.0, *(a for each in shown for _, a in each.curve)], height - 56, 34)
-    frame = Frame(
-        x,
-        y,
-        "known classes",
-        "class mean",
-        [f"{tick:g}" for tick in x.ticks],
-        [f"{100 * tick:.0f} %" for tick in y.ticks],
-    )
-    parts = frame.draw()
+    parts = draw_frame(x, y, "known classes", "class mean", "{:g}".format)
     ends = [(x.place(each.curve[-1][0]), y.place(each.curve[-1][1])) for each in shown]
     labels = spread([place for _, place in ends], 15.5, 30, height - 40)
     for (number, each), (end_x, end_y), label_y in zip(numbered, ends, labels, strict=True):
@@ -74,15 +67,7 @@ def cost_chart(standings: Sequence[Standing], numbers: Sequence[int]) -> str:
     ]
     x = Axis.over((each.seconds for _, each in shown), 56, _WIDTH - 24, log=True)
     y = Axis.over((each.class_mean for _, each in shown), height - 56, 34)
-    frame = Frame(
-        x,
-        y,
-        "seconds per update (or per retraining)",
-        "final class mean",
-        [duration(tick) for tick in x.ticks],
-        [f"{100 * tick:.0f} %" for tick in y.ticks],
-    )
-    parts = frame.draw()
+    parts = draw_frame(x, y, "seconds per update (or per retraining)", "final class mean", duration)
     for (number, each), (at_x, at_y) in zip(shown, _apart(shown, x, y), strict=True):
         kind, shape = FAMILY_STYLES[each.learner.family]
         hollow = "" if each.learner.way == "grows" else " hollow"

@@ -68,6 +68,7 @@ def compare(
     quick: bool = False,
     time_limit: float = 120.0,
     fresh: bool = False,
+    protocol: str = "batches",
     n_jobs: int = -1,
     verbose: int = 0,
 ) -> Comparison:
@@ -98,6 +99,8 @@ def compare(
         retraining that would take longer is not started.
     fresh : bool, default=False
         Ignore cached results and measure again.
+    protocol : {"batches", "single", "blurry"}, default="batches"
+        How classes arrive, as in :func:`make_setup`.
     n_jobs : int, default=-1
         Number of threads; it changes times but not accuracies.
     verbose : int, default=0
@@ -120,7 +123,13 @@ def compare(
     if not chosen:
         raise InvalidInputError("learners must name at least one learner")
     setup = make_setup(
-        data, initial=initial, chunk=chunk, seed=seed, repetitions=repetitions, quick=quick
+        data,
+        initial=initial,
+        chunk=chunk,
+        seed=seed,
+        repetitions=repetitions,
+        quick=quick,
+        protocol=protocol,
     )
     cache = RunCache(target / ".runs" / "comparison.jsonl")
     if fresh:
@@ -214,6 +223,7 @@ class _Runner:
             "classes": setup.n_classes,
             "points": setup.stream_for(learner).measure_at,
             "chunk": setup.stream.chunk,
+            "protocol": setup.protocol,
             "seed": setup.stream.random_state,
             "repetition": repetition,
             "quick": self.quick,
@@ -269,6 +279,7 @@ def _record(
     return {
         "data": {"name": data.name, "sha256": data.sha256},
         "stream": {
+            "protocol": setup.protocol,
             "initial": stream.initial,
             "chunk": stream.chunk,
             "n_classes": setup.n_classes,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from evergrow.foundation.formatting import format_in_units
+
 MISSING = "\N{EN DASH}"
 
 
@@ -36,16 +38,6 @@ def compared_with(gap: float, name: str) -> str:
     return f"{points(abs(gap))} {'above' if gap > 0 else 'below'} {name}"
 
 
-def several(number: float, what: str) -> str:
-    """Format a count with its noun.
-
-    >>> several(1, "example"), several(2.5, "example"), several(3, "class")
-    ('1 example', '2.5 examples', '3 classes')
-    """
-    plural = what + ("es" if what.endswith("s") else "s")
-    return f"{number:g} {what if number == 1 else plural}"
-
-
 def shortened(words: str, length: int = 100) -> str:
     """Cut a text for a table, between two words.
 
@@ -58,7 +50,7 @@ def shortened(words: str, length: int = 100) -> str:
     return kept.rstrip(" ,;:") + "\N{HORIZONTAL ELLIPSIS}"
 
 
-_DURATIONS = ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (0.0, 1e6, "µs"))
+_TIMES = ((1.0, 1.0, "s"), (1e-3, 1e-3, "ms"), (0.0, 1e-6, "µs"))
 
 
 def duration(seconds: float) -> str:
@@ -67,13 +59,10 @@ def duration(seconds: float) -> str:
     >>> duration(0.0254), duration(12.34), duration(4e-6), duration(125)
     ('25 ms', '12 s', '4 µs', '125 s')
     """
-    if math.isnan(seconds):
-        return MISSING
-    _, factor, unit = next(each for each in _DURATIONS if seconds >= each[0])
-    return f"{_two_digits(seconds * factor)} {unit}"
+    return MISSING if math.isnan(seconds) else format_in_units(seconds, _TIMES)
 
 
-_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0.0, "bytes"))
+_SIZES = ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0.0, 1.0, "bytes"))
 
 
 def size(n_bytes: float) -> str:
@@ -82,11 +71,4 @@ def size(n_bytes: float) -> str:
     >>> size(13_250_000), size(512), size(1_400)
     ('13 MB', '512 bytes', '1.4 kB')
     """
-    if math.isnan(n_bytes):
-        return MISSING
-    least, unit = next(each for each in _SIZES if n_bytes >= each[0])
-    return f"{_two_digits(n_bytes / (least or 1))} {unit}"
-
-
-def _two_digits(number: float) -> str:
-    return f"{number:.0f}" if number >= 9.95 else f"{number:.2g}"
+    return MISSING if math.isnan(n_bytes) else format_in_units(n_bytes, _SIZES)

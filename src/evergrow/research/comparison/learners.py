@@ -5,7 +5,7 @@ To add a learner to all comparisons, add an entry to ``LEARNERS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -13,16 +13,15 @@ from importlib.util import find_spec
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow.estimators.forest import RUST
 from evergrow.estimators.means import NCMMetric
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.research.comparison.river_models import RiverLearner, river_forest, softmax
 from evergrow.research.streams import Learner, Retrained
 
-Array = npt.NDArray[Any]
-
-Family = Literal["forests", "means and least squares", "scikit-learn", "river"]
+Family = Literal["forests", "means and least squares", "scikit-learn", "river", "peers"]
 # "grows": accepts new classes at any time. "told": learns incrementally, but must know all classes
 # in advance. "retrained": is trained again on all examples, which must be stored.
 Way = Literal["grows", "told", "retrained"]
@@ -62,6 +61,8 @@ class Estimator:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     unit_length: bool = False
     """Whether samples are scaled to length 1 first."""
+    threaded: bool = True
+    """Whether ``n_jobs`` has an effect, if it is a parameter at all."""
 
     @property
     def code(self) -> str:
@@ -78,7 +79,8 @@ class Estimator:
     def build(self, settings: RunSettings) -> Any:
         """Create one; set ``n_jobs`` and ``random_state`` where it has them."""
         model = getattr(import_module(self.module), self.name)(**self.parameters)
-        shared = {"n_jobs": settings.n_jobs, "random_state": settings.seed}
+        shared = {"n_jobs": settings.n_jobs} if self.threaded else {}
+        shared |= {"random_state": settings.seed}
         accepted = model.get_params(deep=False)
         model.set_params(**{name: value for name, value in shared.items() if name in accepted})
         if not self.unit_length:
@@ -154,46 +156,6 @@ class _Told:
         return cast(Array, self.model.predict(X))
 
 
-class RiverLearner:
-    """Gives batches to a river model, which takes one example at a time as a dictionary."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self._dtype: Any = None
-
-    def partial_fit(self, X: Any, y: Any) -> RiverLearner:
-        """Learn the examples of a batch one by one, in order."""
-        labels = np.asarray(y)
-        self._dtype = labels.dtype if self._dtype is None else self._dtype
-        for example, label in zip(_examples(X), labels.tolist(), strict=True):
-            self.model.learn_one(example, label)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Predict one by one; None where the model does not predict a class."""
-        predicted = [self.model.predict_one(example) for example in _examples(X)]
-        # As text, None would equal a class with the name "None".
-        unsure = any(label is None for label in predicted)
-        return np.array(predicted, dtype=object if unsure else self._dtype)
-
-
-def _examples(X: Any) -> Iterator[dict[int, float]]:
-    for row in np.asarray(X):
-        yield dict(enumerate(row.tolist()))
-
-
-def softmax(seed: int) -> Any:  # noqa: ARG001
-    """Create river's softmax regression by stochastic gradient descent on scaled features."""
-    from river import linear_model, optim, preprocessing
-
-    scaler = preprocessing.StandardScaler()
-    return scaler | linear_model.SoftmaxRegression(optimizer=optim.SGD(0.01))
-
-
-def _river_forest(name: str) -> Callable[[int], Any]:
-    return lambda seed: getattr(import_module("river.forest"), name)(seed=seed)
-
-
 def _forest(
     name: str,
     title: str,
@@ -218,6 +180,13 @@ def _sklearn(
     name: str, title: str, factory: Estimator, way: Way = "retrained", **properties: Any
 ) -> ComparedLearner:
     return ComparedLearner(name, title, "scikit-learn", factory, way, **properties)
+
+
+def _peer(
+    name: str, title: str, estimator: str, parameters: Mapping[str, Any], **properties: Any
+) -> ComparedLearner:
+    factory = Estimator("evergrow.research.peers", estimator, parameters)
+    return ComparedLearner(name, title, "peers", factory, **properties)
 
 
 def _river(name: str, title: str, code: str, make: Callable[[int], Any]) -> ComparedLearner:
@@ -273,6 +242,18 @@ LEARNERS: tuple[ComparedLearner, ...] = (
         Estimator("sklearn.svm", "LinearSVC", unit_length=True),
         note="one against the rest, samples scaled to length 1",
     ),
+    _sklearn(
+        "logistic",
+        "logistic regression",
+        Estimator(
+            "sklearn.linear_model",
+            "LogisticRegression",
+            {"C": 10.0, "max_iter": 200},
+            unit_length=True,
+            threaded=False,
+        ),
+        note="remembers all examples, scaled to length 1",
+    ),
     _sklearn("ridge", "Ridge", Estimator("sklearn.linear_model", "RidgeClassifier")),
     _sklearn(
         "nearest-centroid", "NearestCentroid", Estimator("sklearn.neighbors", "NearestCentroid")
@@ -291,8 +272,39 @@ LEARNERS: tuple[ComparedLearner, ...] = (
         "told",
         note="knew all classes in advance; one pass over each batch",
     ),
-    _river("adaptive-forest", "ARF", "forest.ARFClassifier()", _river_forest("ARFClassifier")),
-    _river("mondrian-forest", "AMF", "forest.AMFClassifier()", _river_forest("AMFClassifier")),
+    _peer(
+        "ranpac",
+        "RanPAC, 4000 random features",
+        "RanPACClassifier",
+        {"n_random_features": 4000},
+        in_quick=False,
+        note="random projections and ridge regression (McDonnell et al. 2023)",
+    ),
+    _peer(
+        "fly-cl",
+        "Fly-CL, 4000 random features",
+        "FlyCLClassifier",
+        {"n_random_features": 4000},
+        in_quick=False,
+        note="winners of a sparse projection and ridge regression (Zou et al. 2025)",
+    ),
+    _peer(
+        "klda",
+        "KLDA, 4000 random features",
+        "KLDAClassifier",
+        {"n_random_features": 4000},
+        in_quick=False,
+        note="random Fourier features and one covariance (Momeni et al. 2025)",
+    ),
+    _peer(
+        "slda",
+        "SLDA",
+        "StreamingLDAClassifier",
+        {},
+        note="running means and covariance, shrunk by 0.0001 (Hayes and Kanan 2020)",
+    ),
+    _river("adaptive-forest", "ARF", "forest.ARFClassifier()", river_forest("ARFClassifier")),
+    _river("mondrian-forest", "AMF", "forest.AMFClassifier()", river_forest("AMFClassifier")),
     _river(
         "softmax",
         "softmax regression",
@@ -327,7 +339,7 @@ def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Compared
 def _find(name: str) -> list[str]:
     found = [each.name for each in LEARNERS if name in (each.name, each.family)]
     if not found:
-        allowed = [*(each.name for each in LEARNERS), "scikit-learn", "river", "forests"]
+        allowed = [*(each.name for each in LEARNERS), "scikit-learn", "river", "peers", "forests"]
         near = get_close_matches(name, allowed, 3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(allowed)}"
         raise InvalidInputError(f"there is no learner {name!r}: {hint}")

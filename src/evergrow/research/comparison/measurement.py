@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import joblib
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from evergrow.foundation.arrays import Array
 from evergrow.research.comparison.formats import shortened
 from evergrow.research.comparison.learners import ComparedLearner, RunSettings
 from evergrow.research.comparison.result import Point, Result, mean_known
@@ -20,8 +20,6 @@ from evergrow.research.comparison.setup import ComparisonSetup
 from evergrow.research.datasets import Dataset
 from evergrow.research.streams import Learner, Measured, Retrained, follow, forgetting, model_bytes
 from evergrow.research.streams.evaluation import N_NEWEST
-
-Array = npt.NDArray[Any]
 
 
 class _OutOfTimeError(Exception):
@@ -154,7 +152,7 @@ def _point(measured: Measured) -> Point:
 
 
 def _forgotten(measured: list[Measured], setup: ComparisonSetup) -> float:
-    """Return the mean over classes, from the checkpoints only: more points would find more."""
+    """Return the mean forgetting, at shared checkpoints only: more points would raise it."""
     shared = [each for each in measured if each.n_classes in setup.checkpoints]
     # A single measurement cannot show forgetting.
     return mean_known(forgetting(shared)) if len(shared) > 1 else float("nan")

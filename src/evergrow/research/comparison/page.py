@@ -12,6 +12,7 @@ from evergrow.research.comparison.charts import (
     cost_chart,
     memory_chart,
 )
+from evergrow.research.comparison.setup import PROTOCOLS
 from evergrow.research.comparison.svg import mark, svg
 from evergrow.research.comparison.table import SHOWN_COLUMNS, notes_on
 
@@ -26,6 +27,7 @@ _FAMILY_TITLES = {
     "means and least squares": "Evergrow: means and least squares",
     "scikit-learn": "scikit-learn",
     "river": "river",
+    "peers": "analytic heads of the field",
 }
 
 
@@ -66,8 +68,13 @@ def _data(facts: Facts, record: Any) -> str:
     )
     return (
         f"{facts.n_train} training and {facts.n_test} test samples with {facts.n_features} "
-        f"features in {facts.n_classes} classes. {came}{quick}"
+        f"features in {facts.n_classes} classes. {came}{_mixed(stream['protocol'])}{quick}"
     )
+
+
+def _mixed(name: str) -> str:
+    meaning = PROTOCOLS[name].meaning
+    return f" {meaning}" if meaning else ""
 
 
 def _plots(standings: Sequence[Standing]) -> list[str]:
@@ -194,10 +201,12 @@ def _measured(record: Any) -> list[str]:
 _STYLE = """
 :root { color-scheme: light dark;
   --page: #ffffff; --ink: #1c2024; --faint: #5b6470; --rule: #d9dee3; --panel: #f4f6f8;
-  --accent: #0072b2; --f0: #0072b2; --f1: #00805d; --f2: #c04f00; --f3: #b0447f; --on: #ffffff; }
+  --accent: #0072b2; --f0: #0072b2; --f1: #00805d; --f2: #c04f00; --f3: #b0447f;
+  --f4: #5b5f97; --on: #ffffff; }
 @media (prefers-color-scheme: dark) { :root {
   --page: #14171a; --ink: #e8eaed; --faint: #a2abb5; --rule: #343b43; --panel: #1e2328;
-  --accent: #56b4e9; --f0: #56b4e9; --f1: #3cc9a0; --f2: #f0a040; --f3: #e59ac4; --on: #14171a; } }
+  --accent: #56b4e9; --f0: #56b4e9; --f1: #3cc9a0; --f2: #f0a040; --f3: #e59ac4;
+  --f4: #b3b6ea; --on: #14171a; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -225,7 +234,7 @@ svg .name { font-weight: 600; }
 .curve { fill: none; stroke-width: 1.7; stroke-linejoin: round; }
 .leader { fill: none; stroke: var(--faint); stroke-width: .7; stroke-dasharray: 2 2; }
 .f0 { --colour: var(--f0); } .f1 { --colour: var(--f1); }
-.f2 { --colour: var(--f2); } .f3 { --colour: var(--f3); }
+.f2 { --colour: var(--f2); } .f3 { --colour: var(--f3); } .f4 { --colour: var(--f4); }
 .curve { stroke: var(--colour); }
 .dot, .bar { fill: var(--colour); }
 svg .label { fill: var(--colour); }

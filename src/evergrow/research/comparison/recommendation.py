@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evergrow.foundation.formatting import format_count
 from evergrow.research.comparison.formats import (
     compared_with,
     duration,
     percent,
     points,
-    several,
     size,
 )
 from evergrow.research.comparison.result import Standing, difference
@@ -226,16 +226,17 @@ _REMARKS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], str]], ...] = (
         lambda facts: facts.examples_per_class < _FEW_EXAMPLES,
         lambda facts: (
             "Half of the classes have at most "
-            f"{several(facts.examples_per_class, 'training example')}. With so few, class means "
-            "and least squares are safer than forests; forests may improve with min_samples_leaf=1."
+            f"{format_count(facts.examples_per_class, 'training example')}. With so few, class "
+            "means and least squares are safer than forests; forests may improve with "
+            "min_samples_leaf=1."
         ),
     ),
     (
         lambda facts: facts.largest_class >= _UNEVEN_CLASSES * facts.examples_per_class,
         lambda facts: (
-            f"The largest class has {several(facts.largest_class, 'training example')}, the median "
-            f"class {facts.examples_per_class:g}. Learners are compared by the class mean, because "
-            "large classes alone can make the accuracy over samples high."
+            f"The largest class has {format_count(facts.largest_class, 'training example')}, the "
+            f"median class {facts.examples_per_class:g}. Learners are compared by the class mean, "
+            "because large classes alone can make the accuracy over samples high."
         ),
     ),
     (
@@ -281,7 +282,7 @@ def remarks_on_stopped(standings: Sequence[Standing]) -> list[str]:
         if share > reached.get(n_classes, math.inf):
             remarks.append(
                 f"{standing.learner.title} had {percent(share)} at "
-                f"{several(n_classes, 'class')} when time ran out, "
+                f"{format_count(n_classes, 'class')} when time ran out, "
                 f"{best.learner.title} {percent(reached[n_classes])}: more time may change the "
                 "recommendation."
             )

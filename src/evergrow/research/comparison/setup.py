@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.comparison.learners import ComparedLearner
 from evergrow.research.datasets import Dataset
 from evergrow.research.streams import ClassStream
-
-Array = npt.NDArray[Any]
 
 _N_UPDATES = 10
 # Accuracy is measured at this many points of a stream, whatever the number of updates.
@@ -25,6 +21,32 @@ _N_CHECKPOINTS = 3
 _SAMPLE_VALUES, _QUICK_SAMPLE_VALUES = 256_000, 64_000
 _SAMPLE_EXAMPLES, _SAMPLE_PER_CLASS = 2000, 10
 _QUICK_CLASSES, _QUICK_PER_CLASS = 20, 20
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How classes arrive: how many at a time, how mixed, and with how many examples."""
+
+    meaning: str = ""
+    """What a reader must know besides the numbers of classes, as sentences."""
+    single: bool = False
+    """Whether every update brings one class."""
+    blur: float = 0.0
+    disjoint: float = 0.0
+    imbalance: float = 1.0
+
+
+PROTOCOLS = {
+    "batches": Protocol(),
+    "single": Protocol(single=True),
+    "blurry": Protocol(
+        "Half of the classes came whole; of every other class 30 % of the examples came with later "
+        "batches. Class sizes fall geometrically: the last keeps a tenth of its training examples.",
+        blur=0.3,
+        disjoint=0.5,
+        imbalance=10.0,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +97,8 @@ class ComparisonSetup:
     """Numbers of classes at which incremental learners are measured."""
     checkpoints: tuple[int, ...]
     """Those at which all learners are measured."""
+    protocol: str = "batches"
+    """Name of the protocol."""
     sample: ComparisonSetup | None = None
 
     @property
@@ -130,6 +154,7 @@ def make_setup(
     seed: int = 0,
     repetitions: int = 1,
     quick: bool = False,
+    protocol: str = "batches",
 ) -> ComparisonSetup:
     """Choose the stream and the subsample for a data set.
 
@@ -147,6 +172,9 @@ def make_setup(
         Number of class orders.
     quick : bool, default=False
         Use only some classes and some examples of each.
+    protocol : {"batches", "single", "blurry"}, default="batches"
+        How classes arrive: some at a time; one at a time; or some at a time, with old and new
+        classes mixed and of unequal sizes.
 
     Examples
     --------
@@ -154,19 +182,37 @@ def make_setup(
     >>> make_setup(digits()).points
     (2, 3, 4, 5, 6, 7, 8, 9, 10)
     """
+    chosen_protocol = _find_protocol(protocol, initial, chunk)
     if quick:
         chosen = np.random.default_rng(seed).permutation(data.classes)
         some = data.of_classes(chosen[: max(_QUICK_CLASSES, initial or 0)])
         data = some.per_class(_QUICK_PER_CLASS, _QUICK_PER_CLASS)
     check_data(data)
-    stream = _stream(len(data.classes), initial, chunk, seed, repetitions)
+    if chosen_protocol.imbalance > 1:
+        data = data.long_tailed(chosen_protocol.imbalance, random_state=seed)
+    stream = _stream(len(data.classes), initial, chunk, seed, repetitions, chosen_protocol)
     points = _spread(stream.sizes(len(data.classes)), _N_POINTS)
-    setup = ComparisonSetup(data, stream, points, _checkpoints(points))
-    return replace(setup, sample=_sample_setup(data, seed, repetitions, quick))
+    setup = ComparisonSetup(data, stream, points, _checkpoints(points), protocol)
+    return replace(setup, sample=_sample_setup(setup, seed, repetitions, quick))
 
 
-def _sample_setup(data: Dataset, seed: int, repetitions: int, quick: bool) -> ComparisonSetup:
+def _find_protocol(name: str, initial: int | None, chunk: int | None) -> Protocol:
+    if name not in PROTOCOLS:
+        raise InvalidInputError(f"protocol must be one of {[*PROTOCOLS]}, got {name!r}")
+    found = PROTOCOLS[name]
+    if found.single and not (initial is None and chunk is None):
+        raise InvalidInputError(
+            f"the protocol {name!r} brings two classes and then one at a time: leave initial and "
+            "chunk at None"
+        )
+    return found
+
+
+def _sample_setup(
+    whole: ComparisonSetup, seed: int, repetitions: int, quick: bool
+) -> ComparisonSetup:
     """Select a few classes with a few examples each, the same for all learners."""
+    data, protocol = whole.data, PROTOCOLS[whole.protocol]
     values = _QUICK_SAMPLE_VALUES if quick else _SAMPLE_VALUES
     n_examples = int(np.clip(values // data.X_train.shape[1], 40, _SAMPLE_EXAMPLES))
     n_classes = min(len(data.classes), max(2, n_examples // _SAMPLE_PER_CLASS))
@@ -178,9 +224,9 @@ def _sample_setup(data: Dataset, seed: int, repetitions: int, quick: bool) -> Co
     if len(small.classes) < 2:
         small = data.per_class(per_class, per_class)
     n = len(small.classes)
-    stream = _stream(n, None, max(1, n // 4), seed, repetitions)
+    stream = _stream(n, None, max(1, n // 4), seed, repetitions, protocol)
     points = _spread(stream.sizes(n), _N_CHECKPOINTS)
-    return ComparisonSetup(small, stream, points, _checkpoints(points))
+    return ComparisonSetup(small, stream, points, _checkpoints(points), whole.protocol)
 
 
 def _checkpoints(points: Sequence[int]) -> tuple[int, ...]:
@@ -189,12 +235,25 @@ def _checkpoints(points: Sequence[int]) -> tuple[int, ...]:
 
 
 def _stream(
-    n_classes: int, initial: int | None, chunk: int | None, seed: int, repetitions: int
+    n_classes: int,
+    initial: int | None,
+    chunk: int | None,
+    seed: int,
+    repetitions: int,
+    protocol: Protocol,
 ) -> ClassStream:
+    share = 2 if protocol.single else max(2, n_classes // 10)
     # At least one class must come later, or there is no update to measure.
-    first = min(max(2, n_classes // 10), n_classes - 1) if initial is None else initial
+    first = min(share, n_classes - 1) if initial is None else initial
     step = max(1, -(-(n_classes - first) // _N_UPDATES)) if chunk is None else chunk
-    return ClassStream(first, step, repetitions=repetitions, random_state=seed)
+    return ClassStream(
+        first,
+        1 if protocol.single else step,
+        repetitions=repetitions,
+        blur=protocol.blur,
+        disjoint=protocol.disjoint,
+        random_state=seed,
+    )
 
 
 def _spread(sizes: Sequence[int], n: int) -> tuple[int, ...]:

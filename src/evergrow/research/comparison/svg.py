@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -64,35 +64,25 @@ def _step(width: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Two axes with grid, tick labels and names."""
-
-    x: Axis
-    y: Axis
-    x_name: str
-    y_name: str
-    x_labels: Sequence[str]
-    y_labels: Sequence[str]
-
-    def draw(self) -> list[str]:
-        """Draw the grid, the tick labels and the names of the axes."""
-        left, right = self.x.start, self.x.end
-        bottom, top = self.y.start, self.y.end
-        parts = []
-        for tick, label in zip(self.x.ticks, self.x_labels, strict=True):
-            at = self.x.place(tick)
-            parts.append(line(at, bottom, at, top, "grid"))
-            parts.append(text(at, bottom + 18, label, "tick", anchor="middle"))
-        for tick, label in zip(self.y.ticks, self.y_labels, strict=True):
-            at = self.y.place(tick)
-            parts.append(line(left, at, right, at, "grid"))
-            parts.append(text(left - 8, at + 4, label, "tick", anchor="end"))
-        parts.append(line(left, bottom, right, bottom, "axis"))
-        parts.append(line(left, bottom, left, top, "axis"))
-        parts.append(text((left + right) / 2, bottom + 38, self.x_name, "name", anchor="middle"))
-        parts.append(text(left - 8, top - 12, self.y_name, "name", anchor="start"))
-        return parts
+def draw_frame(
+    x: Axis, y: Axis, x_name: str, y_name: str, x_format: Callable[[float], str]
+) -> list[str]:
+    """Draw two axes with grid, tick labels and names; ``y`` is a share, shown in percent."""
+    left, right, bottom, top = x.start, x.end, y.start, y.end
+    parts = []
+    for tick in x.ticks:
+        at = x.place(tick)
+        parts.append(line(at, bottom, at, top, "grid"))
+        parts.append(text(at, bottom + 18, x_format(tick), "tick", anchor="middle"))
+    for tick in y.ticks:
+        at = y.place(tick)
+        parts.append(line(left, at, right, at, "grid"))
+        parts.append(text(left - 8, at + 4, f"{100 * tick:.0f} %", "tick", anchor="end"))
+    parts.append(line(left, bottom, right, bottom, "axis"))
+    parts.append(line(left, bottom, left, top, "axis"))
+    parts.append(text((left + right) / 2, bottom + 38, x_name, "name", anchor="middle"))
+    parts.append(text(left - 8, top - 12, y_name, "name", anchor="start"))
+    return parts
 
 
 def svg(width: float, height: float, title: str, parts: Iterable[str]) -> str:
@@ -132,11 +122,12 @@ _CORNERS = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "triangle": ((0, -1.25), (1.2, 0.9), (-1.2, 0.9)),
     "diamond": ((0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)),
+    "hexagon": ((-0.6, -1.1), (0.6, -1.1), (1.25, 0), (0.6, 1.1), (-0.6, 1.1), (-1.25, 0)),
 }
 
 
 def mark(shape: str, x: float, y: float, radius: float, kind: str, title: str = "") -> str:
-    """Return a circle, square, triangle or diamond."""
+    """Return a circle, square, triangle, diamond or hexagon."""
     if shape not in _CORNERS:
         return circle(x, y, radius, kind, title)
     corners = " ".join(f"{x + radius * dx:.1f},{y + radius * dy:.1f}" for dx, dy in _CORNERS[shape])

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evergrow.research.comparison.formats import MISSING, duration, percent, several, size
+from evergrow.foundation.formatting import format_count
+from evergrow.research.comparison.formats import MISSING, duration, percent, size
 from evergrow.research.comparison.result import Standing
 
 _WAYS = {"grows": "grows", "told": "knew all classes", "retrained": "retrained"}
@@ -99,10 +100,9 @@ def notes_on(standing: Standing) -> str:
     notes = standing.remarks
     for result in standing.results:
         if result.stopped_at is not None:
-            reached = (
-                f"{percent(result.points[-1].class_mean)} at {several(result.stopped_at, 'class')}"
-                if result.points
-                else "nothing learnt"
-            )
+            reached = "nothing learnt"
+            if result.points:
+                classes = format_count(result.stopped_at, "class")
+                reached = f"{percent(result.points[-1].class_mean)} at {classes}"
             notes.append(f"stopped after {duration(result.time_limit)}: {reached}")
     return "; ".join(dict.fromkeys(notes))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.params import Integer, Nothing, Number, check_parameters
 from evergrow.research.datasets.dataset import Dataset
-
-Array = npt.NDArray[Any]
 
 _SIZES = {
     "n_classes": (Integer(1),),

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +88,36 @@ class Dataset:
             )
         test = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
         return self._select(_first(self.y_train, n_train), test)
+
+    def long_tailed(self, imbalance: float, *, random_state: int = 0) -> Dataset:
+        """Return fewer training samples, so that classes have unequal sizes.
+
+        Parameters
+        ----------
+        imbalance : float
+            How many times as many of its samples the first class keeps as the last one, in a random
+            order of classes; the shares between them fall geometrically. Every class keeps at least
+            one sample.
+        random_state : int, default=0
+            Seed of the order of the classes and of the choice of samples.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow.research import mixture
+        >>> data = mixture(3, n_train=100).long_tailed(100.0)
+        >>> sorted(np.bincount(data.y_train).tolist())
+        [1, 10, 100]
+        """
+        if not imbalance >= 1:
+            raise InvalidInputError(f"imbalance must be a number of at least 1, got {imbalance!r}")
+        rng = np.random.default_rng(random_state)
+        classes = rng.permutation(self.classes)
+        kept = []
+        for label, share in zip(classes, np.geomspace(1, 1 / imbalance, len(classes)), strict=True):
+            rows = rng.permutation(np.flatnonzero(self.y_train == label))
+            kept.append(rows[: max(1, round(share * len(rows)))])
+        return self._select(np.sort(np.concatenate(kept)), np.arange(len(self.y_test)))
 
     def transformed(self, transformer: Any, *, name: str | None = None) -> Dataset:
         """Return the same samples with transformed features; the hash stays that of the files.

@@ -7,18 +7,19 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import DatasetError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import Choice, Flag, Integer, check_parameters
 from evergrow.foundation.progress import progress_bar
-from evergrow.research.datasets.formats.files import digest_of, open_regular
+from evergrow.research.datasets.formats.files import digest_of, open_file
 
 _CHUNK_BYTES = 1 << 18
 _TIMEOUT_SECONDS = 60
@@ -146,13 +147,18 @@ def download(
 
 def _check_https(url: str) -> None:
     if urlsplit(url).scheme != "https":
-        raise DatasetError(f"{name_of(url)} is refused: only https addresses are allowed")
+        raise DatasetError(f"{display_name(url)} is refused: only https addresses are allowed")
 
 
 def _download_file(file: PublishedFile, folder: Path, sender: Opener, verbose: int) -> Path:
     path, part = folder / file.name, folder / f"{file.name}.part"
     if path.exists():
-        _check_existing(path, file)
+        digest = _digest(path)
+        if digest != file.sha256:
+            raise DatasetError(
+                f"{display_name(path)} exists, but its SHA-256 is {digest}, expected "
+                f"{file.sha256}: move it away to download it again"
+            )
         return path
     n_kilobytes = -(-file.n_bytes // _KILO)
     with progress_bar(f"{file.name} (kB)", n_kilobytes, verbose) as show:
@@ -166,7 +172,14 @@ def _download_file(file: PublishedFile, folder: Path, sender: Opener, verbose: i
             f"{file.name} could not be downloaded: {'; '.join(filter(None, problems))}. The part "
             "that arrived is saved: try again to resume"
         )
-    _check_download(part, file)
+    digest = _digest(part)
+    if digest != file.sha256:
+        # Resuming from wrong bytes would fail every time.
+        part.unlink()
+        raise DatasetError(
+            f"the download of {file.name} has the SHA-256 {digest}, expected {file.sha256}: it was "
+            "deleted"
+        )
     os.replace(part, path)
     sync_folder(folder)
     return path
@@ -176,26 +189,9 @@ def _is_complete(part: Path, file: PublishedFile) -> bool:
     return part.exists() and part.stat().st_size >= file.n_bytes
 
 
-def _check_existing(path: Path, file: PublishedFile) -> None:
-    with open_regular(path) as kept:
-        digest = digest_of(kept)
-    if digest != file.sha256:
-        raise DatasetError(
-            f"{name_of(path)} exists, but its SHA-256 is {digest}, expected "
-            f"{file.sha256}: move it away to download it again"
-        )
-
-
-def _check_download(part: Path, file: PublishedFile) -> None:
-    with open_regular(part) as kept:
-        digest = digest_of(kept)
-    if digest != file.sha256:
-        # Resuming from wrong bytes would fail every time.
-        part.unlink()
-        raise DatasetError(
-            f"the download of {file.name} has the SHA-256 {digest}, expected {file.sha256}: it was "
-            "deleted"
-        )
+def _digest(path: Path) -> str:
+    with open_file(path) as kept:
+        return digest_of(kept)
 
 
 def _problem_at(
@@ -233,7 +229,9 @@ def _fetch(
     done = kept.tell()
     headers = {"Range": f"bytes={done}-"} if done else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 -- https was checked
-    with _send(sender, request) as response:
+    with _network_errors():
+        opened = sender.open(request, timeout=_TIMEOUT_SECONDS)
+    with opened as response:
         if response.status == _PARTIAL:
             _check_continues(response, done)
         elif done:
@@ -241,7 +239,8 @@ def _fetch(
             kept.truncate(0)
             done = 0
         while done < file.n_bytes:
-            chunk = _read(response, min(_CHUNK_BYTES, file.n_bytes - done))
+            with _network_errors():
+                chunk = response.read(min(_CHUNK_BYTES, file.n_bytes - done))
             if not chunk:
                 return
             kept.write(chunk)
@@ -250,19 +249,13 @@ def _fetch(
                 show(done // _KILO)
 
 
-# Network errors become URLError; disk errors, which another address cannot fix, stay as they are.
-def _send(sender: Opener, request: urllib.request.Request) -> Any:
+@contextmanager
+def _network_errors() -> Iterator[None]:
+    """Errors of the network are URLErrors, unlike those of the disk, which stay as they are."""
     try:
-        return sender.open(request, timeout=_TIMEOUT_SECONDS)
-    except (urllib.error.URLError, http.client.HTTPException):
+        yield
+    except urllib.error.URLError:
         raise
-    except OSError as error:
-        raise urllib.error.URLError(error) from error
-
-
-def _read(response: Any, n_bytes: int) -> bytes:
-    try:
-        return cast(bytes, response.read(n_bytes))
     except OSError as error:
         raise urllib.error.URLError(error) from error
 

@@ -5,69 +5,40 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.errors import DatasetError, InvalidInputError, InvalidTypeError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.research.datasets.built_in import digits, mixture, spirals
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.datasets.formats.cifar import read_cifar10, read_cifar100
 from evergrow.research.datasets.formats.features import read_features
-from evergrow.research.datasets.formats.files import Expected, checked_digest
+from evergrow.research.datasets.formats.files import checked_digest
 from evergrow.research.datasets.formats.idx import read_mnist
 from evergrow.research.datasets.formats.image_folders import read_image_folder
 from evergrow.research.datasets.formats.samples import check_tested
+from evergrow.research.datasets.formats.shards import read_shards
+from evergrow.storage.shards.manifest import MANIFEST
 
-
-@dataclass(frozen=True)
-class _BuiltIn:
-    """A data set that needs no file."""
-
-    make: Callable[..., Dataset]
-
-    @property
-    def options(self) -> list[str]:
-        return list(inspect.signature(self.make).parameters)
-
-    def load(self, source: str, path: Path | None, sha256: Expected, given: Any) -> Dataset:
-        if path is not None:
-            raise InvalidInputError(f"path cannot be used: {source!r} needs no file")
-        found = self.make(**given)
-        checked_digest({source: found.sha256}, sha256)
-        return found
-
-
-@dataclass(frozen=True)
-class _Files:
-    """A data set in a file or a folder."""
-
-    read: Callable[..., Dataset]
-
-    @property
-    def options(self) -> list[str]:
-        return [name for name in inspect.signature(self.read).parameters if name not in _OWN]
-
-    def load(self, source: str, path: Path | None, sha256: Expected, given: Any) -> Dataset:
-        if path is None:
-            raise InvalidInputError(
-                f"{source!r} is read from files: path must name their folder or file"
-            )
-        return self.read(path, sha256=sha256, **given)
-
-
-_OWN = ("path", "sha256")
-_SOURCES: dict[str, _BuiltIn | _Files] = {
-    "cifar10": _Files(read_cifar10),
-    "cifar100": _Files(read_cifar100),
-    "digits": _BuiltIn(digits),
-    "features": _Files(read_features),
-    "images": _Files(read_image_folder),
-    "mixture": _BuiltIn(mixture),
-    "mnist": _Files(read_mnist),
-    "spirals": _BuiltIn(spirals),
+# Generated data sets, which need no file, and readers of files.
+_BUILT_IN: dict[str, Callable[..., Dataset]] = {
+    "digits": digits,
+    "mixture": mixture,
+    "spirals": spirals,
 }
+_READERS: dict[str, Callable[..., Dataset]] = {
+    "cifar10": read_cifar10,
+    "cifar100": read_cifar100,
+    "features": read_features,
+    "images": read_image_folder,
+    "mnist": read_mnist,
+    "shards": read_shards,
+}
+_SOURCES = {**_BUILT_IN, **_READERS}
+# Options of readers that have parameters of their own.
+_OWN = ("path", "sha256")
 _FEATURE_SUFFIXES = (".npy", ".npz")
 
 
@@ -95,13 +66,14 @@ def load_dataset(
           other data in this format.
         - ``"cifar10"``, ``"cifar100"``: ``path`` is the archive as distributed, the folder in it,
           or a folder that holds one of these; of the binary or the python version.
-        - ``"features"``, ``"images"``: the same as a path without a name.
+        - ``"features"``, ``"images"``, ``"shards"``: the same as a path without a name.
 
         Or a path: an ``.npz`` file with the arrays ``X_train``, ``y_train``, ``X_test`` and
         ``y_test``, or ``X``, ``y`` and optionally ``split`` ("train" or "test" for each sample);
-        an ``.npy`` file of features with ``labels`` in another; or a folder of images that holds
-        one folder per class, or folders ``train`` and ``test`` with such folders. Pass a
-        :class:`~pathlib.Path` for a folder with one of the names above.
+        an ``.npy`` file of features with ``labels`` in another; a folder of shards with labels,
+        which is read into memory; or a folder of images that holds one folder per class, or folders
+        ``train`` and ``test`` with such folders. Pass a :class:`~pathlib.Path` for a folder with
+        one of the names above.
     path : path, default=None
         File or folder of a named data set.
     name : str, default=None
@@ -146,15 +118,23 @@ def load_dataset(
     ('pets', ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], ['cat', 'dog'])
     """
     key, where = _resolve(source, path)
-    reader = _SOURCES[key]
-    unknown = sorted(set(options) - set(reader.options))
+    allowed = {*inspect.signature(_SOURCES[key]).parameters} - {*_OWN}
+    unknown = sorted(set(options) - allowed)
     if unknown:
         raise InvalidTypeError(
             f"{key!r} has no option {unknown[0]!r}; its options are "
-            f"{', '.join(sorted(reader.options)) or 'none'}"
+            f"{', '.join(sorted(allowed)) or 'none'}"
         )
-    found = reader.load(key, where, sha256, options)
-    check_tested(found.y_train, found.y_test, name_of(key if where is None else where))
+    if key in _BUILT_IN:
+        if where is not None:
+            raise InvalidInputError(f"path cannot be used: {key!r} needs no file")
+        found = _BUILT_IN[key](**options)
+        checked_digest({key: found.sha256}, sha256)
+    elif where is None:
+        raise InvalidInputError(f"{key!r} is read from files: path must name their folder or file")
+    else:
+        found = _READERS[key](where, sha256=sha256, **options)
+    check_tested(found.y_train, found.y_test, display_name(key if where is None else where))
     return found if name is None else replace(found, name=name)
 
 
@@ -168,19 +148,19 @@ def _resolve(
         raise InvalidTypeError(f"source must be a name or a path, got {type(source).__name__}")
     if path is not None:
         raise InvalidInputError(
-            f"with path, source must be one of {sorted(_SOURCES)}, got {name_of(source)}"
+            f"with path, source must be one of {sorted(_SOURCES)}, got {display_name(source)}"
         )
     where = Path(source)
     if where.is_dir():
-        return "images", where
+        return "shards" if (where / MANIFEST).exists() else "images", where
     if where.suffix.lower() in _FEATURE_SUFFIXES:
         return "features", where
     if not where.exists():
         raise FileNotFoundError(
-            f"there is no file or folder {name_of(source)}; the named data sets are "
+            f"there is no file or folder {display_name(source)}; the named data sets are "
             f"{sorted(_SOURCES)}"
         )
     raise DatasetError(
-        f"{name_of(source)} is not an .npz file, .npy file or folder; pass the files of a named "
-        f"data set as path, and its name, one of {sorted(_SOURCES)}, as source"
+        f"{display_name(source)} is not an .npz file, .npy file or folder; pass the files of a "
+        f"named data set as path, and its name, one of {sorted(_SOURCES)}, as source"
     )

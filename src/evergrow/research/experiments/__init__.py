@@ -7,29 +7,97 @@ runs that are not in the cache yet and writes the CSV files, the figure and the 
 ``evergrow.research.papers``; ``catalogue`` finds them by name.
 
 Start reading with ``experiment``, then ``runner``. A new experiment mostly needs ``Table`` and the
-functions of ``verdicts``, which tell a difference from noise.
+functions of ``verdicts``, which tell a difference from noise. Experiments import this package as
+``ex`` and write ``ex.Table`` or ``ex.compare_means``, whichever module defines the name.
 """
 
 from evergrow.research.experiments.catalogue import PAPERS, experiment_names, find_experiments
-from evergrow.research.experiments.context import ExperimentContext
+from evergrow.research.experiments.context import ExperimentContext, time_call
 from evergrow.research.experiments.environment import describe_environment
 from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
+from evergrow.research.experiments.plots import (
+    BLACK,
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    MARKERS,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    Axes,
+    Figure,
+    add_legend,
+    plot_band,
+    set_log_ticks,
+)
 from evergrow.research.experiments.runner import Outcome, run_experiment
 from evergrow.research.experiments.table import Curve, Row, Table
+from evergrow.research.experiments.verdicts import (
+    FEW_SEEDS_NOISE,
+    UNKNOWN_NOISE,
+    Claim,
+    Difference,
+    Seen,
+    combine_verdicts,
+    compare_each_seed,
+    compare_extremes,
+    compare_means,
+    compare_seeds,
+    compare_values,
+    findings_by_data,
+    format_mean,
+    format_percent,
+    is_best,
+    is_increasing,
+)
 
 __all__ = [
+    "BLACK",
+    "BLUE",
+    "COLOURS",
+    "FEW_SEEDS_NOISE",
+    "GREEN",
+    "GREY",
+    "MARKERS",
+    "ORANGE",
     "PAPERS",
+    "PINK",
+    "RED",
+    "SKY",
+    "UNKNOWN_NOISE",
+    "Axes",
+    "Claim",
     "Curve",
+    "Difference",
     "Experiment",
     "ExperimentContext",
+    "Figure",
     "Finding",
     "Outcome",
     "Row",
     "Run",
+    "Seen",
     "Source",
     "Table",
+    "add_legend",
+    "combine_verdicts",
+    "compare_each_seed",
+    "compare_extremes",
+    "compare_means",
+    "compare_seeds",
+    "compare_values",
     "describe_environment",
     "experiment_names",
     "find_experiments",
+    "findings_by_data",
+    "format_mean",
+    "format_percent",
+    "is_best",
+    "is_increasing",
+    "plot_band",
     "run_experiment",
+    "set_log_ticks",
+    "time_call",
 ]

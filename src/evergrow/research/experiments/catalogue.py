@@ -76,7 +76,16 @@ PAPERS = (
     Paper(
         "guide",
         "Which learner when: measurements of our own, in no paper",
-        ("images_per_class", "many_classes", "update_time", "nightly"),
+        (
+            "images_per_class",
+            "first_pictures",
+            "all_pictures",
+            "new_class",
+            "photographs",
+            "many_classes",
+            "update_time",
+            "nightly",
+        ),
     ),
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -105,4 +106,15 @@ class ExperimentContext:
         if path is None:
             return source.built_in()
         found = load_dataset(path)
+        if len(found.classes) < 2:
+            raise InvalidInputError(
+                f"{found.name!r} has {len(found.classes)} class; at least 2 are needed"
+            )
         return found if source.prepare is None else source.prepare(found)
+
+
+def time_call(work: Callable[..., Any], *arguments: Any) -> float:
+    """Seconds that a call takes."""
+    start = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - start

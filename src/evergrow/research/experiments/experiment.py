@@ -74,17 +74,14 @@ class Experiment:
     published: tuple[Row, ...] = ()
     complete: Callable[[Table], Table] | None = None
     """Adds columns that need the rows of several runs, such as accuracy relative to a baseline."""
+    summarize: Callable[[Table], str] | None = None
+    """Returns a table of the numbers as Markdown, for the page."""
     size: tuple[float, float] = (9.0, 3.2)
     """Width and height of the figure in inches."""
     notes: tuple[str, ...] = ()
     """Differences from the paper that a reader must know, and their reasons."""
     extras: tuple[str, ...] = ()
     """Optional dependencies to install in addition, such as "vision"."""
-
-    @property
-    def paper(self) -> str:
-        """The paper's short name."""
-        return self.name.split("-")[0]
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ def format_page(
         "## What agrees and what does not",
         "\n".join(f"- {_VERDICTS[f.verdict]} {f.claim} {f.here}" for f in findings),
     ]
+    if experiment.summarize is not None:
+        parts += ["## The numbers", experiment.summarize(table)]
     published = format_published(experiment, table)
     if published:
         parts += ["## The paper's numbers beside ours", published]
@@ -79,10 +81,6 @@ def _format_mean(table: Table, name: str) -> str:
     return f"{table.mean(name):.4g} ± {table.deviation(name):.2g}"
 
 
-def _format_threads(n_jobs: int) -> str:
-    return {-1: "a thread for each", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
-
-
 def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
     data = ", ".join(
         f"{role}: {found['name']} (SHA-256 `{found['sha256'][:16]}`)"
@@ -90,6 +88,8 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
     )
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     seeds = ", ".join(map(str, record["seeds"]))
+    n_jobs = record["n_jobs"]
+    threads = {-1: "a thread for each", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
     options = (" --quick" if record["quick"] else "") + (
         " --data YOUR_FILE" if record["own_data"] else ""
     )
@@ -104,8 +104,7 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
             "",
             *([f"Data: {data}."] if data else []),
             *([f"Seeds: {seeds}."] if seeds else []),
-            f"{record['processor']}, {record['n_cores']} cores, "
-            f"{_format_threads(record['n_jobs'])}; {versions}.",
+            f"{record['processor']}, {record['n_cores']} cores, {threads}; {versions}.",
             f"{files}.",
         ]
     )

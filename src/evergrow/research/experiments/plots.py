@@ -21,7 +21,7 @@ else:
     # Matplotlib is optional; at run time these names occur in annotations only.
     Axes = Figure = Any
 
-Place = Literal["upper center", "lower center", "right center"]
+LegendPosition = Literal["upper center", "lower center", "right center"]
 
 # Colours that can be told apart with any colour vision (Okabe and Ito).
 BLACK, ORANGE, BLUE, GREEN, RED, PINK, SKY, YELLOW = (
@@ -86,7 +86,10 @@ def saved_figure(path: str | os.PathLike[str], width: float, height: float) -> I
 
 
 def add_legend(
-    figure: Figure, *panels: Axes, place: Place = "upper center", columns: int | None = None
+    figure: Figure,
+    *panels: Axes,
+    place: LegendPosition = "upper center",
+    columns: int | None = None,
 ) -> None:
     """One legend for all panels, outside of them, with every label once."""
     named: dict[str, Any] = {}

@@ -44,7 +44,8 @@ class RunCache:
     def add(self, setting: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Write a finished run to disk and return its rows as they will be read back."""
         content = {"setting": dict(setting), "rows": [dict(row) for row in rows]}
-        line = json.dumps(content, default=_to_python)
+        # NumPy scalars become Python numbers.
+        line = json.dumps(content, default=lambda value: value.item())
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
             file.flush()
@@ -61,8 +62,3 @@ class RunCache:
 
 def _key(setting: Mapping[str, Any]) -> str:
     return json.dumps(dict(setting), sort_keys=True)
-
-
-def _to_python(value: Any) -> Any:
-    """A NumPy scalar as a Python number."""
-    return value.item()

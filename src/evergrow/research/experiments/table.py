@@ -22,11 +22,6 @@ class Curve:
     mean: npt.NDArray[np.float64]
     deviation: npt.NDArray[np.float64]
 
-    @property
-    def last(self) -> float:
-        """The mean at the end of the curve."""
-        return float(self.mean[-1])
-
 
 class Table:
     """Rows with named columns.
@@ -81,10 +76,6 @@ class Table:
             np.array([chosen.mean(y, **{x: p}) for p in points]),
             np.array([chosen.deviation(y, **{x: p}) for p in points]),
         )
-
-    def with_columns(self, names: Sequence[str]) -> Table:
-        """These columns only."""
-        return Table({name: row[name] for name in names if name in row} for row in self.rows)
 
     def to_csv(self, columns: Sequence[str]) -> str:
         """The table as CSV text; missing values are empty."""

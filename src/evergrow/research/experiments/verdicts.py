@@ -13,8 +13,10 @@ from typing import Any
 from evergrow.research.experiments.experiment import Finding
 from evergrow.research.experiments.table import Row, Table
 
-# Judges the rows of one data set: what was measured, as part of a sentence, and the verdict.
-Look = Callable[[Table], tuple[str, bool | None]]
+# What was measured, as part of a sentence, and the verdict.
+Seen = tuple[str, bool | None]
+# A claim of the paper, and how it is judged by the rows of one data set.
+Claim = tuple[str, Callable[[Table], Seen]]
 
 _FEWEST_SEEDS = 3
 # The noise of an accuracy with one or two seeds. The order of the rows alone moves an accuracy by
@@ -72,17 +74,9 @@ def compare_means(
 ) -> Difference:
     """Mean difference over the seeds, with the half-width of its 95 % confidence interval.
 
-    Parameters
-    ----------
-    table : Table
-        Rows of both sides; rows of the same seed are compared with each other.
-    column : str
-        The column to compare.
-    one, other : mapping
-        Columns and values that select the rows of each side.
-    few_seeds_noise : float, default=0.02
-        The noise to assume with one or two seeds, which cannot show it. The default is for
-        accuracies; ``UNKNOWN_NOISE`` leaves the verdict undecided.
+    ``one`` and ``other`` select the rows of each side by columns and values; rows of the same seed
+    are compared. One or two seeds cannot show the noise, for which ``few_seeds_noise`` is assumed:
+    the default is for accuracies, ``UNKNOWN_NOISE`` leaves the verdict undecided.
     """
     return compare_seeds(
         [
@@ -108,6 +102,14 @@ def compare_seeds(
     spread = Table({"d": d} for d in differences).deviation("d")
     width = float(t.ppf(0.975, len(differences) - 1)) * spread / len(differences) ** 0.5
     return Difference(mean, width)
+
+
+def compare_each_seed(
+    table: Table, difference: Callable[[Table], float], *, few_seeds_noise: float = FEW_SEEDS_NOISE
+) -> Difference:
+    """The same from a function that takes the rows of one seed."""
+    by_seed = (table.where(seed=seed) for seed in table.values("seed"))
+    return compare_seeds([difference(rows) for rows in by_seed], few_seeds_noise=few_seeds_noise)
 
 
 def compare_values(
@@ -162,11 +164,8 @@ def format_percent(table: Table, column: str, **where: Any) -> str:
 _HERE = {True: "Here", False: "Here", None: "Here, not clear of chance,"}
 
 
-def findings_by_data(table: Table, *claims: tuple[str, Look]) -> list[Finding]:
-    """One finding per claim and verdict: it names the data sets with that verdict.
-
-    Each claim comes with the function that judges it by the rows of one data set.
-    """
+def findings_by_data(table: Table, claims: Iterable[Claim]) -> list[Finding]:
+    """One finding per claim and verdict: it names the data sets with that verdict."""
     findings = []
     for claim, look in claims:
         seen = {name: look(table.where(data=name)) for name in table.values("data")}

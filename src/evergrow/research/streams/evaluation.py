@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.streams.stream import ClassStream, Step
-
-Array = npt.NDArray[Any]
 
 # The accuracy over all classes can hide a low accuracy of the newest ones.
 N_NEWEST = 5

@@ -9,15 +9,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.params import Integer, Nothing, check_parameters
-
-Array = npt.NDArray[Any]
+from evergrow.foundation.params import Integer, Nothing, Number, check_parameters
 
 _RULES = {
     "initial": (Integer(1),),
     "chunk": (Integer(1),),
     "n_classes": (Integer(1), Nothing()),
+    "blur": (Number(0.0, 1.0),),
+    "disjoint": (Number(0.0, 1.0),),
     "repetitions": (Integer(1),),
     "random_state": (Integer(0),),
 }
@@ -35,7 +36,7 @@ class Step:
     known: Array
     """All classes so far, including the new ones, in order of arrival."""
     rows: Array
-    """Training rows of the new classes, in increasing order."""
+    """Training rows, in increasing order; in a blurry stream also of classes known before."""
     measured: bool
     """Whether the learner is measured after this step."""
 
@@ -58,6 +59,13 @@ class ClassStream:
         Number of repetitions, each in another random order.
     measure_at : sequence of int, default=None
         Numbers of known classes at which to measure; None measures after every step.
+    blur : float in [0, 1], default=0
+        Share of the examples of a class that come later than the class itself, each with a random
+        later batch, so that old and new classes are mixed. At least one comes with its class. The
+        classes of the last batch come whole.
+    disjoint : float in [0, 1], default=0
+        Share of the classes, chosen at random, that come whole in spite of ``blur``. For blurry
+        streams with disjoint classes see Koh et al., ICLR 2022.
     random_state : int, default=0
         Repetition ``r`` shuffles with the seed ``random_state + r``.
 
@@ -79,6 +87,8 @@ class ClassStream:
     order: Literal["shuffled", "sorted"] | Sequence[Any] = "shuffled"
     repetitions: int = 1
     measure_at: Sequence[int] | None = None
+    blur: float = 0.0
+    disjoint: float = 0.0
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -123,11 +133,31 @@ class ClassStream:
                 f"measure_at asks for {sorted(unreachable)} classes, "
                 f"but the stream passes through {sizes}"
             )
+        batch_of_row = self._batches(labels, order, sizes, repetition)
         first = 0
-        for end in sizes:
-            rows = np.flatnonzero(np.isin(labels, order[first:end]))
+        for batch, end in enumerate(sizes):
+            rows = np.flatnonzero(batch_of_row == batch)
             yield Step(order[first:end], order[:end], rows, end in measured)
             first = end
+
+    def _batches(
+        self, labels: Array, order: Array, sizes: Sequence[int], repetition: int
+    ) -> npt.NDArray[np.intp]:
+        """Return the number of the batch of each row, -1 for classes that are left out."""
+        # Another generator than that of the order, which a blurry stream leaves as it is.
+        rng = np.random.default_rng((self.random_state + repetition, 1))
+        batch_of_class = np.searchsorted(sizes, np.arange(sizes[-1]), side="right")
+        whole = rng.permutation(len(batch_of_class)) < self.disjoint * len(batch_of_class)
+        last = len(sizes) - 1
+        batches = np.full(len(labels), -1)
+        for label, batch, is_whole in zip(order, batch_of_class, whole, strict=False):
+            rows = np.flatnonzero(labels == label)
+            batches[rows] = batch
+            if self.blur and not is_whole and batch < last:
+                n_late = min(round(self.blur * len(rows)), len(rows) - 1)
+                late = rng.permutation(rows)[:n_late]
+                batches[late] = rng.integers(batch + 1, last, n_late, endpoint=True)
+        return batches
 
 
 def _check_order(order: Any) -> None:

@@ -30,15 +30,8 @@ from evergrow.service.client.transport import (
     read_chunks,
     resolve_token,
 )
-from evergrow.service.wire import (
-    Change,
-    ClassEntry,
-    Example,
-    Prediction,
-    Review,
-    Status,
-    TeachResult,
-)
+from evergrow.service.wire import Prediction, Status, TeachResult
+from evergrow.workspace.records import Change, ClassEntry, Example, Review
 
 Record = TypeVar("Record")
 
@@ -144,11 +137,11 @@ class Client:
         label : str
             Its class, known or new.
         fine : str, default=None
-            A finer class within the class, used once the class is split.
+            A fine class within the class, used once the class is split.
 
         Returns
         -------
-        result : TeachResult
+        result : evergrow.service.TeachResult
             The example is stored on the service's disk, and the next prediction uses it.
         """
         body = teach_body(to_item(image), label, fine)
@@ -191,9 +184,9 @@ class Client:
         Parameters
         ----------
         label, fine : str, default=None
-            Only those of this class, and of this finer class.
+            Only those of this class, and of this fine class.
         guessed : bool, default=None
-            Only those whose finer class is a guess (True), or only the others (False).
+            Only those whose fine class is a guess (True), or only the others (False).
         """
         filters = {"label": label, "fine": fine}
         if guessed is not None:
@@ -218,9 +211,9 @@ class Client:
             The new class; None leaves it. Passing the current class confirms it: the example is
             no longer listed for review.
         fine : str, default=None
-            The new finer class, also to confirm a guess; None leaves it.
+            The new fine class, also to confirm a guess; None leaves it.
         clear_fine : bool, default=False
-            Remove the finer class.
+            Remove the fine class.
         """
         given = {"label": label, "fine": fine}
         body: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -268,11 +261,11 @@ class Client:
         return self._change("POST", "/v1/merge", {"label": label, "into": into})
 
     def split(self, label: str) -> Change:
-        """Predict the finer classes of a class from now on."""
+        """Predict the fine classes of a class from now on."""
         return self._change("POST", "/v1/split", {"label": label})
 
     def unsplit(self, label: str) -> Change:
-        """Stop predicting the finer classes of a class; examples keep theirs."""
+        """Stop predicting the fine classes of a class; examples keep theirs."""
         return self._change("POST", "/v1/unsplit", {"label": label})
 
     def review(self, limit: int | None = None) -> list[Review]:

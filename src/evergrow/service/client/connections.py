@@ -58,14 +58,8 @@ def parse_url(url: str) -> Address:
 class Connections:
     """Open connections to one service; any number of threads may use them.
 
-    Parameters
-    ----------
-    address : Address
-        The service.
-    timeout : float
-        Timeout in seconds of each step: connecting, sending, receiving.
-    ca_file : path or None
-        Certificates to trust instead of the system's, for a self-signed certificate.
+    The timeout is for each step: connecting, sending, receiving. ``ca_file`` has certificates to
+    trust instead of the system's, for a self-signed certificate.
     """
 
     def __init__(

@@ -63,16 +63,9 @@ class LocalError(Exception):
 
 @dataclass(frozen=True)
 class Retries:
-    """Sends a request again after a failure.
+    """Repeats a failed request a limited number of times; the URL is for error messages.
 
     Use it only for requests that may safely arrive twice.
-
-    Attributes
-    ----------
-    most : int
-        How often a request is sent again.
-    url : str
-        The service, for error messages.
     """
 
     most: int
@@ -160,17 +153,7 @@ def resolve_token(token: str | None) -> str:
 
 
 class Transport:
-    """Sends authenticated requests, with retries.
-
-    Parameters
-    ----------
-    connections : Connections
-        To the service.
-    retries : Retries
-        How often to retry.
-    token : str
-        Sent with every request.
-    """
+    """Sends requests with a token, and retries them."""
 
     def __init__(self, connections: Connections, retries: Retries, token: str) -> None:
         self._connections = connections
@@ -268,7 +251,7 @@ def parse_record(kind: type[Record], body: object) -> Record:
     Examples
     --------
     >>> from evergrow.service.client.transport import parse_record
-    >>> from evergrow.service.wire import Accuracy
+    >>> from evergrow.workspace.records import Accuracy
     >>> parse_record(Accuracy, {"rate": 1, "low": 0.6, "high": 1.0, "n": 4, "later": True})
     Accuracy(rate=1.0, low=0.6, high=1.0, n=4)
     """

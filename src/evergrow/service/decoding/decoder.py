@@ -76,15 +76,7 @@ class DecoderLimits:
 
 
 class DecoderProcess:
-    """A child process that decodes one image at a time.
-
-    Parameters
-    ----------
-    preprocessing : Preprocessing
-        Input format of the network.
-    limits : DecoderLimits
-        Memory and time that one image may use.
-    """
+    """A child process that decodes one image at a time for a network."""
 
     def __init__(self, preprocessing: Preprocessing, limits: DecoderLimits) -> None:
         self._preprocessing = preprocessing

@@ -81,14 +81,9 @@ def write_frame(stream: BinaryIO, header: dict[str, Any], blobs: Sequence[Blob] 
 
 
 def read_frame(stream: BinaryIO, *, max_bytes: int) -> Frame | None:
-    """Read one frame; None if the other process closed the pipe.
+    """Read one frame from an unbuffered pipe; None if the other process closed it.
 
-    Parameters
-    ----------
-    stream : binary file
-        An unbuffered pipe.
-    max_bytes : int
-        Limit on the total size of the blobs, checked before they are read.
+    The total size of the blobs is checked before they are read.
     """
     prefix = _read(stream, _LENGTH.size, may_end=True)
     if prefix is None:

@@ -65,21 +65,7 @@ def prepare_image(
 ) -> PreparedImage:
     """Check, decode and resize one image for the network, as an ``Embedder`` does.
 
-    Parameters
-    ----------
-    content : bytes
-        The image file.
-    preprocessing : Preprocessing
-        Input format of the network.
-    limits : ReadLimits
-        Maximum size.
-    thumbnail : bool
-        Whether to make a small JPEG as well.
-
-    Raises
-    ------
-    RefusedImageError
-        If the image is refused; the message says why.
+    A ``RefusedImageError`` says why an image is refused.
     """
     try:
         limits.check_bytes(len(content))

@@ -13,17 +13,21 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evergrow.foundation.version import __version__
-from evergrow.service.http.access import STATIC_PREFIX, Access
-from evergrow.service.http.limits import BodyLimits, RateLimit
-from evergrow.service.http.logs import RequestLog
+from evergrow.service.http.middleware import (
+    STATIC_PREFIX,
+    Access,
+    BodyLimits,
+    HeadRequests,
+    RateLimit,
+    SecurityHeaders,
+)
+from evergrow.service.http.monitoring import RequestLog
 from evergrow.service.http.responses import (
     ProblemError,
-    SecurityHeaders,
     add_error_handlers,
-    is_cached,
+    client_has_etag,
     not_modified,
 )
 from evergrow.service.http.routes import changes, examples, health, overview, predictions
@@ -49,26 +53,6 @@ _MEDIA_TYPES = {
 }
 
 
-class _HeadRequests:
-    """Middleware that answers HEAD like GET, without the body."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_without_body(message: Message) -> None:
-            if message["type"] == "http.response.body":
-                message = {**message, "body": b""}
-            await send(message)
-
-        scope["method"] = "GET"
-        await self._app(scope, receive, send_without_body)
-
-
 def create_app(service: Service) -> FastAPI:
     """Create the application of a service, which may be opened before or afterwards.
 
@@ -92,9 +76,9 @@ def create_app(service: Service) -> FastAPI:
         middleware=[
             Middleware(RequestLog, metrics=service.metrics),
             Middleware(SecurityHeaders),
-            Middleware(_HeadRequests),
+            Middleware(HeadRequests),
             Middleware(BodyLimits, settings=settings),
-            Middleware(Access, check=lambda: service.token_check),
+            Middleware(Access, service=service),
             Middleware(RateLimit, settings=settings),
         ],
     )
@@ -125,13 +109,7 @@ class _File:
 
 
 class PageFiles:
-    """Files of known types in one folder of the package, loaded once: no other file is served.
-
-    Parameters
-    ----------
-    folder : Traversable
-        The folder.
-    """
+    """Files of known types in one folder of the package, loaded once: no other file is served."""
 
     def __init__(self, folder: Traversable) -> None:
         self._files = dict(_load_files(folder, ""))
@@ -153,7 +131,7 @@ class PageFiles:
             # The service worker lies with the other files and may serve the page offline.
             "Service-Worker-Allowed": "/",
         }
-        if is_cached(request, headers):
+        if client_has_etag(request, headers):
             return not_modified(headers)
         return Response(file.content, media_type=file.media_type, headers=headers)
 

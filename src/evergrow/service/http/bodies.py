@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.workspace.changes.transaction import MOST_TOGETHER
+from evergrow.workspace.changes.transaction import MAX_EXAMPLES_PER_CHANGE
 from evergrow.workspace.names import NAME_PATTERN
 
 LARGEST_NUMBER = 2**63 - 1
@@ -31,6 +31,11 @@ class RequestBody(BaseModel):
     """A request body: unknown members and other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What identifies the change: a repeated request must have the same."""
+        return tuple(self.model_dump().values())
 
 
 # Stop at the first error: describing each of a million would take seconds.
@@ -60,7 +65,7 @@ def _complete_schema(schema: dict[str, Any]) -> None:
 
 
 class RelabelBody(RequestBody):
-    """The correct class of an example; members left out stay, null removes the finer class."""
+    """The correct class of an example; members left out stay, null removes the fine class."""
 
     model_config = ConfigDict(json_schema_extra=_complete_schema)
 
@@ -74,15 +79,20 @@ class RelabelBody(RequestBody):
             raise InvalidInputError("an example must have a label")
         return label
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The members, and whether fine classes are removed: by null, not by omitting ``fine``."""
+        return *super().arguments, "fine" in self.model_fields_set and self.fine is None
+
 
 class ExamplesBody(RequestBody):
     """Examples that are changed together."""
 
-    examples: list[EventNumber] = Field(min_length=1, max_length=MOST_TOGETHER)
+    examples: list[EventNumber] = Field(min_length=1, max_length=MAX_EXAMPLES_PER_CHANGE)
 
 
 class RelabelManyBody(RelabelBody, ExamplesBody):
-    """The correct class of several examples; members left out stay, null removes finer classes."""
+    """The correct class of several examples; members left out stay, null removes fine classes."""
 
 
 class LabelBody(RequestBody):

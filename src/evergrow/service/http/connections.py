@@ -13,7 +13,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from evergrow.service.http.responses import SECURITY_HEADERS, problem
+from evergrow.service.http.middleware import SECURITY_HEADERS
+from evergrow.service.http.responses import problem
 
 _BACKLOG = 512
 _HANDSHAKE_SECONDS = 15.0
@@ -31,13 +32,6 @@ class Listener(socket.socket):
 
     Connections count from the moment they are accepted, so those that never finish their TLS
     handshake count as well.
-
-    Parameters
-    ----------
-    host, port : str and int
-        Address to listen on.
-    max_connections : int
-        Connections at a time.
     """
 
     def __init__(self, host: str, port: int, *, max_connections: int) -> None:
@@ -208,18 +202,10 @@ class Connection(H11Protocol):
 
 
 class SendTimeout:
-    """Aborts a connection whose client reads nothing of a response.
+    """Aborts a connection whose client reads nothing of a response for so many seconds.
 
     Without it, sending and closing wait for the client forever, and the response stays in memory.
-
-    Parameters
-    ----------
-    loop : event loop
-        Its clock is used.
-    transport : Transport
-        The connection.
-    seconds : float
-        How long the client may read nothing; in practice up to twice as long.
+    In practice the client may take up to twice as long.
     """
 
     def __init__(

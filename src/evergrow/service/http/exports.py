@@ -46,14 +46,8 @@ class Exports:
     """Model files that are being downloaded; a context manager.
 
     Files are written and read in separate threads, so that slow clients do not delay requests that
-    read the database.
-
-    Parameters
-    ----------
-    write : callable
-        Writes the model to a file.
-    version : callable
-        Returns the version of the model without delay; requests of one version share a file.
+    read the database. ``write`` writes the model to a file; requests of one ``version`` share a
+    file.
     """
 
     def __init__(self, write: Callable[[Path], None], version: Callable[[], object]) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from evergrow.service.http import bodies
-from evergrow.service.http.access import needed_scope
-from evergrow.service.http.forms import FORM_TYPE
+from evergrow.service.http.middleware import needed_scope
+from evergrow.service.http.requests import FORM_TYPE
 from evergrow.service.http.responses import JSON_TYPE, PROBLEM_TYPE
 from evergrow.service.wire import Problem
 
@@ -154,23 +154,14 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _component_schemas() -> dict[str, Any]:
-    models: tuple[type, ...] = (
-        bodies.TeachBody,
-        bodies.PredictBody,
-        bodies.RelabelBody,
-        bodies.RelabelManyBody,
-        bodies.ExamplesBody,
-        bodies.LabelBody,
-        bodies.ForgetBody,
-        bodies.RenameBody,
-        bodies.MergeBody,
-        bodies.UndoBody,
-        Problem,
+    found = [one for one in vars(bodies).values() if isinstance(one, type)]
+    models = [one for one in found if issubclass(one, bodies.RequestBody)]
+    models.remove(bodies.RequestBody)
+    _, schemas = TypeAdapter.json_schemas(
+        [(model, "validation", TypeAdapter(model)) for model in (*models, Problem)],
+        ref_template=_REF,
     )
-    _, found = TypeAdapter.json_schemas(
-        [(model, "validation", TypeAdapter(model)) for model in models], ref_template=_REF
-    )
-    return dict(found["$defs"])
+    return dict(schemas["$defs"])
 
 
 def _set_embedding_limits(schemas: dict[str, Any], n_features: int | None, max_images: int) -> None:

@@ -1,4 +1,4 @@
-"""Responses: JSON records, ETags, security headers, and problems (RFC 9457).
+"""Responses: JSON records, ETags, and problems (RFC 9457).
 
 A refusal is an error whose message is about the request: it becomes a 4xx, 503 or 507 response.
 Any other exception, a plain ``ValueError`` included, is a bug: it is logged with its traceback and
@@ -10,18 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.service.decoding.protocol import STATUS_OF_REFUSAL, DecoderError, RefusedImageError
-from evergrow.workspace.errors import (
+from evergrow.workspace.records import (
     ConflictError,
     KeyReusedError,
     NoSuchClassError,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-Result = TypeVar("Result")
+    from evergrow.service.http.service import Service
 
 JSON_TYPE = "application/json"
 PROBLEM_TYPE = "application/problem+json"
@@ -53,67 +52,7 @@ _STATUS_OF_ERROR: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (DecoderError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' blob:",
-        "connect-src 'self'",
-        "media-src blob:",
-        "worker-src 'self'",
-        "manifest-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-SECURITY_HEADERS = tuple(
-    (name.encode(), value.encode())
-    for name, value in (
-        ("content-security-policy", CONTENT_SECURITY_POLICY),
-        ("x-content-type-options", "nosniff"),
-        ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
-        ("permissions-policy", "camera=(self), microphone=(), geolocation=()"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-        # What tokens protect must not stay in caches.
-        ("cache-control", "no-store"),
-    )
-)
-
 _log = logging.getLogger("evergrow.service")
-
-
-class SecurityHeaders:
-    """Middleware that adds headers which restrict browsers; headers of the response win."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                given = list(message["headers"])
-                names = {name for name, _ in given}
-                given.extend(one for one in SECURITY_HEADERS if one[0] not in names)
-                message = {**message, "headers": given}
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
-
-
-class Read(Protocol):
-    """Runs a function in a thread that may wait for the disk."""
-
-    def __call__(self, function: Callable[[], Result]) -> Awaitable[Result]:
-        """Run it."""
 
 
 @cache
@@ -135,7 +74,6 @@ def json_response(
 
 async def cached_response(
     request: Request,
-    read: Read,
     state: Callable[[], object],
     make: Callable[[], object],
 ) -> Response:
@@ -144,27 +82,19 @@ async def cached_response(
     ETags are valid until the service restarts: afterwards the same event number may stand for
     another change, if the workspace was restored from a backup.
 
-    Parameters
-    ----------
-    request : Request
-        Its path and query are part of the ETag.
-    read : callable
-        Runs a function in a thread that may wait for the disk.
-    state : callable
-        What the record depends on. It is read before the record is made: after a change between
-        the two, a new record has an old ETag, which costs one more request. The reverse, an old
-        record with a new ETag, cannot happen.
-    make : callable
-        Makes the record.
+    ``state`` is what the record depends on. It is read before the record is made: after a change
+    between the two, a new record has an old ETag, which costs one more request. The reverse, an old
+    record with a new ETag, cannot happen.
     """
+    service: Service = request.app.state.service
 
     def respond() -> Response:
-        headers = etag_headers(request, (request.app.state.service.run, state()))
-        if is_cached(request, headers):
+        headers = etag_headers(request, (service.run, state()))
+        if client_has_etag(request, headers):
             return not_modified(headers)
         return json_response(make(), headers=headers)
 
-    return await read(respond)
+    return await service.read(respond)
 
 
 def etag_headers(request: Request, state: object) -> dict[str, str]:
@@ -174,7 +104,7 @@ def etag_headers(request: Request, state: object) -> dict[str, str]:
     return {"ETag": f'"{tag}"', "Cache-Control": _REVALIDATE}
 
 
-def is_cached(request: Request, headers: dict[str, str]) -> bool:
+def client_has_etag(request: Request, headers: dict[str, str]) -> bool:
     """Whether the client has the resource with this ETag."""
     sent = request.headers.get("if-none-match", "")
     tags = {tag.strip().removeprefix("W/") for tag in sent.split(",")}

@@ -23,9 +23,10 @@ import uvicorn
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.service.http.app import create_app
 from evergrow.service.http.connections import Connection, EventLoop, Listener, connection_limit
-from evergrow.service.http.logs import log_to_stderr
+from evergrow.service.http.monitoring import log_to_stderr
 from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
+from evergrow.workspace.store.layout import Layout, read_values
 
 _KEEP_ALIVE_SECONDS = 30
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -91,6 +92,8 @@ def serve(
     )
     _check_tls(certfile, keyfile)
     check_address(host, with_tls=certfile is not None, insecure=insecure)
+    # A folder that is not a workspace is refused before anything is logged.
+    read_values(Layout(folder))
     listener = Listener(host, port, max_connections=connection_limit())
     reuse_freed_memory()
     service = Service(folder, settings)

@@ -16,14 +16,13 @@ from typing import Any, Literal, Self, TypeVar
 
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.http.access import SCOPES, Actor, TokenCheck
-from evergrow.service.http.embedding import BatchEmbedder, single_threaded_network
 from evergrow.service.http.exports import Exports
-from evergrow.service.http.images import ImagePipeline
-from evergrow.service.http.metrics import Metrics
+from evergrow.service.http.images import BatchEmbedder, ImagePipeline, single_threaded_network
+from evergrow.service.http.middleware import SCOPES, Actor
+from evergrow.service.http.monitoring import Metrics
 from evergrow.service.http.responses import unavailable
 from evergrow.service.http.settings import Settings
-from evergrow.service.http.writer import BackgroundThread, Writer
+from evergrow.service.http.writer import BackgroundThread, WriterThread
 from evergrow.workspace.tokens import Tokens
 from evergrow.workspace.workspace import Workspace
 
@@ -66,9 +65,11 @@ class Service:
         self.failure: BaseException | None = None
         self._stack = contextlib.ExitStack()
         self._workspace: Workspace | None = None
-        self._tokens: TokenCheck | None = None
-        self._images: ImagePipeline | None = None
-        self._writer: Writer | None = None
+        # Finds the owner of a token, or why it is not valid; None while the service is not open.
+        self.token_check: Callable[[str], Actor | str] | None = None
+        # None if only embeddings are accepted.
+        self.images: ImagePipeline | None = None
+        self._writer: WriterThread | None = None
         self._background: BackgroundThread | None = None
         self._readers: ThreadPoolExecutor | None = None
         self._exports: Exports | None = None
@@ -102,7 +103,7 @@ class Service:
         stack.enter_context(one_blas_thread())
         workspace = stack.enter_context(Workspace.open(self.folder))
         if workspace.embedder is not None:
-            self._images = self._open_images(workspace.embedder)
+            self.images = self._open_images(workspace.embedder)
         self._background = BackgroundThread(
             (
                 workspace.assess,
@@ -112,16 +113,16 @@ class Service:
             )
         )
         stack.enter_context(self._background)
-        self._writer = stack.enter_context(
-            Writer(workspace, max_queue=self.settings.max_queue, on_written=self._on_written)
+        self._writer = writer = stack.enter_context(
+            WriterThread(workspace, max_queue=self.settings.max_queue, on_written=self._on_written)
         )
         self._readers = stack.enter_context(ThreadPoolExecutor(_N_READERS, "reader"))
         self._exports = stack.enter_context(
             Exports(workspace.export, partial(_model_version, workspace))
         )
         self._workspace = workspace
-        self._tokens = _token_check(self.folder)
-        self.metrics.add_gauge("queue", "Queued changes.", self._n_queued)
+        self.token_check = _token_check(self.folder)
+        self.metrics.add_gauge("queue", "Queued changes.", lambda: float(writer.n_waiting))
         self.metrics.add_workspace(workspace.status)
         # Catch up on tasks that an earlier run did not finish.
         self._background.notify()
@@ -139,9 +140,6 @@ class Service:
         self._stack.enter_context(batches)
         self._stack.enter_context(decoders)
         return ImagePipeline(decoders, batches, self.metrics, self.settings.images_seconds)
-
-    def _n_queued(self) -> float:
-        return 0.0 if self._writer is None else float(self._writer.n_waiting)
 
     def _on_written(self, n_changes: int) -> None:
         self.metrics.written_together.observe(n_changes)
@@ -172,26 +170,16 @@ class Service:
             self.phase = "closed"
 
     @property
-    def token_check(self) -> TokenCheck | None:
-        """Finds the owner of a token; None while the service is not open."""
-        return self._tokens
-
-    @property
     def workspace(self) -> Workspace:
         """The workspace; raises a ``ProblemError`` while it is not open."""
         return self._require(self._workspace)
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> WriterThread:
         """The writer thread; it refuses changes itself once the service is closed."""
         if self._writer is None:
             raise unavailable("the workspace is not open")
         return self._writer
-
-    @property
-    def images(self) -> ImagePipeline | None:
-        """The image pipeline; None if only embeddings are accepted."""
-        return self._images
 
     @property
     def exports(self) -> Exports:
@@ -209,7 +197,7 @@ class Service:
         return part
 
 
-def _token_check(folder: Path) -> TokenCheck:
+def _token_check(folder: Path) -> Callable[[str], Actor | str]:
     tokens = Tokens(folder)
 
     def check(token: str) -> Actor | str:

@@ -47,20 +47,12 @@ class _QueuedChange:
     result: Future[Change] = field(default_factory=Future)
 
 
-class Writer:
+class WriterThread:
     """A queue of changes and the thread that makes them; a context manager.
 
-    Queued examples are written together in one transaction. If that fails, each is tried by
-    itself, so that only the invalid one fails.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        The workspace; nothing else may change it.
-    max_queue : int
-        Maximum number of queued changes.
-    on_written : callable
-        Called after each transaction with its number of changes.
+    Queued examples are written together in one transaction. If that fails, each is tried by itself,
+    so that only the invalid one fails. Nothing else may change the workspace. After each
+    transaction ``on_written`` is called with its number of changes.
     """
 
     def __init__(
@@ -210,12 +202,7 @@ def _complete(result: Future[Any], make: Callable[[], Any]) -> None:
 class BackgroundThread:
     """A low-priority thread that runs tasks after changes; a context manager.
 
-    Parameters
-    ----------
-    tasks : sequence of callable
-        Each decides itself whether there is anything to do.
-    clock : callable
-        A monotonic clock in seconds.
+    Each task decides itself whether there is anything to do.
     """
 
     def __init__(

@@ -13,14 +13,12 @@ const MIN_KINDS = 2;
 /** Makes a change and reports the result; resolves to whether it was made. */
 export async function runChange(change) {
   try {
-    notify("good", (await change()).summary);
+    notify("good", (await workspace.change(change)).summary);
     return true;
   } catch (error) {
     api.expectProblem(error);
     notifyError(error);
     return false;
-  } finally {
-    await workspace.refresh();
   }
 }
 

@@ -139,8 +139,8 @@ function close() {
 
 function showState() {
   const stored =
-    outbox.waiting > 0
-      ? `${counted(outbox.waiting, "picture")} stored here will be sent when it is back.${storageWarning()}`
+    outbox.written > 0
+      ? `${counted(outbox.written, "picture")} stored here will be sent when it is back.${storageWarning()}`
       : "What you teach now is stored here and sent later.";
   byId("offline").hidden = connection.online;
   byId("offline").textContent = `The service cannot be reached. ${stored}`;

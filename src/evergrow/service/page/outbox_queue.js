@@ -27,6 +27,8 @@ export class OutboxQueue extends EventTarget {
   #finish = new Map();
   // By key: a promise of whether the browser has stored the example.
   #storing = new Map();
+  // Keys of examples that the browser is still writing.
+  #writing = new Set();
   // Keys of examples that the browser could not store.
   #unstored = new Set();
   // Keys of examples that may have been learnt although no response came.
@@ -78,6 +80,7 @@ export class OutboxQueue extends EventTarget {
       fine,
     };
     this.#examples.push(example);
+    this.#writing.add(example.key);
     this.#storing.set(example.key, this.#storeExample(example));
     const done = new Promise((resolve) => this.#finish.set(example.key, resolve));
     this.#fire("change");
@@ -89,6 +92,11 @@ export class OutboxQueue extends EventTarget {
   /** Number of examples that are not acknowledged. */
   get waiting() {
     return this.#examples.length;
+  }
+
+  /** Number of examples that are not acknowledged and no longer being written by the browser. */
+  get written() {
+    return this.#examples.filter(({ key }) => !this.#writing.has(key)).length;
   }
 
   /** Number of examples that are lost if this tab is closed. */
@@ -133,10 +141,9 @@ export class OutboxQueue extends EventTarget {
 
   async #storeExample(example) {
     const stored = await this.#store.put(example);
-    if (!stored && this.#examples.includes(example)) {
-      this.#unstored.add(example.key);
-      this.#fire("change");
-    }
+    this.#writing.delete(example.key);
+    if (!stored && this.#examples.includes(example)) this.#unstored.add(example.key);
+    this.#fire("change");
     return stored;
   }
 

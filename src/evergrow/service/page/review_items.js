@@ -60,7 +60,7 @@ export function doubtItem({ example, suggestion, probability }, classNames) {
     question: `Is this ${isolated(example.label)}?`,
     hint:
       `It was taught as ${isolated(example.label)}, ` +
-      `but looks like ${isolated(suggestion)} (${percent(probability)}).`,
+      `but looks like ${isolated(suggestion)}. Probably wrong: ${percent(probability)}.`,
     choices: [
       // What was taught comes first: Enter must not replace it with what the model prefers.
       { verb: "Keep ", name: example.label, share: null, names: { label: example.label } },

@@ -30,7 +30,8 @@ async function refreshUndo() {
     const before = nTaught;
     try {
       const event = await api.newestEvent(isUndoable);
-      if (before !== nTaught) return;
+      // A slow response about an older state must not replace what a newer one said.
+      if (before !== nTaught || workspace.status?.event !== asked) return;
       // An erased class cannot be restored, and nothing before it can be undone either.
       last = event?.body.erase ? null : event;
       seen = asked;
@@ -65,7 +66,7 @@ async function undoLast() {
   const change = last;
   const { seq } = change;
   try {
-    await api.undo(seq);
+    await workspace.change(() => api.undo(seq));
     restorePicture(seq);
     undone.dispatchEvent(new CustomEvent("undone", { detail: seq }));
     notify("good", "Undone: ", ...describeChange(change), ".");
@@ -75,7 +76,6 @@ async function undoLast() {
       seen = null;
     } else notifyError(error);
   }
-  await workspace.refresh();
   await refreshUndo();
 }
 

@@ -17,6 +17,8 @@ class WorkspaceState extends EventTarget {
   #next = null;
   #timer = null;
   #loaded = null;
+  #nRunningChanges = 0;
+  #nChanges = 0;
 
   constructor() {
     super();
@@ -51,6 +53,18 @@ class WorkspaceState extends EventTarget {
       return this.#start();
     });
     return this.#next;
+  }
+
+  /** Makes a change and loads its result. A state that was requested before is not shown any more. */
+  async change(make) {
+    this.#nRunningChanges += 1;
+    try {
+      return await make();
+    } finally {
+      this.#nRunningChanges -= 1;
+      this.#nChanges += 1;
+      await this.refresh();
+    }
   }
 
   #start() {
@@ -97,11 +111,13 @@ class WorkspaceState extends EventTarget {
   }
 
   async #load() {
+    const nChanges = this.#nChanges;
     const status = await api.status();
     const version = versionOf(status);
     // Thousands of classes are not loaded again while nothing changed.
     const classes = version === this.#loaded ? this.classes : await api.classes();
-    if (token.value === null) return;
+    const isStale = this.#nRunningChanges > 0 || this.#nChanges !== nChanges;
+    if (token.value === null || isStale) return;
     this.status = status;
     if (version === this.#loaded) return;
     this.#loaded = version;

@@ -7,7 +7,6 @@ file is mapped. The hash is checked once per process for as long as the file doe
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 import os
 import re
@@ -23,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, ShardError
+from evergrow.foundation.regular_files import open_regular
+from evergrow.storage.npy import npy_header, read_npy_header
 
 # Temporary files; the next writer removes leftovers.
 TEMPORARY_NAME = re.compile(r"\.evergrow-[0-9a-f]{16}\.tmp")
@@ -30,12 +31,6 @@ TEMPORARY_NAME = re.compile(r"\.evergrow-[0-9a-f]{16}\.tmp")
 _CHUNK_BYTES = 4 << 20
 # NumPy writes a header of 128 bytes for a matrix.
 _MAX_HEADER_BYTES = 4096
-_MAGIC = b"\x93NUMPY\x01\x00"
-# Exactly the header that NumPy writes for numbers; nothing is evaluated.
-_HEADER = re.compile(
-    rb"\{'descr': '([^'\\]{1,20})', 'fortran_order': (True|False), "
-    rb"'shape': \(((?:[0-9]{1,20}, ?)*[0-9]{0,20})\), \} *\n"
-)
 
 
 @dataclass(frozen=True)
@@ -62,15 +57,16 @@ class ArrayFile:
             raise ShardError(f"the shard {str(self.path)!r} is not a regular file")
         if not self.nbytes < found.st_size <= self.nbytes + _MAX_HEADER_BYTES:
             raise self.wrong(
-                f"it has {found.st_size} bytes, an array of {self._said} has {self.nbytes}"
+                f"it has {found.st_size} bytes, an array of {self.dtype} of shape {self.shape} "
+                f"has {self.nbytes}"
             )
 
     def map(self) -> npt.NDArray[Any]:
         """The array as read-only memory; a ``ShardError`` if the file holds another one."""
-        with open_regular(self.path) as file:
+        with open_shard_file(self.path) as file:
             offset = self.read_header(file)
             if not self.nbytes:
-                # Nothing cannot be mapped.
+                # An empty array cannot be memory-mapped.
                 return np.empty(self.shape, self.dtype)
             mapped = np.memmap(file, self.dtype, mode="r", offset=offset, shape=self.shape)
         # A plain array: what is computed from it is then plain as well.
@@ -78,18 +74,16 @@ class ArrayFile:
 
     def read_header(self, file: BinaryIO) -> int:
         """Go past the header; give where the data begin."""
-        start = file.read(len(_MAGIC) + 2)
-        length = int.from_bytes(start[len(_MAGIC) :], "little")
-        header = _HEADER.fullmatch(file.read(min(length, _MAX_HEADER_BYTES)))
-        if not start.startswith(_MAGIC) or header is None:
-            raise self.wrong("it does not start with the header of a .npy file of numbers")
-        kind, by_columns = header[1].decode(errors="replace"), header[2] == b"True"
-        shape = tuple(int(size) for size in re.findall(rb"[0-9]+", header[3]))
+        try:
+            header = read_npy_header(file)
+        except InvalidInputError as error:
+            raise self.wrong(f"it {error}") from error
+        kind, shape, by_columns = header.dtype.str, header.shape, header.by_columns
         if (kind, shape, by_columns) != (self.dtype.str, self.shape, False):
             order = " by columns" if by_columns else ""
             expected = f"{self.dtype.str} of shape {self.shape}"
             raise self.wrong(f"it holds {kind} of shape {shape}{order}, not {expected}")
-        offset, size = file.tell(), os.fstat(file.fileno()).st_size
+        offset, size = header.n_bytes, os.fstat(file.fileno()).st_size
         if size != offset + self.nbytes:
             raise self.wrong(f"it has {size} bytes, its array needs {offset + self.nbytes}")
         return offset
@@ -98,24 +92,15 @@ class ArrayFile:
         """Return an error that names this file."""
         return ShardError(f"the shard {str(self.path)!r} is damaged: {reason}")
 
-    @property
-    def _said(self) -> str:
-        return f"{self.dtype} of shape {self.shape}"
 
-
-def open_regular(path: Path) -> BinaryIO:
+def open_shard_file(path: Path) -> BinaryIO:
     """Open a regular file; raise a ``ShardError`` for a link, pipe, device or missing file."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+        return open_regular(path, follow_links=False)
     except FileNotFoundError:
         raise ShardError(f"the shard {str(path)!r} is missing") from None
-    except OSError as error:
+    except (OSError, InvalidInputError) as error:
         raise ShardError(f"the shard {str(path)!r} cannot be opened: {error}") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ShardError(f"the shard {str(path)!r} is not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
 def read_chunks(file: BinaryIO) -> Iterator[memoryview]:
@@ -146,14 +131,12 @@ def write_temporary(
 
     The file is synced to disk; if anything fails, it is removed.
     """
-    header = io.BytesIO()
-    description = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(header, description)
-    hashed, n_bytes = hashlib.sha256(header.getvalue()), 0
+    header = npy_header(dtype, shape)
+    hashed, n_bytes = hashlib.sha256(header), 0
     temporary = folder / f".evergrow-{secrets.token_hex(8)}.tmp"
     try:
         with open(temporary, "xb") as file:
-            file.write(header.getvalue())
+            file.write(header)
             for part in parts:
                 content = np.ascontiguousarray(part, dtype=dtype).reshape(-1).view(np.uint8).data
                 file.write(content)
@@ -205,7 +188,7 @@ def check_once(file: ArrayFile) -> Identity:
 def check_content(file: ArrayFile) -> None:
     """Read a whole file; raise a ``ShardError`` if its hash or a number in it is wrong."""
     hashed = hashlib.sha256()
-    with open_regular(file.path) as opened:
+    with open_shard_file(file.path) as opened:
         offset = file.read_header(opened)
         opened.seek(0)
         hashed.update(opened.read(offset))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ShardError
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.storage.shards.images import ShardImages
-from evergrow.storage.shards.labels import ShardLabels
+from evergrow.storage.shards.labels import UNLABELLED, ShardLabels
 from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES
+from evergrow.storage.shards.rows import ShardImages
 
 Ints = npt.NDArray[np.int64]
 
@@ -22,7 +22,7 @@ _WIDEST = DTYPES["float64"]
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Rows with their labels, image boundaries and origins."""
+    """Rows with their labels, image boundaries and origins, on their way into shards."""
 
     rows: npt.NDArray[Any]
     # Labels of rows or images, None for a missing one; None if there are no labels.
@@ -31,6 +31,10 @@ class RowBatch:
     offsets: Ints | None
     # Hashes of the origin of each, if known.
     origins: npt.NDArray[np.uint8] | None = None
+    # The indices of the labels in the classes of the folder, once they are known.
+    codes: npt.NDArray[np.int32] | None = None
+    # Identifies the source of the rows.
+    source: str | None = None
 
     @property
     def n_items(self) -> int:
@@ -88,13 +92,45 @@ class RowBatch:
                 f"{what} holds numbers of type {self.rows.dtype} that {dtype.name} does not hold "
                 f"exactly: {advice}"
             )
-        return RowBatch(rows, self.labels, self.offsets, self.origins)
+        return replace(self, rows=rows)
 
     def with_origins(self, origins: npt.NDArray[np.uint8]) -> RowBatch:
         """Return the batch with hashes of the origins."""
         if origins.shape != (self.n_items, ORIGIN_BYTES):
             raise InvalidInputError(f"there must be {ORIGIN_BYTES} bytes per image or row")
-        return RowBatch(self.rows, self.labels, self.offsets, origins)
+        return replace(self, origins=origins)
+
+    @property
+    def filled_codes(self) -> npt.NDArray[np.int32]:
+        """The codes; -1 for a batch without labels."""
+        if self.codes is None:
+            return np.full(self.n_items, UNLABELLED, dtype=np.int32)
+        return self.codes
+
+    def items_within(self, n_rows: int) -> int:
+        """Return how many whole images fit into this many rows."""
+        if self.offsets is None:
+            return min(n_rows, len(self.rows))
+        return int(np.searchsorted(self.offsets, n_rows, side="right")) - 1
+
+    def split(self, n_items: int) -> tuple[RowBatch, RowBatch]:
+        """Split into the first images and the rest."""
+        row = n_items if self.offsets is None else int(self.offsets[n_items])
+        first = self._between(slice(0, row), slice(0, n_items))
+        return first, self._between(slice(row, None), slice(n_items, None))
+
+    def _between(self, rows: slice, items: slice) -> RowBatch:
+        offsets = self.offsets
+        if offsets is not None:
+            stop = None if items.stop is None else items.stop + 1
+            offsets = offsets[items.start : stop] - offsets[items.start]
+        return replace(
+            self,
+            rows=self.rows[rows],
+            codes=None if self.codes is None else self.codes[items],
+            offsets=offsets,
+            origins=None if self.origins is None else self.origins[items],
+        )
 
 
 def smallest_dtype(given: np.dtype[Any]) -> np.dtype[Any]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The code of a missing label.
 from evergrow.foundation.errors import InvalidInputError
 
+# The code of a missing label.
 UNLABELLED = -1
 
 Codes = npt.NDArray[np.int32]
@@ -40,18 +40,8 @@ class ShardLabels:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, codes: Codes, classes: npt.NDArray[Any]) -> None:
-        self.codes = codes
-        self.classes = classes
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the labels."""
-        return self.classes.dtype
-
-    @property
-    def shape(self) -> tuple[int]:
-        """Number of labels."""
-        return (len(self.codes),)
+        self.codes, self.classes = codes, classes
+        self.shape, self.dtype = (len(codes),), classes.dtype
 
     @property
     def n_unlabelled(self) -> int:

@@ -22,8 +22,8 @@ import numpy as np
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ModelFileError, ShardError
 from evergrow.foundation.labels import ClassList
-from evergrow.storage.modelfile import class_list, classes_to_json
-from evergrow.storage.shards.array_files import ArrayFile, open_regular
+from evergrow.storage.models.header import class_list, classes_to_json
+from evergrow.storage.shards.array_files import ArrayFile, open_shard_file
 
 MANIFEST = "shards.json"
 FORMAT_VERSION = 1
@@ -173,7 +173,8 @@ class Manifest:
         content = self._content()
         # Only what can be read again is written.
         _check_lengths(content["classes"], ShardError)
-        _check_together(self.shards, self.classes, _unwritable)
+        would_be = "the manifest would be invalid: "
+        _check_together(self.shards, self.classes, lambda reason: ShardError(would_be + reason))
         text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
         if len(text) >= _MAX_BYTES:
             raise ShardError(
@@ -220,10 +221,6 @@ def _check_together(
         raise wrong("some shards have several rows per image and others do not")
     if classes is None and any(shard.labels is not None for shard in shards):
         raise wrong("there are labels but no classes")
-
-
-def _unwritable(reason: str) -> ShardError:
-    return ShardError(f"the manifest would be invalid: {reason}")
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -273,7 +270,7 @@ class _Reader:
             raise ShardError(
                 f"{str(self.path.parent)!r} is not a folder of shards: it has no {MANIFEST}"
             )
-        with open_regular(self.path) as file:
+        with open_shard_file(self.path) as file:
             text = file.read(_MAX_BYTES + 1)
         if len(text) > _MAX_BYTES:
             raise self.wrong(f"it has more than {_MAX_BYTES} bytes")

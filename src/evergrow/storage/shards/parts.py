@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.engine import Engine, Job, Task
-from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.shards.reader import ShardPart, Shards
 from evergrow.storage.shards.rows import StoredRows
 
@@ -26,14 +25,9 @@ _HASHED_BYTES = 8 << 20
 
 @dataclass(frozen=True, eq=False)
 class RowPart:
-    """Consecutive rows of a matrix, by their location.
+    """Rows of a matrix from ``first`` to ``last``, exclusive.
 
-    Attributes
-    ----------
-    first, last : int
-        The indices of the rows in the whole, the last one excluded.
-    shard : ShardPart or None
-        The file to read; None for rows of a matrix that all tasks share.
+    They are in the file of a shard; without one, in a matrix that all tasks share.
     """
 
     first: int
@@ -53,7 +47,7 @@ class RowPart:
         if self.shard is not None:
             return self.shard.read()
         if matrix is None:
-            raise InvalidInputError("rows outside of shards need their matrix")
+            raise RuntimeError("rows outside of shards need their matrix")
         if isinstance(matrix, StoredRows):
             return matrix.choose(np.arange(self.first, self.last))
         return matrix[self.rows]
@@ -109,7 +103,7 @@ def run_and_stack(
             whole = np.empty((parts[-1].last, *rows.shape[1:]), dtype=rows.dtype)
         whole[parts[place].rows] = rows
     if whole is None:
-        raise InvalidInputError("there must be at least one part")
+        raise RuntimeError("there must be at least one part")
     return whole
 
 

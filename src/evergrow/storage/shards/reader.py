@@ -17,10 +17,9 @@ from evergrow.foundation.errors import InvalidInputError, ShardError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.shards.array_files import ArrayFile, check_content, check_once
-from evergrow.storage.shards.images import ShardImages
 from evergrow.storage.shards.labels import UNLABELLED, ShardLabels
 from evergrow.storage.shards.manifest import DTYPES, MANIFEST, Manifest, Shard
-from evergrow.storage.shards.rows import Numbers, StoredRows
+from evergrow.storage.shards.rows import Numbers, ShardImages, StoredRows
 
 # The system limits the number of open files.
 _MAX_MAPPED = 128
@@ -92,6 +91,7 @@ class Shards(StoredRows):
         self.path = path
         self.manifest = manifest
         self._firsts: Numbers = np.cumsum([0, *(shard.rows for shard in manifest.shards)])
+        self.shape, self.dtype = (int(self._firsts[-1]), manifest.n_features), manifest.dtype
         self._mapped: OrderedDict[int, tuple[Any, npt.NDArray[Any]]] = OrderedDict()
         self._mapping = threading.Lock()
         self._files = [manifest.file_of(path, shard) for shard in manifest.shards]
@@ -104,16 +104,6 @@ class Shards(StoredRows):
         """Pickle the path and the digest, not the rows."""
         n_classes = 0 if self.classes is None else len(self.classes)
         return (_reopen, (str(self.path), self.digest, len(self.manifest.shards), n_classes))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
-        return int(self._firsts[-1]), self.manifest.n_features
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return self.manifest.dtype
 
     @property
     def classes(self) -> npt.NDArray[Any] | None:
@@ -172,12 +162,10 @@ class Shards(StoredRows):
         return [self.part(i) for i in range(len(self.manifest.shards))]
 
     def part(self, i: int) -> ShardPart:
-        """Return one file, as a value that can be sent to other processes."""
-        shard = self.manifest.shards[i]
-        first, last = (int(row) for row in self._firsts[i : i + 2])
-        return ShardPart(
-            str(self.path), shard, first, last, self.manifest.n_features, self.dtype.name
-        )
+        """One of the files, as a value that can be sent to other processes."""
+        shard, last = self.manifest.shards[i], int(self._firsts[1:][i])
+        n_features, dtype = self.manifest.n_features, self.dtype.name
+        return ShardPart(str(self.path), shard, last - shard.rows, last, n_features, dtype)
 
     def verify(self, *, verbose: int = 0) -> None:
         """Read every file again and check its hash and numbers.

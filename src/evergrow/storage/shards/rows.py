@@ -1,4 +1,4 @@
-"""Rows on disk that are asked for like those of a matrix, and never read all at once unasked."""
+"""Rows on disk with the interface of a matrix, which are read a block at a time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-# Rows of a block where nobody says how many.
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.ragged import RaggedArray, RaggedRows
 
+# Size of a block if the caller does not set its rows.
 _BLOCK_BYTES = 8 << 20
+
+# Rows read together when iterating over images.
+_ROWS_TOGETHER = 1 << 14
 
 Numbers = npt.NDArray[np.int64]
 
@@ -28,15 +32,9 @@ class StoredRows(metaclass=ABCMeta):
     # NumPy then leaves comparisons and sums to __array__ instead of going through rows one by one.
     __array_priority__ = -1.0
 
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
+    # Numbers of rows and features, and the type of the numbers.
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
 
     @abstractmethod
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
@@ -114,8 +112,7 @@ class StoredRows(metaclass=ABCMeta):
             return self._sliced(index)
         if _is_number(index):
             at = range(len(self))[index]
-            row: npt.NDArray[Any] = self._span(at, at + 1, 1)[0]
-            return row
+            return cast("npt.NDArray[Any]", self._span(at, at + 1, 1)[0])
         return self._gathered(self._numbers(index))
 
     def _across(self, rows: Any = Ellipsis, *columns: Any) -> npt.NDArray[Any]:
@@ -125,8 +122,7 @@ class StoredRows(metaclass=ABCMeta):
         if every and is_list and any(np.ndim(column) for column in columns):
             # Numbers of rows and of columns go in pairs, as those of an array do.
             every = (np.arange(len(found)),)
-        result: npt.NDArray[Any] = found[(*every, *columns)]
-        return result
+        return cast("npt.NDArray[Any]", found[(*every, *columns)])
 
     def _sliced(self, index: slice) -> npt.NDArray[Any]:
         wanted = range(len(self))[index]
@@ -166,18 +162,8 @@ class ChosenRows(StoredRows):
     """Some of the rows of another; made by :meth:`Shards.choose`."""
 
     def __init__(self, rows: StoredRows, numbers: Numbers) -> None:
-        self._rows = rows
-        self._chosen = numbers
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
-        return len(self._chosen), self._rows.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return self._rows.dtype
+        self._rows, self._chosen = rows, numbers
+        self.shape, self.dtype = (len(numbers), rows.shape[1]), rows.dtype
 
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
         return self._rows[self._chosen[first:last:step]]
@@ -194,18 +180,9 @@ class JoinedRows(StoredRows):
     """A few rows in memory, and after them others that stay on disk."""
 
     def __init__(self, first: npt.NDArray[Any], rest: StoredRows) -> None:
-        self._first = first
-        self._rest = rest
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
-        return len(self._first) + len(self._rest), self._rest.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return np.result_type(self._first.dtype, self._rest.dtype)
+        self._first, self._rest = first, rest
+        self.shape = (len(first) + len(rest), rest.shape[1])
+        self.dtype = np.result_type(first.dtype, rest.dtype)
 
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
         here = self._first[first:last:step]
@@ -218,8 +195,7 @@ class JoinedRows(StoredRows):
     def _at(self, numbers: Numbers) -> npt.NDArray[Any]:
         n_first = int(np.searchsorted(numbers, len(self._first)))
         rest = self._rest[numbers[n_first:] - len(self._first)]
-        found: npt.NDArray[Any] = np.concatenate([self._first[numbers[:n_first]], rest])
-        return found
+        return np.concatenate([self._first[numbers[:n_first]], rest])
 
     def __repr__(self) -> str:
         """Say how much there is."""
@@ -244,3 +220,38 @@ def join_rows(first: npt.NDArray[Any], rest: Any) -> npt.NDArray[Any]:
     if isinstance(rest, StoredRows):
         return cast("npt.NDArray[Any]", JoinedRows(first, rest))
     return np.concatenate([first, rest])
+
+
+class ShardImages(RaggedRows):
+    """Like :class:`~evergrow.RaggedArray`, with the rows on disk.
+
+    It is indexed and iterated like a list of matrices, and codebooks accept it as one. Created by
+    ``Shards.images``.
+
+    Attributes
+    ----------
+    values : StoredRows
+        The rows of all images, one image after the other.
+    offsets : ndarray of shape (n_images + 1,)
+        The first row of each image.
+    """
+
+    def __init__(self, values: StoredRows, offsets: npt.NDArray[np.int64]) -> None:
+        self.values = values
+        self.offsets = offsets
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        """Iterate over the images; the rows of many are read together."""
+        first = 0
+        while first < len(self):
+            end = self.offsets[first] + _ROWS_TOGETHER
+            last = max(first + 1, int(np.searchsorted(self.offsets, end, side="right")) - 1)
+            yield from RaggedArray(
+                self.values[int(self.offsets[first]) : int(self.offsets[last])],
+                self.offsets[first : last + 1] - self.offsets[first],
+            )
+            first = last
+
+    def __repr__(self) -> str:
+        """Show the number of images."""
+        return f"ShardImages({len(self)} images of {self.values!r})"

@@ -21,10 +21,10 @@ import numpy as np
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ShardError
-from evergrow.foundation.locks import lock_path, locked
+from evergrow.foundation.locks import lock_or_wait, lock_path
 from evergrow.storage.shards.array_files import TEMPORARY_NAME, write_temporary
+from evergrow.storage.shards.batches import RowBatch
 from evergrow.storage.shards.manifest import MANIFEST, ORIGIN_BYTES, Manifest, Shard
-from evergrow.storage.shards.packing import Piece
 
 # File names have six digits.
 MAX_FILES = 10**6
@@ -39,46 +39,33 @@ _MAX_JOURNAL_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """The files of one shard under temporary names: (name, SHA-256) each."""
+    """The files of one shard under temporary names: (name, SHA-256) each, by kind.
+
+    The kind of the features is empty.
+    """
 
     n_rows: int
     n_items: int
-    features: tuple[str, str]
-    labels: tuple[str, str] | None = None
-    offsets: tuple[str, str] | None = None
-    origins: tuple[str, str] | None = None
+    files: dict[str, tuple[str, str]]
 
     def __post_init__(self) -> None:
         """Reject names that are not temporary names: the files will be renamed."""
-        for name, _ in self._by_kind().values():
+        for name, _ in self.files.values():
             if not TEMPORARY_NAME.fullmatch(name):
                 raise ShardError(f"{name!r:.80} is not the name of a temporary file")
 
-    @classmethod
-    def of(cls, entries: dict[str, Any]) -> StagedFiles:
-        """Rebuild from ``dataclasses.asdict``, also after JSON, which has no tuples."""
-        files: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in entries.items()
-        }
-        return cls(**files)
-
-    def _by_kind(self) -> dict[str, tuple[str, str]]:
-        kinds = {"labels": self.labels, "offsets": self.offsets, "origins": self.origins}
-        return {"": self.features} | {kind: at for kind, at in kinds.items() if at is not None}
-
     def as_shard(self, number: int) -> Shard:
         """Return their entry in the manifest."""
-        sidecars = {kind: sha256 for kind, (_, sha256) in self._by_kind().items() if kind}
-        return Shard(number, self.n_rows, self.features[1], self.n_items, **sidecars)
+        hashes = {kind: sha256 for kind, (_, sha256) in self.files.items()}
+        return Shard(number, self.n_rows, hashes.pop(""), self.n_items, **hashes)
 
     def move_into_place(self, folder: Path, shard: Shard) -> None:
         """Rename the files to their final names."""
-        for kind, (name, _) in self._by_kind().items():
+        for kind, (name, _) in self.files.items():
             os.replace(folder / name, folder / (shard.sidecar_name(kind) if kind else shard.name))
 
 
-def stage_files(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece]) -> StagedFiles:
+def stage_files(folder: Path, dtype: np.dtype[Any], pieces: Sequence[RowBatch]) -> StagedFiles:
     """Write the files of one shard under temporary names, synced to disk."""
     n_rows = sum(len(piece.rows) for piece in pieces)
     n_items = sum(piece.n_items for piece in pieces)
@@ -91,7 +78,7 @@ def stage_files(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece]) -> 
 
     try:
         rows = [piece.rows for piece in pieces]
-        found = {"features": write(dtype, (n_rows, rows[0].shape[1]), rows)}
+        found = {"": write(dtype, (n_rows, rows[0].shape[1]), rows)}
         if any(piece.codes is not None for piece in pieces):
             codes = [piece.filled_codes for piece in pieces]
             found["labels"] = write("<i4", (n_items,), codes)
@@ -106,7 +93,7 @@ def stage_files(folder: Path, dtype: np.dtype[Any], pieces: Sequence[Piece]) -> 
         for path in written:
             path.unlink(missing_ok=True)
         raise
-    return StagedFiles(n_rows, n_items, **found)
+    return StagedFiles(n_rows, n_items, found)
 
 
 @contextmanager
@@ -188,7 +175,7 @@ def append_lock(folder: Path, on_wait: Callable[[], None] | None) -> Iterator[No
             f"{str(folder)!r} is already being appended to by this thread, and its batches try to "
             "do the same: append one after the other, or to another folder"
         )
-    with locked(folder / MANIFEST, on_wait or (lambda: None)):
+    with lock_or_wait(folder / MANIFEST, on_wait or (lambda: None)):
         _HELD.folders.add(lock)
         try:
             yield

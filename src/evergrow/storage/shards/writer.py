@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from evergrow.foundation.params import Choice, Integer, Nothing, check_parameter
 from evergrow.storage.shards.batches import RowBatch, smallest_dtype
 from evergrow.storage.shards.labels import UNLABELLED
 from evergrow.storage.shards.manifest import DTYPES, MANIFEST, Manifest, Shard, Source
-from evergrow.storage.shards.packing import Packer, Piece
+from evergrow.storage.shards.packing import Packer
 from evergrow.storage.shards.reader import Shards, open_shards
 from evergrow.storage.shards.staging import (
     MAX_FILES,
@@ -209,7 +210,7 @@ class ShardWriter:
             n_features = batch.rows.shape[1]
             per_shard = self.rows_per_shard(n_features, self._dtype)
             self._packer = Packer(n_features, per_shard, ragged=batch.offsets is not None)
-        self._packer.add(Piece.of(batch, codes, source))
+        self._packer.add(replace(batch, labels=None, codes=codes, source=source))
         for pieces in self._packer.full():
             self._write(pieces)
 
@@ -247,7 +248,7 @@ class ShardWriter:
         codes[[label is not None for label in labels]] = placed
         return codes
 
-    def _write(self, pieces: list[Piece]) -> None:
+    def _write(self, pieces: list[RowBatch]) -> None:
         if self._dtype is None:
             raise InvalidInputError("there are no rows yet")
         counts: dict[str, int] = {}
@@ -258,7 +259,7 @@ class ShardWriter:
 
     def adopt(self, files: StagedFiles, *, n_features: int, dtype: str) -> None:
         """Add files that another process staged in this folder."""
-        known, ragged = self.manifest, files.offsets is not None
+        known, ragged = self.manifest, "offsets" in files.files
         if known is not None and (known.n_features, known.dtype.name) != (n_features, dtype):
             raise ShardError(
                 f"rows of {n_features} {dtype} cannot be appended to {str(self.folder)!r}, "

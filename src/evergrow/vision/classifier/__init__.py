@@ -6,7 +6,7 @@ from images to a matrix.
 """
 
 from evergrow.vision.classifier.confusion import draw_confusion
+from evergrow.vision.classifier.fitted import Answers, ImageReport
 from evergrow.vision.classifier.image_classifier import ImageClassifier
-from evergrow.vision.classifier.results import Answers, ImageReport
 
 __all__ = ["Answers", "ImageClassifier", "ImageReport", "draw_confusion"]

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.linear import RLSClassifier
+from evergrow.foundation.params import Satisfies
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,20 @@ class ComponentOptions:
         return estimator.set_params(**changed) if changed else estimator
 
 
-def _make_embedder(options: ComponentOptions) -> Any:
+# The last stages of the default network; earlier ones hold little but edges and colours.
+DEFAULT_STAGES = (5, 6, 7)
+
+
+def _make_embedder(stages: tuple[int, ...], options: ComponentOptions) -> Any:
     from evergrow.vision.embedding import Embedder
 
-    return Embedder(n_jobs=options.n_jobs, verbose=options.verbose)
+    return Embedder(stages=stages, n_jobs=options.n_jobs, verbose=options.verbose)
 
 
 def _make_bag(descriptor: str, options: ComponentOptions) -> Any:
     from evergrow.vision.descriptors import LocalFeatures
-    from evergrow.vision.words import BagOfWords, ERCForest
+    from evergrow.vision.words.bag.bag_of_words import BagOfWords
+    from evergrow.vision.words.erc.erc_forest import ERCForest
 
     return BagOfWords(
         # The words are never updated, so the training descriptors are not needed again.
@@ -66,46 +72,37 @@ def _make_forest(options: ComponentOptions) -> Any:
 
 
 FEATURES: dict[str, Callable[[ComponentOptions], Any]] = {
-    "embed": _make_embedder,
+    "auto": partial(_make_embedder, DEFAULT_STAGES),
+    "embed": partial(_make_embedder, ()),
     **{name: partial(_make_bag, name) for name in ("haar", "hsl", "sift")},
 }
 LEARNERS: dict[str, Callable[[ComponentOptions], Any]] = {"forest": _make_forest, "rls": _make_rls}
 
 
-@dataclass(frozen=True)
-class IsFeatures:
-    """A transformer or a function of images."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        if isinstance(value, (type, str)):
-            return False
-        return callable(value) or (hasattr(value, "fit") and hasattr(value, "transform"))
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "a transformer or a function of images"
+def _is_features(value: object) -> bool:
+    if isinstance(value, (type, str)):
+        return False
+    return callable(value) or (hasattr(value, "fit") and hasattr(value, "transform"))
 
 
-@dataclass(frozen=True)
-class IsLearner:
-    """A classifier of Evergrow that can be updated."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        if not isinstance(value, GrowingClassifier) or not hasattr(value, "partial_fit"):
-            return False
-        return bool(get_tags(value).target_tags.single_output)
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "a classifier of Evergrow with partial_fit and a single label per example"
+def _is_learner(value: object) -> bool:
+    if not isinstance(value, GrowingClassifier) or not hasattr(value, "partial_fit"):
+        return False
+    return bool(get_tags(value).target_tags.single_output)
 
 
-def make_features(features: Any, options: ComponentOptions) -> Any:
-    """Create an unfitted transformer of images."""
+IS_FEATURES = Satisfies("a transformer or a function of images", _is_features)
+IS_LEARNER = Satisfies(
+    "a classifier of Evergrow with partial_fit and a single label per example", _is_learner
+)
+
+
+def make_features(features: Any, options: ComponentOptions, learner: Any) -> Any:
+    """Create an unfitted transformer of images for a learner."""
     if isinstance(features, str):
-        return FEATURES[features](options)
+        # Blocks among which the learner does not choose might do harm.
+        chooses = bool(_unset_blocks(make_learner(learner, options)))
+        return FEATURES["embed" if features == "auto" and not chooses else features](options)
     if not hasattr(features, "transform"):
         from evergrow.vision.embedding import Embedder
 
@@ -113,6 +110,19 @@ def make_features(features: Any, options: ComponentOptions) -> Any:
     return clone(features)
 
 
-def make_learner(learner: Any, options: ComponentOptions) -> Any:
-    """Create an unfitted classifier."""
-    return LEARNERS[learner](options) if isinstance(learner, str) else clone(learner)
+def make_learner(learner: Any, options: ComponentOptions, features: Any = None) -> Any:
+    """Create an unfitted classifier; pass it the feature blocks if it selects among them."""
+    made = LEARNERS[learner](options) if isinstance(learner, str) else clone(learner)
+    blocks = getattr(features, "blocks_", {})
+    if len(blocks) < 2:
+        return made
+    return made.set_params(**dict.fromkeys(_unset_blocks(made), tuple(blocks.values())))
+
+
+def _unset_blocks(learner: Any) -> list[str]:
+    """Return the parameters for blocks that the user has not set, of classifiers inside too."""
+    return [
+        name
+        for name, value in learner.get_params().items()
+        if name.split("__")[-1] == "blocks" and value is None
+    ]

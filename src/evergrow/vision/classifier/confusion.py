@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import printable
+from evergrow.foundation.formatting import printable
 
 # With more classes, the numbers or names would overlap.
 _MAX_NUMBERED = 25

@@ -1,4 +1,4 @@
-"""What an image classifier has learnt, as one immutable value."""
+"""What an image classifier has learnt, as one immutable value, and what it answers and reports."""
 
 from __future__ import annotations
 
@@ -12,17 +12,73 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import BadImage, InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList, as_classes
-from evergrow.storage.modelfile import check_array, class_list, leave_out_machine
-from evergrow.storage.pipelines import from_file, to_file
-from evergrow.vision.classifier.results import ImageReport
+from evergrow.storage.models.header import (
+    Tensors,
+    check_array,
+    class_list,
+    reset_machine_parameters,
+)
+from evergrow.storage.models.pipelines import from_file, to_file
 
-Tensors = dict[str, npt.NDArray[Any]]
 Codes = npt.NDArray[np.int32]
 
 _FEATURES = "features/"
 _LEARNER = "learner/"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Predictions for the images that could be read, and the problems with the others.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_answers,)
+        The predicted class of each image that could be read, as from ``predict``.
+    top_labels : ndarray of shape (n_answers, k)
+        The most probable classes, best first.
+    top_probabilities : ndarray of shape (n_answers, k)
+        Their probabilities.
+    kept : ndarray of shape (n_answers,)
+        The index of each image in the input.
+    problems : tuple of BadImage
+        The images that could not be read, and why.
+    """
+
+    labels: npt.NDArray[Any]
+    top_labels: npt.NDArray[Any]
+    top_probabilities: npt.NDArray[np.float64]
+    kept: npt.NDArray[np.int64]
+    problems: tuple[BadImage, ...]
+
+
+@dataclass(frozen=True)
+class ImageReport:
+    """Statistics of one call of ``fit`` or ``partial_fit``.
+
+    Attributes
+    ----------
+    n_images : int
+        Number of training images.
+    seconds_features : float
+        Time to read the images and compute their features, including learning a vocabulary.
+    seconds_learning : float
+        Time to train the learner.
+    problems : tuple of BadImage
+        Images and files that were left out, and why.
+
+    Examples
+    --------
+    >>> from evergrow.vision import ImageReport
+    >>> ImageReport(n_images=200, seconds_features=2.5, seconds_learning=0.1).problems
+    ()
+    """
+
+    n_images: int
+    seconds_features: float
+    seconds_learning: float
+    problems: tuple[BadImage, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +211,17 @@ class FittedImages:
         tensors |= {_LEARNER + name: array for name, array in learner_arrays.items()}
         if self.rows is not None:
             tensors |= self.rows.to_tensors()
-        header = {"features": leave_out_machine(features), "learner": leave_out_machine(learner)}
+        header = {
+            "features": reset_machine_parameters(features),
+            "learner": reset_machine_parameters(learner),
+        }
         return header, tensors
 
     @classmethod
     def from_file(cls, header: dict[str, Any], tensors: Tensors, build: Any) -> FittedImages:
         """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything is inconsistent."""
         labels = class_list(header)
-        header = leave_out_machine(header)
+        header = reset_machine_parameters(header)
         features = from_file(header.get("features"), tensors, build, _FEATURES)
         if not hasattr(features, "transform"):
             raise ModelFileError("the features inside the model file have no transform")

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.storage.files import write_model
-from evergrow.storage.modelfile import (
-    OF_THE_MACHINE,
+from evergrow.storage.models.header import (
+    MACHINE_PARAMETERS,
     Build,
+    Tensors,
     common_header,
     parameters_of,
     plain_parameters,
 )
 from evergrow.vision.classifier.extraction import extract, labelled_sources, list_sources
-from evergrow.vision.classifier.fitted import FittedImages
+from evergrow.vision.classifier.fitted import Answers, FittedImages, ImageReport
 from evergrow.vision.classifier.learner import ImageLearner
-from evergrow.vision.classifier.results import Answers, ImageReport
 from evergrow.vision.images.parameters import ON_ERROR
 
 
+@dataclass(eq=False, repr=False)
 class ImageClassifier(ImageLearner):
     """A classifier of images that accepts new classes and examples at any time.
 
@@ -34,14 +35,17 @@ class ImageClassifier(ImageLearner):
 
     Parameters
     ----------
-    features : {"embed", "sift", "hsl", "haar"}, transformer or callable, default="embed"
+    features : {"auto", "embed", "sift", "hsl", "haar"}, transformer, module or callable
         How images become vectors. ``"embed"`` uses a network trained on photographs
         (:class:`~evergrow.vision.Embedder`) and is the most accurate for photographs of objects.
-        The others use visual words that :meth:`fit` learns from patches of the training images
+        ``"auto"``, the default, adds averages of the earlier stages 5, 6 and 7 of the network if
+        the learner has a parameter ``blocks``, with which it chooses those that take part; for
+        other learners it is the same as ``"embed"``. The others use visual words that
+        :meth:`fit` learns from patches of the training images
         (:class:`~evergrow.vision.BagOfWords` with an ERC forest); they need no network and suit
         textures and drawings. Any other transformer of a list of images is accepted, for example a
-        scikit-learn pipeline, or a function from a list of RGB arrays to a matrix; a model with a
-        function cannot be saved.
+        scikit-learn pipeline, a PyTorch module, or a function from a list of RGB arrays to a
+        matrix; a model with a module or a function cannot be saved.
     learner : {"rls", "forest"} or classifier, default="rls"
         The classifier of the vectors: :class:`RLSClassifier`, which is fast to update and chooses
         its penalty itself, :class:`NCMForestClassifier`, or any classifier of Evergrow with
@@ -85,24 +89,14 @@ class ImageClassifier(ImageLearner):
     array(['day', 'sunset'], dtype='<U6')
     """
 
-    def __init__(
-        self,
-        features: Literal["embed", "sift", "hsl", "haar"] | Callable[..., Any] | Any = "embed",
-        learner: Literal["rls", "forest"] | Any = "rls",
-        *,
-        keep_features: bool = True,
-        on_error: Literal["raise", "skip"] = "raise",
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.features = features
-        self.learner = learner
-        self.keep_features = keep_features
-        self.on_error = on_error
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    features: Literal["auto", "embed", "sift", "hsl", "haar"] | Callable[..., Any] | Any = "auto"
+    learner: Literal["rls", "forest"] | Any = "rls"
+    _: KW_ONLY
+    keep_features: bool = True
+    on_error: Literal["raise", "skip"] = "raise"
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @property
     def features_(self) -> Any:
@@ -205,18 +199,7 @@ class ImageClassifier(ImageLearner):
         sources, labels, _ = labelled_sources(images, y, "raise", known.labels)
         return float(np.mean(self.predict(sources) == labels))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, with features and learner, to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-        """
-        write_model(path, *self._to_file())
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
+    def _to_file(self) -> ModelContent:
         reader = self._checked_to_save()
         fitted: FittedImages = reader._fitted
         learnt, tensors = fitted.to_file()
@@ -224,15 +207,13 @@ class ImageClassifier(ImageLearner):
         for name in ("features", "learner"):
             # A custom component is read from the fitted value.
             parameters[name] = parameters[name] if isinstance(parameters[name], str) else None
-        parameters |= OF_THE_MACHINE
+        parameters |= MACHINE_PARAMETERS
         return {**common_header(reader, parameters, fitted.labels), **learnt}, tensors
 
     @classmethod
-    def _from_file(
-        cls, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], build: Build
-    ) -> Self:
+    def _from_file(cls, header: dict[str, Any], tensors: Tensors, build: Build) -> Self:
         fitted = FittedImages.from_file(header, tensors, build)
-        parameters = {**parameters_of(header), **OF_THE_MACHINE}
+        parameters = {**parameters_of(header), **MACHINE_PARAMETERS}
         for name in ("features", "learner"):
             if parameters.get(name) is None:
                 parameters[name] = clone(getattr(fitted, name))

@@ -17,10 +17,10 @@ from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import Choice, Flag, Nothing, RandomState, Rule
 from evergrow.vision.classifier.components import (
     FEATURES,
+    IS_FEATURES,
+    IS_LEARNER,
     LEARNERS,
     ComponentOptions,
-    IsFeatures,
-    IsLearner,
     make_features,
     make_learner,
 )
@@ -30,8 +30,7 @@ from evergrow.vision.classifier.extraction import (
     fit_and_extract,
     labelled_sources,
 )
-from evergrow.vision.classifier.fitted import FittedImages
-from evergrow.vision.classifier.results import ImageReport
+from evergrow.vision.classifier.fitted import FittedImages, ImageReport
 from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE
 
 
@@ -47,8 +46,8 @@ class ImageLearner(GrowingClassifier):
     verbose: int
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "features": [Choice(tuple(FEATURES)), IsFeatures()],
-        "learner": [Choice(tuple(LEARNERS)), IsLearner()],
+        "features": [Choice(tuple(FEATURES)), IS_FEATURES],
+        "learner": [Choice(tuple(LEARNERS)), IS_LEARNER],
         "keep_features": [Flag()],
         "on_error": ON_ERROR,
         "n_jobs": JOBS,
@@ -89,11 +88,11 @@ class ImageLearner(GrowingClassifier):
         sources, labels, problems = labelled_sources(images, y, self.on_error)
         check_targets(labels)
         start = perf_counter()
-        features = make_features(self.features, options)
+        features = make_features(self.features, options, self.learner)
         found = fit_and_extract(features, sources, labels, self.on_error)
         check_not_empty(found.kept, sources)
         middle = perf_counter()
-        learner, y = make_learner(self.learner, options), labels[found.kept]
+        learner, y = make_learner(self.learner, options, features), labels[found.kept]
         keep = bool(self.keep_features)
         fitted = FittedImages.train(features, learner, found.features, y, keep=keep)
         seconds = (middle - start, perf_counter() - middle)

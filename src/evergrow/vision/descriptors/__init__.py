@@ -4,6 +4,6 @@
 images, and ``local_features`` is the transformer. ``fisher_vectors`` makes one vector per image.
 """
 
-from lazy_loader import attach_stub
+from evergrow.foundation.public_names import attach_names
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.vision.descriptors.kinds import Descriptor
 from evergrow.vision.descriptors.patches import Patches, check_mask
-from evergrow.vision.images.extras import import_extra
 from evergrow.vision.images.parts import ImageJob, ImagePart, problem_arrays
 from evergrow.vision.images.reader import check_sources, read_image
 from evergrow.vision.images.results import Extraction
+from evergrow.vision.images.sources import import_extra
 
 if TYPE_CHECKING:
     from evergrow.vision.descriptors.local_features import LocalFeatures
@@ -57,7 +57,9 @@ class Describer:
         small = shrink_image(image, self.max_side)
         small_mask = None
         if mask is not None:
-            name = name_of(source) if index is None else f"image {index}, {name_of(source)}"
+            name = (
+                display_name(source) if index is None else f"image {index}, {display_name(source)}"
+            )
             try:
                 small_mask = shrink_mask(check_mask(mask, image.shape[:2]), small.shape[:2])
             except ValueError as error:

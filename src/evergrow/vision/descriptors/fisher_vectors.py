@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import replace_fitted
+from evergrow.estimators.classifier.persistence import ModelContent
+from evergrow.foundation.errors import BadImage, ModelFileError
 from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
     Integer,
@@ -20,27 +23,92 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
+from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.storage.modelfile import (
-    Build,
-    check_saveable,
-    common_header,
-    parameters_of,
-    plain_parameters,
-)
-from evergrow.vision.descriptors.fisher_fitted import FittedFisher, iterate_descriptors
+from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
 from evergrow.vision.descriptors.kinds import check_descriptors
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES, LocalFeatures
-from evergrow.vision.descriptors.mixture import fit_mixture
+from evergrow.vision.descriptors.mixture import Mixture, fit_mixture, normalize
 from evergrow.vision.descriptors.patches import patches_per_image
 from evergrow.vision.images.parameters import ON_ERROR, VERBOSE
-from evergrow.vision.images.results import Extraction
-from evergrow.vision.images.transformer import FittedTransformer
+from evergrow.vision.images.results import Extraction, warn_about
+from evergrow.vision.images.transformer import FittedTransformer, fitted_attribute
 
 Rows = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
 
 
+def _iterate_descriptors(
+    features: LocalFeatures | None,
+    X: Any,
+    *,
+    on_error: str,
+    verbose: int,
+    n_patches: int | None = None,
+) -> Iterator[tuple[int, Rows | BadImage]]:
+    """Yield the descriptors of each image; without features, the input is descriptors."""
+    if features is None:
+        yield from enumerate(RaggedArray.of(X))
+        return
+    total = len(X) if isinstance(X, Sized) else 0
+    with progress_bar("Describing images", total, verbose) as show:
+        for index, rows in features.iterate(X, n_patches=n_patches, on_error=on_error):
+            yield index, rows
+            if show is not None:
+                show(index + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFisher:
+    """Everything that is learnt, as one immutable value."""
+
+    mixture: Mixture
+    features: LocalFeatures | None
+
+    def extract(self, X: Any, *, on_error: str, verbose: int) -> Extraction:
+        """Compute the vectors of the images that can be read."""
+        vectors, kept, problems = [], [], []
+        options: dict[str, Any] = {"on_error": on_error, "verbose": verbose}
+        for index, rows in _iterate_descriptors(self.features, X, **options):
+            if isinstance(rows, BadImage):
+                problems.append(rows)
+            else:
+                vectors.append(self.mixture.fisher_vector(check_descriptors(rows)))
+                kept.append(index)
+        warn_about(problems)
+        matrix = np.array(vectors).reshape(len(vectors), self.mixture.n_features_out)
+        places = np.array(kept, dtype=np.int64)
+        return Extraction(normalize(matrix).astype(np.float32), places, tuple(problems))
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that were used in fitting, for a model file.
+
+        The estimator's own may have been changed for the next fit.
+        """
+        n_components, n_kept = self.mixture.means.shape
+        return {
+            "n_components": n_components,
+            "n_pca": None if self.mixture.pca_components is None else n_kept,
+            "features": None if self.features is None else self.features._to_json(),
+        }
+
+    @classmethod
+    def from_file(cls, parameters: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
+        """Rebuild from an untrusted file; a ``ModelFileError`` if anything is inconsistent."""
+        mixture, features = Mixture.from_arrays(tensors), None
+        if parameters.get("features") is not None:
+            features = LocalFeatures._from_json(parameters["features"])
+            if features.n_features_out_ != mixture.n_features:
+                raise ModelFileError(
+                    "the model file is inconsistent: its features have another size"
+                )
+        fitted = cls(mixture, features)
+        expected = fitted.parameters()
+        if any(parameters.get(name) != expected[name] for name in ("n_components", "n_pca")):
+            raise ModelFileError("the model file is inconsistent: its mixture has another size")
+        return fitted
+
+
+@dataclass(eq=False, repr=False)
 class FisherVectors(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     FittedTransformer[FittedFisher],
@@ -115,26 +183,15 @@ class FisherVectors(
         "verbose": VERBOSE,
     }
 
-    def __init__(
-        self,
-        n_components: int = 16,
-        *,
-        n_pca: int | None = 64,
-        features: LocalFeatures | None = None,
-        n_training_descriptors: int = 100_000,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_pca = n_pca
-        self.features = features
-        self.n_training_descriptors = n_training_descriptors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int = 16
+    _: KW_ONLY
+    n_pca: int | None = 64
+    features: LocalFeatures | None = None
+    n_training_descriptors: int = 100_000
+    max_iter: int = 100
+    tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @exclusive
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
@@ -176,7 +233,7 @@ class FisherVectors(
             X = X if isinstance(X, Sized) else list(X)
             n_patches = patches_per_image(features.patches, total, len(X))
             options: dict[str, Any] = {"on_error": "raise", "verbose": self.verbose}
-            found = iterate_descriptors(features, X, n_patches=n_patches, **options)
+            found = _iterate_descriptors(features, X, n_patches=n_patches, **options)
             rows = RaggedArray.of(one for _, one in found).values  # type: ignore[misc]
         if len(rows) > total:
             rows = rows[np.sort(random.choice(len(rows), total, replace=False))]
@@ -187,43 +244,26 @@ class FisherVectors(
             array.setflags(write=False)
         replace_fitted(self, {"_fitted": fitted})
 
-    @property
-    def features_(self) -> LocalFeatures | None:
-        """The local features; None if the input is descriptors."""
-        return self._require_fitted().features
+    features_ = fitted_attribute(
+        "The local features; None if the input is descriptors.", lambda fitted: fitted.features
+    )
+    weights_ = fitted_attribute("Weights of the Gaussians.", lambda f: f.mixture.weights)
+    means_ = fitted_attribute("Means of the Gaussians.", lambda f: f.mixture.means)
+    covariances_ = fitted_attribute("Variances of the Gaussians.", lambda f: f.mixture.covariances)
+    pca_mean_ = fitted_attribute(
+        "Mean of the descriptors; None without a projection.", lambda f: f.mixture.pca_mean
+    )
+    pca_components_ = fitted_attribute(
+        "The principal components; None without a projection.", lambda f: f.mixture.pca_components
+    )
+    n_features_in_ = fitted_attribute("Length of a descriptor.", lambda f: f.mixture.n_features)
+    # The number of output columns, which scikit-learn names.
+    _n_features_out = fitted_attribute(
+        "Length of a Fisher vector.", lambda f: f.mixture.n_features_out
+    )
 
-    @property
-    def weights_(self) -> Floats:
-        """Weights of the Gaussians."""
-        return self._require_fitted().mixture.weights
-
-    @property
-    def means_(self) -> Floats:
-        """Means of the Gaussians."""
-        return self._require_fitted().mixture.means
-
-    @property
-    def covariances_(self) -> Floats:
-        """Variances of the Gaussians."""
-        return self._require_fitted().mixture.covariances
-
-    @property
-    def pca_mean_(self) -> Floats | None:
-        """Mean of the descriptors; None without a projection."""
-        return self._require_fitted().mixture.pca_mean
-
-    @property
-    def pca_components_(self) -> Floats | None:
-        """The principal components; None without a projection."""
-        return self._require_fitted().mixture.pca_components
-
-    @property
-    def n_features_in_(self) -> int:
-        """Length of a descriptor."""
-        return self._require_fitted().mixture.n_features
-
-    def transform(self, X: Any) -> Rows:
-        """Compute one vector per image.
+    def transform(self, X: Iterable[Any]) -> Rows:
+        """Compute one Fisher vector per image; an error if an image cannot be read.
 
         Parameters
         ----------
@@ -233,10 +273,16 @@ class FisherVectors(
         Returns
         -------
         vectors : ndarray of shape (n_images, n_components * (2 * n_pca + 1))
-            Gradients for the weights, then the means, then the variances, float32. An image without
+            Gradients for the weights, the means, then the variances, float32. An image without
             descriptors has zeros.
+
+        Raises
+        ------
+        evergrow.ImageError
+            For the first image that cannot be read; :meth:`extract` can skip it instead.
         """
-        return cast("Rows", self.extract(X).features)
+        vectors: Rows = self.extract(X).features
+        return vectors
 
     def extract(self, X: Iterable[Any], *, on_error: str = "raise") -> Extraction:
         """Compute one vector per image that can be read.
@@ -251,27 +297,21 @@ class FisherVectors(
         Returns
         -------
         extraction : Extraction
-            The vectors, the indices of their images, and the problems.
+            The vectors, of shape (n_images, n_components * (2 * n_pca + 1)), with gradients for the
+            weights, the means, then the variances; the indices of their images; the problems. An
+            image without descriptors has zeros.
         """
         self._check_parameters()
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         return self._require_fitted().extract(X, on_error=on_error, verbose=self.verbose)
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
+    def _to_file(self) -> ModelContent:
         fitted = self._require_fitted()
-        self._check_parameters()
-        check_saveable(type(self))
         parameters = plain_parameters(self.get_params(deep=False)) | fitted.parameters()
-        return common_header(self, parameters, None), fitted.mixture.arrays()
+        return self._file_header(parameters), fitted.mixture.arrays()
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
         parameters = parameters_of(header)
         fitted = FittedFisher.from_file(parameters, tensors)
         features = None if fitted.features is None else clone(fitted.features)
@@ -279,8 +319,3 @@ class FisherVectors(
         model._check_parameters()
         model._set_fitted(fitted)
         return model
-
-    @property
-    def _n_features_out(self) -> int:
-        """Number of output columns, which scikit-learn names."""
-        return self._require_fitted().mixture.n_features_out

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.images.sources import import_extra
 
 RGB = npt.NDArray[np.uint8]
 Boxes = npt.NDArray[np.int32]

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import Any, ClassVar, Self, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from evergrow.foundation.errors import BadImage, ImageError
+from evergrow.estimators.classifier.persistence import ModelContent
+from evergrow.foundation.errors import BadImage, InvalidInputError, InvalidTypeError
 from evergrow.foundation.params import (
     Choice,
     Integer,
     Nothing,
     RandomState,
     Rule,
+    Satisfies,
     check_parameters,
 )
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.storage.modelfile import Build, check_saveable, common_header, parameters_of
+from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
 from evergrow.vision.descriptors.describer import (
     Describer,
     collect,
@@ -30,12 +33,17 @@ from evergrow.vision.descriptors.describer import (
     pair_with_masks,
 )
 from evergrow.vision.descriptors.kinds import DESCRIPTORS, Descriptor, custom_descriptor
-from evergrow.vision.descriptors.patches import IS_PATCHES, Patches, RandomPatches
-from evergrow.vision.descriptors.serialization import features_from_json, features_to_json
-from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE, Instance
+from evergrow.vision.descriptors.patches import (
+    IS_PATCHES,
+    Patches,
+    RandomPatches,
+    patches_from_json,
+    patches_to_json,
+)
+from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE, instance_of
 from evergrow.vision.images.prefetch import prefetch
 from evergrow.vision.images.reader import check_sources
-from evergrow.vision.images.results import Extraction, warn_about
+from evergrow.vision.images.results import Extraction, read_or_skip, warn_about
 from evergrow.vision.images.transformer import StatelessTransformer
 
 Rows = npt.NDArray[np.float32]
@@ -43,6 +51,7 @@ Rows = npt.NDArray[np.float32]
 _N_PATCHES: list[Rule] = [Nothing(), Integer(1, 1 << 24)]
 
 
+@dataclass(eq=False, repr=False)
 class LocalFeatures(StatelessTransformer):
     """Describe each image by many of its patches.
 
@@ -90,7 +99,7 @@ class LocalFeatures(StatelessTransformer):
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "descriptor": [Choice(tuple(DESCRIPTORS)), Instance(Callable, "a function")],
+        "descriptor": [Choice(tuple(DESCRIPTORS)), Satisfies("a function", callable)],
         "patches": [IS_PATCHES],
         "max_side": [Nothing(), Integer(1, 1 << 24)],
         "random_state": [Nothing(), RandomState()],
@@ -98,22 +107,13 @@ class LocalFeatures(StatelessTransformer):
         "verbose": VERBOSE,
     }
 
-    def __init__(
-        self,
-        descriptor: str | Callable[[Rows], Any] = "haar",
-        *,
-        patches: Patches = RandomPatches(),  # noqa: B008
-        max_side: int | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.descriptor = descriptor
-        self.patches = patches
-        self.max_side = max_side
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    descriptor: str | Callable[[Rows], Any] = "haar"
+    _: KW_ONLY
+    patches: Patches = RandomPatches()  # noqa: RUF009
+    max_side: int | None = None
+    random_state: int | np.random.RandomState | None = 0
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Check the parameters; there is nothing to learn.
@@ -233,31 +233,31 @@ class LocalFeatures(StatelessTransformer):
 
         def describe(item: tuple[int, tuple[Any, Any]]) -> tuple[int, Rows | BadImage]:
             index, (source, mask) = item
-            try:
-                return index, describer.describe(source, mask, index)[0]
-            except ImageError as error:
-                if on_error == "raise":
-                    raise
-                return index, BadImage(index, error.source, error.reason)
+            return read_or_skip(lambda: describer.describe(source, mask, index)[0], index, on_error)
 
         pairs = pair_with_masks(images, masks)
         return prefetch(describe, enumerate(pairs), effective_n_jobs(self.n_jobs))
 
-    def transform(self, images: Iterable[Any]) -> RaggedArray:
-        """Describe all images.
+    def transform(self, X: Iterable[Any]) -> RaggedArray:
+        """Describe all images; use :meth:`iterate` if memory is short.
 
         Parameters
         ----------
-        images : iterable
-            Images as in :func:`read_image`. If the descriptors do not fit into memory, use
-            :meth:`iterate`.
+        X : iterable of image sources
+            Images as in :func:`read_image`.
 
         Returns
         -------
         descriptors : RaggedArray
             For each image a matrix with one row per patch, float32.
+
+        Raises
+        ------
+        evergrow.ImageError
+            For the first image that cannot be read; :meth:`extract` can skip it instead.
         """
-        return cast("RaggedArray", self.extract(images).features)
+        descriptors: RaggedArray = self.extract(X).features
+        return descriptors
 
     def extract(
         self,
@@ -266,7 +266,7 @@ class LocalFeatures(StatelessTransformer):
         masks: Iterable[npt.ArrayLike | None] | None = None,
         on_error: str = "raise",
     ) -> Extraction:
-        """Describe all images that can be read.
+        """Describe all images that can be read; use :meth:`iterate` if memory is short.
 
         Parameters
         ----------
@@ -307,20 +307,33 @@ class LocalFeatures(StatelessTransformer):
         warn_about(extraction.problems)
         return extraction
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
-        self._check_parameters()
-        check_saveable(type(self))
-        return common_header(self, features_to_json(self), None), {}
+    def _to_file(self) -> ModelContent:
+        return self._file_header(self._to_json()), {}
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],  # noqa: ARG003
-        build: Build,  # noqa: ARG003
-    ) -> Self:
-        return features_from_json(cls, parameters_of(header))
+    def _from_file(cls, header: dict[str, Any], _tensors: Tensors, _build: Build) -> Self:
+        return cls._from_json(parameters_of(header))
+
+    def _to_json(self) -> dict[str, Any]:
+        """The parameters as JSON values; a ``TypeError`` for a custom descriptor."""
+        if not isinstance(self.descriptor, str):
+            raise InvalidTypeError(
+                "features with a custom descriptor cannot be saved, because a model file contains "
+                f"no functions; use one of {sorted(DESCRIPTORS)}"
+            )
+        parameters = plain_parameters(self.get_params(deep=False))
+        return {**parameters, "patches": patches_to_json(self.patches)}
+
+    @classmethod
+    def _from_json(cls, parameters: Any) -> Self:
+        """Rebuild from :meth:`_to_json`; a ``ValueError`` if a parameter is invalid."""
+        if not isinstance(parameters, dict) or not isinstance(parameters.get("descriptor"), str):
+            raise InvalidInputError(
+                f"features must be described by their parameters, got {parameters!r}"
+            )
+        patches = patches_from_json(parameters.get("patches"))
+        # fit only checks the parameters.
+        return cls(**{**parameters, "patches": patches}).fit()
 
 
-IS_LOCAL_FEATURES = Instance(LocalFeatures, "LocalFeatures(...)")
+IS_LOCAL_FEATURES = instance_of(LocalFeatures, "LocalFeatures(...)")

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
-from evergrow.storage.modelfile import check_array
+from evergrow.storage.models.header import check_array
 from evergrow.vision.descriptors.kinds import MAX_VALUE
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.images.sources import import_extra
 
 Floats = npt.NDArray[np.float64]
 # Tolerance for the sum of the weights in a file.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Fraction, Integer, Rule, check_parameters
-from evergrow.vision.images.parameters import Instance
+from evergrow.storage.models.header import plain_parameters
+from evergrow.vision.images.parameters import instance_of
 
 Boxes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -21,7 +22,44 @@ _MAX = 1 << 24
 
 
 @dataclass(frozen=True)
-class RandomPatches:
+class Patches:
+    """The base of both kinds of patches."""
+
+    def check(self) -> None:
+        """Raise a ``ValueError`` for an invalid parameter."""
+        raise NotImplementedError
+
+    def limited(self, n: int) -> Self:
+        """The same, with at most this many patches."""
+        return replace(self, n=n)  # type: ignore[call-arg]
+
+    def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
+        """Place the patches of one image.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of the image.
+        seed : int, sequence of int or numpy.random.Generator
+            The same seed gives the same patches.
+        mask : bool ndarray of shape (height, width), default=None
+            Where the centres of patches may lie, perhaps of none on a grid; None for anywhere.
+
+        Returns
+        -------
+        boxes : int32 ndarray of shape (n_patches, 3)
+            Left, top and side of each patch in pixels.
+        """
+        self.check()
+        _check_shape(shape)
+        return self._place(shape, seed, None if mask is None else check_mask(mask, shape))
+
+    def _place(self, shape: tuple[int, ...], seed: Any, mask: Mask | None) -> Boxes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RandomPatches(Patches):
     """Squares at random positions with log-uniform random sizes.
 
     The size of a patch is drawn first, then its position: uniformly among those inside the image
@@ -67,29 +105,7 @@ class RandomPatches:
     def _in_pixels(self) -> bool:
         return isinstance(self.max_size, numbers.Integral)
 
-    def limited(self, n: int) -> RandomPatches:
-        """The same, with this many patches."""
-        return replace(self, n=n)
-
-    def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
-        """Draw the patches of one image.
-
-        Parameters
-        ----------
-        shape : (int, int)
-            Height and width of the image.
-        seed : int, sequence of int or numpy.random.Generator
-            The same seed gives the same patches.
-        mask : bool ndarray of shape (height, width), default=None
-            Where the centres of the patches may lie; None for anywhere.
-
-        Returns
-        -------
-        boxes : int32 ndarray of shape (n, 3)
-            Left, top and side of each patch in pixels.
-        """
-        self.check()
-        _check_shape(shape)
+    def _place(self, shape: tuple[int, ...], seed: Any, mask: Mask | None) -> Boxes:
         random = np.random.default_rng(seed)
         # One row per patch: a smaller n gives the first of these patches.
         uniform = random.random((self.n, 3))
@@ -98,7 +114,7 @@ class RandomPatches:
             free = np.array(shape[::-1]) - sizes[:, None] + 1
             corners = np.minimum((positions * free).astype(np.int64), free - 1)
             return np.column_stack([corners, sizes]).astype(np.int32)
-        return _place_on_mask(check_mask(mask, shape), sizes, positions[:, 0])
+        return _place_on_mask(mask, sizes, positions[:, 0])
 
     def _sizes(
         self, shape: tuple[int, ...], uniform: npt.NDArray[np.float64]
@@ -113,7 +129,7 @@ class RandomPatches:
 
 
 @dataclass(frozen=True)
-class DensePatches:
+class DensePatches(Patches):
     """Squares on a regular grid, of one size or several.
 
     The grid is centred. In an image smaller than a size, patches of that size are as large as the
@@ -158,33 +174,11 @@ class DensePatches:
         if self.n is not None:
             check_parameters({"n": self.n}, {"n": [Integer(1, _MAX)]})
 
-    def limited(self, n: int) -> DensePatches:
-        """The same, with a random sample of at most this many patches."""
-        return replace(self, n=n)
-
-    def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
-        """Lay out the grid on one image.
-
-        Parameters
-        ----------
-        shape : (int, int)
-            Height and width of the image.
-        seed : int, sequence of int or numpy.random.Generator
-            Chooses the patches if there are more than ``n``.
-        mask : bool ndarray of shape (height, width), default=None
-            Only patches with their centre on the mask are used, perhaps none; None for all.
-
-        Returns
-        -------
-        boxes : int32 ndarray of shape (n_patches, 3)
-            Left, top and side of each patch in pixels, row by row.
-        """
-        self.check()
-        _check_shape(shape)
+    def _place(self, shape: tuple[int, ...], seed: Any, mask: Mask | None) -> Boxes:
         boxes = np.concatenate([self._grid(shape, size) for size in self._all_sizes()])
         if mask is not None:
             centres = boxes[:, :2] + boxes[:, 2:] // 2
-            boxes = boxes[check_mask(mask, shape)[centres[:, 1], centres[:, 0]]]
+            boxes = boxes[mask[centres[:, 1], centres[:, 0]]]
         if self.n is not None and self.n < len(boxes):
             random = np.random.default_rng(seed)
             boxes = boxes[np.sort(random.choice(len(boxes), self.n, replace=False))]
@@ -197,16 +191,29 @@ class DensePatches:
         return np.column_stack([lefts, tops, np.full_like(tops, size)]).astype(np.int32)
 
 
-Patches = RandomPatches | DensePatches
-
 # The classes by name, for model files.
-PATCHES: dict[str, type[RandomPatches | DensePatches]] = {
-    kind.__name__: kind for kind in (RandomPatches, DensePatches)
-}
-IS_PATCHES = Instance(Patches, " or ".join(f"{name}(...)" for name in PATCHES))
+PATCHES: dict[str, type[Patches]] = {kind.__name__: kind for kind in (RandomPatches, DensePatches)}
+IS_PATCHES = instance_of(Patches, " or ".join(f"{name}(...)" for name in PATCHES))
 
 
-def patches_per_image(patches: Patches, total: int, n_images: int) -> int:
+def patches_to_json(patches: Patches) -> dict[str, Any]:
+    """The class and parameters of patches."""
+    return {"kind": type(patches).__name__, **plain_parameters(asdict(patches))}
+
+
+def patches_from_json(entry: Any) -> Patches:
+    """Rebuild patches; a ``ValueError`` for anything else."""
+    if not isinstance(entry, dict) or entry.get("kind") not in PATCHES:
+        raise InvalidInputError(f"patches must be one of {sorted(PATCHES)}, got {entry!r}")
+    options = {name: value for name, value in entry.items() if name != "kind"}
+    if isinstance(options.get("size"), list):
+        options["size"] = tuple(options["size"])
+    patches = PATCHES[entry["kind"]](**options)
+    patches.check()
+    return patches
+
+
+def patches_per_image(patches: Any, total: int, n_images: int) -> int:
     """Number of patches to learn from per image, for about ``total`` of them.
 
     Never more than an image is described with later: training patches should be like those in use,

@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -34,13 +33,6 @@ class EmbeddingCache:
     A damaged file, or one of another application, is renamed and a new one is created. An entry of
     the wrong length or with values that are not finite counts as missing. If the file cannot be
     written, the cache is empty and a warning says so; the caller continues without it.
-
-    Parameters
-    ----------
-    path : Path
-        The SQLite file.
-    n_features : int
-        Length of the vectors.
     """
 
     def __init__(self, path: Path, n_features: int) -> None:
@@ -65,12 +57,7 @@ class EmbeddingCache:
                 self._disable(error)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         with self._lock:
             self._close()

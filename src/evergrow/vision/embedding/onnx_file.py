@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.images.sources import import_extra
 
 # The limit of protocol buffers.
 _MAX_BYTES = 2**31 - 1
@@ -48,6 +49,36 @@ class ImageInput:
             )
 
 
+@dataclass(frozen=True)
+class ImageModel:
+    """The input of an image network, its main output, and its outputs of earlier stages."""
+
+    images: ImageInput
+    head: str
+    stages: tuple[int, ...]
+
+    def outputs(self, stages: Sequence[int], name: str) -> list[str]:
+        """The names of the outputs to compute; a ``ValueError`` for a stage that it lacks."""
+        missing = [stage for stage in stages if stage not in self.stages]
+        if missing:
+            have = f"the stages {', '.join(map(str, self.stages))}" if self.stages else "no stages"
+            raise InvalidInputError(
+                f"{name} has no stage {missing[0]}: it has {have}. Stages of an ONNX model are "
+                f"outputs with names such as {stage_name(missing[0])!r}: export it with these, or "
+                "leave the stage out"
+            )
+        return [self.head, *map(stage_name, stages)]
+
+
+def stage_name(stage: int) -> str:
+    """The name of the output of a stage.
+
+    >>> stage_name(7)
+    'stage7'
+    """
+    return f"stage{stage}"
+
+
 def default_preprocessing(image_input: ImageInput) -> Preprocessing:
     """Default preprocessing for a network of which only the input shape is known."""
     _, first, _, last = image_input.shape
@@ -70,7 +101,7 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
     source = Path(path)
     onnx = import_extra("onnx")
     content = _limited_bytes(source)
-    model = _parse(content, name_of(source))
+    model = _parse(content, display_name(source))
     external = [tensor for tensor in _constants(model) if _is_external(onnx, tensor)]
     if not external:
         # Unchanged: serialized again, it might have another hash.
@@ -81,12 +112,12 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
         return cast("bytes", model.SerializeToString(deterministic=True))
     except Exception as error:
         raise InvalidInputError(
-            f"the weights of {name_of(source)} cannot be read: {error}"
+            f"the weights of {display_name(source)} cannot be read: {error}"
         ) from error
 
 
-def check_onnx(content: bytes, name: str) -> ImageInput:
-    """Check an ONNX model and return its input; a ``ValueError`` if it is not a complete model."""
+def check_onnx(content: bytes, name: str) -> ImageModel:
+    """Check an ONNX model and describe it; a ``ValueError`` if it is not a complete model."""
     onnx = import_extra("onnx")
     model = _parse(content, name)
     if any(_is_external(onnx, tensor) for tensor in _constants(model)):
@@ -96,7 +127,7 @@ def check_onnx(content: bytes, name: str) -> ImageInput:
     # The checker raises errors of its own and of the libraries that it uses.
     except Exception as error:
         raise InvalidInputError(f"{name} is not a valid ONNX model: {error}") from error
-    return _find_input(onnx, model.graph, name)
+    return _describe(onnx, model.graph, name)
 
 
 def _limited_bytes(path: Path) -> bytes:
@@ -104,13 +135,15 @@ def _limited_bytes(path: Path) -> bytes:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise InvalidInputError(f"{what} {name_of(path)} is not a regular file")
+            raise InvalidInputError(f"{what} {display_name(path)} is not a regular file")
         if found.st_size > _MAX_BYTES:
-            raise InvalidInputError(f"{what} {name_of(path)} is larger than {_MAX_BYTES} bytes")
+            raise InvalidInputError(
+                f"{what} {display_name(path)} is larger than {_MAX_BYTES} bytes"
+            )
         return path.read_bytes()
     except OSError as error:
         raise InvalidInputError(
-            f"{what} {name_of(path)} cannot be read: {error.strerror}"
+            f"{what} {display_name(path)} cannot be read: {error.strerror}"
         ) from error
 
 
@@ -125,36 +158,16 @@ def _parse(content: bytes, name: str) -> Any:
     return model
 
 
-def _constants(model: Any) -> Iterator[Any]:
-    """Yield all constants of a model, including those of subgraphs and functions."""
-    yield from _constants_of_graph(model.graph)
-    for training in model.training_info:
-        yield from _constants_of_graph(training.initialization)
-        yield from _constants_of_graph(training.algorithm)
-    for function in model.functions:
-        yield from _constants_of_attributes(function.attribute_proto)
-        yield from _constants_of_nodes(function.node)
-
-
-def _constants_of_graph(graph: Any) -> Iterator[Any]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    yield from _constants_of_nodes(graph.node)
-
-
-def _constants_of_nodes(nodes: Any) -> Iterator[Any]:
-    for node in nodes:
-        yield from _constants_of_attributes(node.attribute)
-
-
-def _constants_of_attributes(attributes: Any) -> Iterator[Any]:
-    for attribute in attributes:
-        yield from (attribute.t, *attribute.tensors)
-        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            yield from (sparse.values, sparse.indices)
-        for inner in (attribute.g, *attribute.graphs):
-            yield from _constants_of_graph(inner)
+def _constants(message: Any) -> Iterator[Any]:
+    """Yield all tensors of a model: in graphs and subgraphs, attributes, functions and training."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        for inner in [value] if hasattr(value, "ListFields") else value:
+            if inner.DESCRIPTOR.name == "TensorProto":
+                yield inner
+            else:
+                yield from _constants(inner)
 
 
 def _is_external(onnx: Any, tensor: Any) -> bool:
@@ -171,25 +184,25 @@ def _check_external(tensors: list[Any], source: Path) -> None:
         path = Path(os.path.realpath(folder / location))
         if not location or os.path.isabs(location) or not path.is_relative_to(folder):
             raise InvalidInputError(
-                f"{name_of(source)} stores weights in {name_of(location)}: they must lie in the "
-                "folder of the model"
+                f"{display_name(source)} stores weights in {display_name(location)}: they must lie "
+                "in the folder of the model"
             )
         files[path] = _file_size(path, source)
         n_bytes += _check_length(tensor, entries, files[path], source)
     if n_bytes > _MAX_BYTES:
         raise InvalidInputError(
-            f"the weights of {name_of(source)} are larger than {_MAX_BYTES} bytes"
+            f"the weights of {display_name(source)} are larger than {_MAX_BYTES} bytes"
         )
     # Otherwise many tensors could refer to one small file and become a large model.
     if n_bytes > sum(files.values()):
         raise InvalidInputError(
-            f"the weights of {name_of(source)} use the same bytes several times"
+            f"the weights of {display_name(source)} use the same bytes several times"
         )
 
 
 def _check_length(tensor: Any, entries: dict[str, str], available: int, source: Path) -> int:
     """Return the size of a tensor in a file; a ``ValueError`` if the file does not contain it."""
-    what = f"{name_of(source)} stores the weights {name_of(tensor.name)} in another file"
+    what = f"{display_name(source)} stores the weights {display_name(tensor.name)} in another file"
     try:
         offset = int(entries.get("offset", "0"))
         length = int(entries.get("length", available - offset))
@@ -219,20 +232,30 @@ def _n_bytes(tensor: Any) -> int | None:
 def _file_size(path: Path, source: Path) -> int:
     if not path.is_file():
         raise InvalidInputError(
-            f"{name_of(source)} stores weights in {name_of(path)}: there is no such file"
+            f"{display_name(source)} stores weights in {display_name(path)}: there is no such file"
         )
     return path.stat().st_size
 
 
-def _find_input(onnx: Any, graph: Any, name: str) -> ImageInput:
+def _describe(onnx: Any, graph: Any, name: str) -> ImageModel:
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [one for one in graph.input if one.name not in constants]
-    if len(inputs) != 1 or len(graph.output) != 1:
+    outputs = [one.name for one in graph.output]
+    found = {one: re.fullmatch(r"stage([1-9][0-9]?)", one) for one in outputs}
+    # The only output is the features, whatever it is called.
+    heads = [one for one in outputs if found[one] is None] if len(outputs) > 1 else outputs
+    if len(inputs) != 1 or len(heads) != 1:
         raise InvalidInputError(
-            f"{name} must have one input, the images, and one output, the features; "
-            f"it has {len(inputs)} and {len(graph.output)}"
+            f"{name} must have one input, the images, and one output, the features, apart from "
+            f"outputs called {stage_name(1)}, {stage_name(2)} and so on; "
+            f"it has {len(inputs)} and {len(heads)}"
         )
-    found = inputs[0].type.tensor_type
+    stages = sorted(int(match[1]) for one, match in found.items() if match and one not in heads)
+    return ImageModel(_find_input(onnx, inputs[0], name), heads[0], tuple(stages))
+
+
+def _find_input(onnx: Any, image_input: Any, name: str) -> ImageInput:
+    found = image_input.type.tensor_type
     dimensions = [one.dim_value if one.HasField("dim_value") else None for one in found.shape.dim]
     if found.elem_type != onnx.TensorProto.FLOAT or len(dimensions) != 4:
         kind = onnx.TensorProto.DataType.Name(found.elem_type)
@@ -242,4 +265,4 @@ def _find_input(onnx: Any, graph: Any, name: str) -> ImageInput:
         )
     # Some exporters write 0 or less for a variable size.
     shape = tuple(size if size is not None and size > 0 else None for size in dimensions)
-    return ImageInput(inputs[0].name, shape)
+    return ImageInput(image_input.name, shape)

@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +19,13 @@ from joblib import effective_n_jobs
 
 from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays
-from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
+from evergrow.foundation.errors import BadImage, InvalidInputError
 from evergrow.vision.embedding.cache import EmbeddingCache
 from evergrow.vision.embedding.networks import Features, Network
 from evergrow.vision.images.parts import ImageJob, ImagePart, problem_arrays
 from evergrow.vision.images.prefetch import MAX_GROUP_BYTES, group_by_size, prefetch
 from evergrow.vision.images.reader import check_size, to_rgb
-from evergrow.vision.images.results import Extraction
+from evergrow.vision.images.results import Extraction, read_or_skip
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, read_content
 
 if TYPE_CHECKING:
@@ -43,25 +44,15 @@ class _Prepared:
     index: int
     key: bytes | None
     vector: npt.NDArray[np.float32] | None
-    prepared: npt.NDArray[Any] | None
+    prepared: Any | None
 
 
 @dataclass(frozen=True)
 class EmbeddingPipeline:
     """All that embedding images needs.
 
-    Parameters
-    ----------
-    network : Network
-        Computes the vectors.
-    cache : EmbeddingCache or None
-        An open cache of vectors.
-    limits : ReadLimits
-        The largest image to accept.
-    batch_size : int
-        Images per run of the network.
-    skip_bad : bool
-        Whether an image that cannot be read is left out; else it is an error.
+    The cache is open. With ``skip_bad`` an image that cannot be read is left out; else it is an
+    error.
     """
 
     network: Network
@@ -120,13 +111,8 @@ class EmbeddingPipeline:
         return [self._prepare(item) for item in batch]
 
     def _prepare(self, item: tuple[int, Any]) -> _Prepared | BadImage:
-        index, source = item
-        try:
-            return self._read(index, source)
-        except ImageError as error:
-            if not self.skip_bad:
-                raise
-            return BadImage(index, error.source, error.reason)
+        on_error = "skip" if self.skip_bad else "raise"
+        return read_or_skip(partial(self._read, *item), item[0], on_error)[1]
 
     def _read(self, index: int, source: Any) -> _Prepared:
         content = read_content(source, self.limits)
@@ -220,7 +206,7 @@ def _load_once(embedder: Embedder, key: str) -> Network:
 
 def _n_bytes(one: _Prepared | BadImage) -> int:
     prepared = None if isinstance(one, BadImage) else one.prepared
-    return 0 if prepared is None else prepared.nbytes
+    return 0 if prepared is None else int(prepared.nbytes)
 
 
 def _content_key(content: bytes | npt.NDArray[np.uint8]) -> bytes:

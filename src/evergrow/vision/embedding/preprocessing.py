@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Choice, Integer, Number, Rule, check_parameters
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.images.sources import import_extra
 
 _LARGEST = 1e6
 # Larger than the input of any network: a file must not make us allocate more.
@@ -133,18 +133,7 @@ class Preprocessing:
         return math.ceil(max(self.height_and_width) / share)
 
     def __call__(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-        """Prepare one image.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width, 3)
-            As :func:`read_image` gives it.
-
-        Returns
-        -------
-        prepared : ndarray of shape (3, height, width) or (height, width, 3)
-            The input for the network, float32.
-        """
+        """Prepare one image from :func:`read_image` for the network; float32, in its layout."""
         return self.normalize(self.fit_to_input(image))
 
     def fit_to_input(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

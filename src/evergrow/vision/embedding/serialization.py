@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidTypeError, ModelFileError
-from evergrow.storage.modelfile import OF_THE_MACHINE, check_array, parameters_of, plain_parameters
+from evergrow.foundation.params import Integer, Satisfies
+from evergrow.storage.models.header import (
+    MACHINE_PARAMETERS,
+    check_array,
+    parameters_of,
+    plain_parameters,
+)
 from evergrow.vision.embedding.model_zoo import PRETRAINED
 from evergrow.vision.embedding.networks import OnnxModel
 from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.embedding.torch_module import is_torch_module
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits
 
 _SUFFIX = ".onnx"
@@ -22,37 +30,58 @@ _SUFFIX = ".onnx"
 _INSIDE = "inside"
 
 
-@dataclass(frozen=True)
-class ModelRule:
-    """The name of a network, the path or content of an ONNX file, or a callable."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        if isinstance(value, str):
-            return value in PRETRAINED or value.lower().endswith(_SUFFIX)
-        return isinstance(value, (os.PathLike, OnnxModel)) or callable(value)
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        names = ", ".join(repr(name) for name in sorted(PRETRAINED))
-        return f"one of [{names}], the path of a file that ends in {_SUFFIX}, or a callable"
+def _is_model(value: object) -> bool:
+    if isinstance(value, (tuple, list)):
+        return bool(value) and all(_is_single_model(one) for one in value)
+    return _is_single_model(value)
 
 
-@dataclass(frozen=True)
-class CacheFolder:
-    """The path of a folder that need not exist."""
-
-    def admits(self, value: object) -> bool:
-        """Tell whether the value follows the rule."""
-        return isinstance(value, (str, os.PathLike)) and bool(os.fspath(value))
-
-    def __str__(self) -> str:
-        """Say what is allowed."""
-        return "the path of a folder"
+def _is_single_model(value: object) -> bool:
+    if isinstance(value, str):
+        return value in PRETRAINED or value.lower().endswith(_SUFFIX)
+    return isinstance(value, (os.PathLike, OnnxModel)) or callable(value)
 
 
-def named_weights(model: object) -> dict[str, str] | None:
-    """Name and weights hash of a network that is known by name; None for others."""
+IS_MODEL = Satisfies(
+    f"one of {sorted(PRETRAINED)}, the path of a file that ends in {_SUFFIX}, a torch module, "
+    "a callable, or a list of these",
+    _is_model,
+)
+ARE_PREPROCESSINGS = Satisfies(
+    "a list of these",
+    lambda value: (
+        isinstance(value, (tuple, list))
+        and bool(value)
+        and all(one is None or isinstance(one, Preprocessing) for one in value)
+    ),
+)
+# The folder need not exist.
+IS_FOLDER = Satisfies(
+    "the path of a folder",
+    lambda value: isinstance(value, (str, os.PathLike)) and bool(os.fspath(value)),
+)
+
+
+# More than any network has.
+_MAX_STAGE = 99
+
+
+def _are_stages(value: object) -> bool:
+    if not isinstance(value, (tuple, list)) or len(set(map(str, value))) != len(value):
+        return False
+    return all(Integer(1, _MAX_STAGE).admits(one) for one in value)
+
+
+ARE_STAGES = Satisfies("a tuple of distinct numbers of stages, such as (5, 6, 7)", _are_stages)
+
+
+def named_weights(model: object) -> Any:
+    """Name and weights hash of a network that is known by name; None for others.
+
+    A list for a list of networks.
+    """
+    if isinstance(model, (tuple, list)):
+        return [named_weights(one) for one in model]
     if not isinstance(model, str) or model not in PRETRAINED:
         return None
     return {"name": model, "sha256": PRETRAINED[model].weights_sha256()}
@@ -63,45 +92,77 @@ def parameters_to_json(
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.uint8]]]:
     """Parameters as JSON values and arrays; a ``TypeError`` for a callable model."""
     plain, tensors = plain_parameters(parameters), {}
-    model, preprocessing, limits = (plain[name] for name in ("model", "preprocessing", "limits"))
-    if not (isinstance(model, str) and model in PRETRAINED):
-        content = _onnx_content(model)
-        plain["model"] = {_INSIDE: hashlib.sha256(content).hexdigest()}
-        tensors["onnx"] = np.frombuffer(content, dtype=np.uint8)
-    plain["preprocessing"] = None if preprocessing is None else preprocessing.to_json()
+    model, limits = plain["model"], plain["limits"]
+    for name, one in _array_names(model):
+        if not isinstance(one, str):
+            tensors[name] = np.frombuffer(_onnx_content(one), dtype=np.uint8)
+    plain["model"] = _for_each(_model_to_json, model)
+    plain["preprocessing"] = _for_each(_preprocessing_to_json, plain["preprocessing"])
+    plain["stages"] = [int(stage) for stage in plain["stages"]]
+    if not plain["stages"]:
+        # Earlier versions read files without stages.
+        del plain["stages"]
     plain["limits"] = None if limits is None else plain_parameters(asdict(limits))
     # A file must not decide where the computer that loads it writes.
     plain["cache"] = plain["cache"] is not False
-    return {**plain, **OF_THE_MACHINE}, tensors
+    return {**plain, **MACHINE_PARAMETERS}, tensors
+
+
+def _for_each(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to a value, or to all entries of a list."""
+    if isinstance(value, (tuple, list)):
+        return [function(one) for one in value]
+    return function(value)
+
+
+def _array_names(model: Any) -> list[tuple[str, Any]]:
+    """The models and the names of the arrays that would contain them."""
+    if isinstance(model, (tuple, list)):
+        return [(f"onnx{number}", one) for number, one in enumerate(model)]
+    return [("onnx", model)]
+
+
+def _model_to_json(model: Any) -> Any:
+    if isinstance(model, str):
+        return model
+    return {_INSIDE: hashlib.sha256(_onnx_content(model)).hexdigest()}
+
+
+def _preprocessing_to_json(preprocessing: Preprocessing | None) -> Any:
+    return None if preprocessing is None else preprocessing.to_json()
 
 
 def _onnx_content(model: Any) -> bytes:
     if isinstance(model, OnnxModel):
         return model.content
+    if is_torch_module(model):
+        what, how = "a torch module", "export the module with torch.onnx.export"
+    else:
+        what, how = "a callable model", "export the model to ONNX"
     raise InvalidTypeError(
-        "an Embedder with a callable model cannot be saved, because a model file contains no code; "
-        "export the model to ONNX and give the path"
+        f"an Embedder with {what} cannot be saved, because a model file contains no code; {how} "
+        f"and give the path of the file, which ends in {_SUFFIX}"
     )
 
 
 def parameters_from_json(
     header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
-) -> tuple[dict[str, Any], tuple[str, str] | None]:
-    """Parameters from an untrusted file, and name and hash of the weights."""
-    parameters = {**parameters_of(header), **OF_THE_MACHINE}
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Parameters from an untrusted file, and the hashes of the weights by name."""
+    parameters = {**parameters_of(header), **MACHINE_PARAMETERS}
     model, cache = parameters.get("model"), parameters.get("cache", True)
-    if isinstance(model, dict):
-        parameters["model"] = _included_onnx(model, tensors)
-    elif model not in PRETRAINED:
-        # Never a path: a file must not decide which other files are read.
-        raise ModelFileError(f"the model file names an unknown network {model!r}")
+    found = [_model_from_json(one, tensors.get(name)) for name, one in _array_names(model)]
+    parameters["model"] = found if isinstance(model, list) else found[0]
     if not isinstance(cache, bool):
         raise ModelFileError("the model file names a cache folder")
     if parameters.get("preprocessing") is not None:
-        parameters["preprocessing"] = Preprocessing.from_json(parameters["preprocessing"])
+        given = parameters["preprocessing"]
+        parameters["preprocessing"] = _for_each(_preprocessing_from_json, given)
+    if isinstance(parameters.get("stages"), list):
+        parameters["stages"] = tuple(parameters["stages"])
     if parameters.get("limits") is not None:
         parameters["limits"] = _tighten(ReadLimits(**parameters["limits"]))
-    return parameters, None if isinstance(model, dict) else _saved_weights(header, model)
+    return parameters, _saved_weights(header.get("weights"), parameters["model"])
 
 
 def _tighten(limits: ReadLimits) -> ReadLimits:
@@ -112,16 +173,33 @@ def _tighten(limits: ReadLimits) -> ReadLimits:
     )
 
 
-def _included_onnx(entry: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> OnnxModel:
-    content = check_array(tensors.get("onnx"), "onnx", np.uint8, (None,)).tobytes()
-    model = OnnxModel(content)
+def _preprocessing_from_json(values: Any) -> Preprocessing | None:
+    return None if values is None else Preprocessing.from_json(values)
+
+
+def _model_from_json(entry: Any, array: npt.NDArray[Any] | None) -> str | OnnxModel:
+    if isinstance(entry, str) and entry in PRETRAINED:
+        return entry
+    if not isinstance(entry, dict):
+        # Never a path: a file must not decide which other files are read.
+        raise ModelFileError(f"the model file names an unknown network {entry!r}")
+    model = OnnxModel(check_array(array, "onnx", np.uint8, (None,)).tobytes())
     if entry != {_INSIDE: model.sha256}:
         raise ModelFileError("the model file is inconsistent: its ONNX model has another hash")
     return model
 
 
-def _saved_weights(header: dict[str, Any], model: Any) -> tuple[str, str]:
-    found = header.get("weights")
-    if not isinstance(found, dict) or set(found) != {"name", "sha256"} or found["name"] != model:
+def _saved_weights(found: Any, model: Any) -> dict[str, str]:
+    """The hashes by name; a ``ModelFileError`` unless every named network has one."""
+    models = model if isinstance(model, list) else [model]
+    entries = found if isinstance(model, list) else [found]
+    if not isinstance(entries, list) or len(entries) != len(models):
         raise ModelFileError("the model file does not name the weights it was saved with")
-    return str(found["name"]), str(found["sha256"])
+    saved = {}
+    for entry, name in zip(entries, models, strict=True):
+        if not isinstance(name, str):
+            continue
+        if not isinstance(entry, dict) or set(entry) != {"name", "sha256"} or entry["name"] != name:
+            raise ModelFileError("the model file does not name the weights it was saved with")
+        saved[name] = str(entry["sha256"])
+    return saved

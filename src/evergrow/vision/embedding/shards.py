@@ -11,7 +11,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from evergrow.storage.shards.array_files import check_once
 from evergrow.storage.shards.batches import RowBatch
 from evergrow.storage.shards.importers.source import Sharded, periodic_commits
 from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES, Manifest
-from evergrow.storage.shards.packing import Piece
 from evergrow.storage.shards.staging import StagedFiles, stage_files
 from evergrow.storage.shards.writer import ShardWriter, open_writer
 from evergrow.vision.embedding import Embedder
@@ -199,7 +198,7 @@ def _embed_shards(
         for place, result in in_order(results):
             report, n_rows = json.loads(result["report"].tobytes()), 0
             if report["files"] is not None:
-                files = StagedFiles.of(report["files"])
+                files = StagedFiles(**report["files"])
                 n_rows = files.n_rows
                 writer.adopt(files, n_features=n_features, dtype=dtype.name)
                 commit_when_due()
@@ -259,7 +258,7 @@ def _embed_task(
         rows = RowBatch(np.asarray(found.features), None, None).with_origins(origins)
         rows = rows.converted(DTYPES[dtype], f"images of {images.root!r}", rounded=True)
         codes = np.array(images.codes, dtype=np.int32)[found.kept]
-        files = stage_files(Path(folder), DTYPES[dtype], [Piece.of(rows, codes)])
+        files = stage_files(Path(folder), DTYPES[dtype], [replace(rows, codes=codes)])
         report["files"] = asdict(files)
     content = json.dumps(report).encode()
     return {"report": np.frombuffer(content, dtype=np.uint8)}

@@ -11,37 +11,27 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.vision.images.extras import import_extra
-from evergrow.vision.images.sources import ReadLimits
+from evergrow.vision.images.sources import ReadLimits, import_extra
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 RGB = npt.NDArray[np.uint8]
 
-# The Pillow module of each supported format. No other decoder is loaded: each one is an attack
-# surface. Photographs in MPO format (several JPEGs in one file) are opened by the JPEG module.
-_PLUGINS = {
-    "JPEG": "PIL.JpegImagePlugin",
-    "PNG": "PIL.PngImagePlugin",
-    "WEBP": "PIL.WebPImagePlugin",
-    "BMP": "PIL.BmpImagePlugin",
-    "GIF": "PIL.GifImagePlugin",
-    "TIFF": "PIL.TiffImagePlugin",
-    "PPM": "PIL.PpmImagePlugin",
+# The Pillow module and the MIME type of each supported format. No other decoder is loaded: each one
+# is an attack surface. Photographs in MPO format (several JPEGs in one file) are opened by the JPEG
+# module; Pillow distinguishes them, their MIME type does not.
+_FORMATS = {
+    "JPEG": ("PIL.JpegImagePlugin", "image/jpeg"),
+    "PNG": ("PIL.PngImagePlugin", "image/png"),
+    "WEBP": ("PIL.WebPImagePlugin", "image/webp"),
+    "BMP": ("PIL.BmpImagePlugin", "image/bmp"),
+    "GIF": ("PIL.GifImagePlugin", "image/gif"),
+    "TIFF": ("PIL.TiffImagePlugin", "image/tiff"),
+    "PPM": ("PIL.PpmImagePlugin", "image/x-portable-anymap"),
 }
-
-# MIME types. Pillow distinguishes MPO from JPEG; its MIME type does not.
-_MEDIA_TYPES = {
-    "JPEG": "image/jpeg",
-    "MPO": "image/jpeg",
-    "PNG": "image/png",
-    "WEBP": "image/webp",
-    "BMP": "image/bmp",
-    "GIF": "image/gif",
-    "TIFF": "image/tiff",
-    "PPM": "image/x-portable-anymap",
-}
+_MEDIA_TYPES = {name: media_type for name, (_, media_type) in _FORMATS.items()}
+_MEDIA_TYPES["MPO"] = _MEDIA_TYPES["JPEG"]
 
 # File name extensions of these formats.
 SUFFIXES = frozenset(
@@ -166,11 +156,11 @@ def _open(content: bytes) -> Any:
     ``Image.open`` does the same, but warns about many pixels by a limit and warning filters that
     the whole process shares. Here each call has its own limit, and exceeding it is an error.
     """
-    for name in _PLUGINS.values():
-        import_extra(name)
+    for module, _ in _FORMATS.values():
+        import_extra(module)
     openers = import_extra("PIL.Image").OPEN
     prefix = content[:_PREFIX_BYTES]
-    for name in _PLUGINS:
+    for name in _FORMATS:
         opener, accepts = openers[name]
         accepted = accepts(prefix) if accepts else True
         if isinstance(accepted, str):
@@ -183,7 +173,7 @@ def _open(content: bytes) -> Any:
         except _WRONG_FORMAT_ERRORS as error:
             reason = str(error) or type(error).__name__
             raise InvalidInputError(f"the {name} file is damaged: {reason}") from error
-    raise UnknownFormatError(f"it is not an image of a known format: {', '.join(_PLUGINS)}")
+    raise UnknownFormatError(f"it is not an image of a known format: {', '.join(_FORMATS)}")
 
 
 def _upright_rgb(image: Image) -> RGB:

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, InvalidTypeError
-from evergrow.foundation.naming import name_of, printable
+from evergrow.foundation.formatting import printable
+from evergrow.foundation.naming import display_name
 from evergrow.vision.images.decoder import SUFFIXES
 from evergrow.vision.images.results import warn_about
 from evergrow.vision.images.walk import Walk, list_entries, natural_key
 
-Where = str | os.PathLike[str]
+StrPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class FoundImages:
     ignored: tuple[BadImage, ...]
 
 
-def find_images(where: Where | Iterable[Where]) -> list[Path]:
+def find_images(where: StrPath | Iterable[StrPath]) -> list[Path]:
     """List the images of folders.
 
     A folder is searched recursively for files with an image extension; hidden files are ignored.
@@ -86,19 +87,19 @@ def find_images(where: Where | Iterable[Where]) -> list[Path]:
     return found.paths
 
 
-def search_images(where: Where | Iterable[Where]) -> FoundImages:
+def search_images(where: StrPath | Iterable[StrPath]) -> FoundImages:
     """List the images of folders as :func:`find_images` does, with everything that was skipped."""
     places = [where] if isinstance(where, (str, os.PathLike)) else list(where)
     walk = Walk()
     paths = [path for place in places for path in _images_at(place, walk)]
     if not paths:
         raise_first(walk.unreadable)
-        named = ", ".join(name_of(place) for place in places) or "an empty list"
+        named = ", ".join(display_name(place) for place in places) or "an empty list"
         raise InvalidInputError(f"there are no images in {named}; {_known_suffixes()}")
     return FoundImages(paths, walk.unreadable, walk.ignored)
 
 
-def find_labelled(folder: Where) -> LabelledImages:
+def find_labelled(folder: StrPath) -> LabelledImages:
     """List the images of a folder that has one subfolder per class.
 
     Parameters
@@ -128,20 +129,22 @@ def find_labelled(folder: Where) -> LabelledImages:
     """
     root = Path(folder)
     if not root.exists():
-        raise FileNotFoundError(f"there is no folder {name_of(root)}")
+        raise FileNotFoundError(f"there is no folder {display_name(root)}")
     if not root.is_dir():
-        raise NotADirectoryError(f"{name_of(root)} is not a folder")
+        raise NotADirectoryError(f"{display_name(root)} is not a folder")
     walk = Walk()
     classes = [entry.name for entry in list_entries(root) if entry.is_dir(follow_symlinks=False)]
     found = walk.search(root)
     if not classes:
         raise InvalidInputError(
-            f"{name_of(root)} has no subfolders: put the images of each class into a folder of "
-            "their own"
+            f"{display_name(root)} has no subfolders: put the images of each class into a folder "
+            "of their own"
         )
     if not any(len(path.relative_to(root).parts) > 1 for path in found):
         raise_first(walk.unreadable)
-        raise InvalidInputError(f"no folder in {name_of(root)} has images; {_known_suffixes()}")
+        raise InvalidInputError(
+            f"no folder in {display_name(root)} has images; {_known_suffixes()}"
+        )
     return _label_by_folder(root, found, classes, walk)
 
 
@@ -158,12 +161,14 @@ def _label_by_folder(
     for path in found:
         parts = path.relative_to(root).parts
         if len(parts) == 1:
-            problems.append(BadImage(None, name_of(path), "it is not in a class folder"))
+            problems.append(BadImage(None, display_name(path), "it is not in a class folder"))
         else:
             paths.append(path)
             labels.append(parts[0])
     empty = sorted(set(classes) - set(labels), key=natural_key)
-    problems += [BadImage(None, name_of(root / name), "the folder has no images") for name in empty]
+    problems += [
+        BadImage(None, display_name(root / name), "the folder has no images") for name in empty
+    ]
     names = np.array([_class_name(one) for one in labels])
     return LabelledImages(paths, names, tuple(problems), walk.unreadable)
 
@@ -185,7 +190,7 @@ def _images_at(place: Any, walk: Walk) -> list[Path]:
     before = len(walk.unreadable)
     found = walk.match(place) if isinstance(place, str) else None
     if found is None and len(walk.unreadable) == before:
-        raise FileNotFoundError(f"there is no file, folder or match for {name_of(place)}")
+        raise FileNotFoundError(f"there is no file, folder or match for {display_name(place)}")
     return found or []
 
 

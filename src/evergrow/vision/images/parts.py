@@ -12,7 +12,7 @@ import numpy as np
 
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine, in_order
 from evergrow.foundation.errors import BadImage, ImageError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.vision.images.prefetch import group_by_size
 from evergrow.vision.images.sources import (
     DEFAULT_LIMITS,
@@ -27,15 +27,7 @@ _MAX_PART_BYTES = 64 << 20
 
 @dataclass(frozen=True, eq=False)
 class ImagePart:
-    """Consecutive images that one task processes.
-
-    Attributes
-    ----------
-    first : int
-        The index of the first image among all images of the job.
-    sources : tuple
-        The images.
-    """
+    """Consecutive images that one task processes; ``first`` is the index of the first one."""
 
     first: int
     sources: tuple[Any, ...]
@@ -92,7 +84,9 @@ class ImageJob:
             sent, given = part.sources[place], self.sources[part.first + place]
             # Use the caller's name: the worker may have read it under another one.
             same = sent is given or isinstance(sent, UnreadableSource)
-            problems.append(BadImage(part.first + place, name if same else name_of(given), reason))
+            problems.append(
+                BadImage(part.first + place, name if same else display_name(given), reason)
+            )
         return problems
 
 

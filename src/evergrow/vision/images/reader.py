@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from evergrow.foundation.errors import BadImage, ImageError, InvalidTypeError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.vision.images.decoder import array_to_rgb, decode_image, pillow_to_rgb, read_header
 from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE
 from evergrow.vision.images.prefetch import prefetch
-from evergrow.vision.images.results import ReadImages, warn_about
+from evergrow.vision.images.results import ReadImages, read_or_skip, warn_about
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, read_content
 
 _SIDE: list[Rule] = [Nothing(), Integer(1)]
@@ -83,7 +84,7 @@ def to_rgb(source: object, content: Any, *, limits: ReadLimits, max_side: int | 
             return array_to_rgb(content)
         return pillow_to_rgb(content, limits)
     except ValueError as error:
-        raise ImageError(name_of(source), str(error)) from error
+        raise ImageError(display_name(source), str(error)) from error
 
 
 def check_size(source: object, content: bytes, limits: ReadLimits) -> None:
@@ -92,7 +93,7 @@ def check_size(source: object, content: bytes, limits: ReadLimits) -> None:
         header = read_header(content)
         limits.check_size(header.width, header.height)
     except ValueError as error:
-        raise ImageError(name_of(source), str(error)) from error
+        raise ImageError(display_name(source), str(error)) from error
 
 
 def iterate_images(
@@ -145,12 +146,8 @@ def iterate_images(
 
     def read(item: tuple[int, Any]) -> tuple[int, RGB | BadImage]:
         index, source = item
-        try:
-            return index, read_image(source, limits=limits, max_side=max_side)
-        except ImageError as error:
-            if on_error == "raise":
-                raise
-            return index, BadImage(index, error.source, error.reason)
+        read_one = partial(read_image, source, limits=limits, max_side=max_side)
+        return read_or_skip(read_one, index, on_error)
 
     return prefetch(read, enumerate(sources), effective_n_jobs(n_jobs))
 

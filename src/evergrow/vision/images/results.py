@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import BadImage, BadImageWarning
+from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError
+
+Result = TypeVar("Result")
 
 # A warning names at most this many images.
 _MAX_NAMED = 5
@@ -62,3 +64,15 @@ def warn_about(problems: Sequence[BadImage], *, stacklevel: int = 3) -> None:
     more = f"; and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""
     left_out = "1 image was" if len(problems) == 1 else f"{len(problems)} images were"
     warnings.warn(f"{left_out} left out: {named}{more}", BadImageWarning, stacklevel=stacklevel)
+
+
+def read_or_skip(
+    read: Callable[[], Result], index: int, on_error: str
+) -> tuple[int, Result | BadImage]:
+    """The index of an image with its result, or with the reason if bad images are skipped."""
+    try:
+        return index, read()
+    except ImageError as error:
+        if on_error == "raise":
+            raise
+        return index, BadImage(index, error.source, error.reason)

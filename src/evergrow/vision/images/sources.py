@@ -1,9 +1,9 @@
-"""Image sources: limits on their size, and their content as bytes or pixels."""
+"""Image sources: limits on their size, their content, and the packages that read them."""
 
 from __future__ import annotations
 
+import importlib
 import os
-import stat
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError, InvalidInputError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
+from evergrow.foundation.regular_files import open_regular
 
 _MILLION = 1_000_000
+
+
+def import_extra(name: str, extra: str = "vision") -> Any:
+    """Import a module of an extra; the error says what to install if it is missing.
+
+    >>> import_extra("no_such_module")
+    Traceback (most recent call last):
+    ...
+    ImportError: images need the module no_such_module: pip install "evergrow[vision]"
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f'images need the module {name}: pip install "evergrow[{extra}]"'
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -97,14 +114,14 @@ def read_content(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any]
             return np.asarray(source)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ImageError(name_of(source), reason) from error
+        raise ImageError(display_name(source), reason) from error
     except ImageError:
         # The source already named itself and the reason.
         raise
     except ValueError as error:
-        raise ImageError(name_of(source), str(error)) from error
+        raise ImageError(display_name(source), str(error)) from error
     raise ImageError(
-        name_of(source),
+        display_name(source),
         "an image must be a path, bytes, a binary file, a Pillow image or an array, "
         f"got {type(source).__name__}",
     )
@@ -125,22 +142,12 @@ def _is_pillow(source: object) -> bool:
 
 
 def _file_bytes(path: str | os.PathLike[str], limits: ReadLimits) -> bytes:
-    # Without O_NONBLOCK, opening a pipe would wait for a writer.
-    flags = os.O_RDONLY
-    for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC"):
-        flags |= getattr(os, name, 0)
-    # Windows cannot open a folder, so this is checked first.
-    if os.path.isdir(path):
-        raise InvalidInputError("it is a directory, name a file")
-    descriptor = os.open(path, flags)
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise InvalidInputError("it is not a regular file")
-        limits.check_bytes(found.st_size)
+    with open_regular(path) as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        limits.check_bytes(n_bytes)
         # Reading up to the limit would allocate that much memory; the file is usually smaller.
-        content = file.read(found.st_size + 1)
-        if len(content) <= found.st_size:
+        content = file.read(n_bytes + 1)
+        if len(content) <= n_bytes:
             return content
         # The file grew in the meantime.
         file.seek(0)

@@ -7,8 +7,8 @@ import io
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.vision.images.extras import import_extra
 from evergrow.vision.images.reader import read_image
+from evergrow.vision.images.sources import import_extra
 
 # Sharp enough for a gallery on screens with two pixels per point.
 THUMBNAIL_SIDE = 160

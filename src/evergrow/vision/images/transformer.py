@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from evergrow.estimators.classifier.persistence import SaveMixin
 from evergrow.foundation.params import Rule, check_parameters
-from evergrow.storage.files import write_model
+from evergrow.storage.models.header import check_saveable, common_header
 
 Fitted = TypeVar("Fitted")
 
 
-class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ImageTransformer(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that can be saved; subclasses add parameters and their rules."""
 
     _rules: ClassVar[dict[str, list[Rule]]]
@@ -23,28 +23,11 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
 
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and arrays of a model file, or of a part of another model's file."""
-        raise NotImplementedError
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> from evergrow.vision import LocalFeatures
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     LocalFeatures("sift").save(os.path.join(folder, "features.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "features.evergrow"))
-        LocalFeatures(descriptor='sift')
-        """
-        write_model(path, *self._to_file())
+    def _file_header(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The header of a model file, after checks that the file can be loaded."""
+        self._check_parameters()
+        check_saveable(type(self))
+        return common_header(self, parameters, None)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that the input is not a matrix."""
@@ -84,3 +67,8 @@ class FittedTransformer(ImageTransformer, Generic[Fitted]):
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether it is fitted."""
         return "_fitted" in vars(self)
+
+
+def fitted_attribute(description: str, read: Callable[[Any], Any]) -> Any:
+    """A property of a :class:`FittedTransformer` that reads from its fitted value."""
+    return property(lambda self: read(self._require_fitted()), doc=description)

@@ -9,11 +9,12 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.errors import BadImage
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.vision.images.decoder import SUFFIXES
 
 _ANY_DEPTH = "**"
@@ -106,7 +107,10 @@ class Walk:
                     self._skipped[problem[0].source] = problem
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            self._skipped[name_of(folder)] = (BadImage(None, name_of(folder), reason), True)
+            self._skipped[display_name(folder)] = (
+                BadImage(None, display_name(folder), reason),
+                True,
+            )
 
 
 def list_entries(folder: Path, pattern: str = "*") -> Iterator[os.DirEntry[str]]:
@@ -135,7 +139,7 @@ def _why_skipped(
     image = _has_image_suffix(entry.name)
 
     def because(reason: str, *, harmful: bool) -> tuple[BadImage, bool]:
-        return BadImage(None, name_of(folder / entry.name), reason), harmful
+        return BadImage(None, display_name(folder / entry.name), reason), harmful
 
     try:
         mode = entry.stat().st_mode
@@ -170,10 +174,5 @@ def natural_key(name: str) -> tuple[Any, ...]:
     pieces = re.split("([0-9]+)", name.casefold())
     # Numbers are compared by length, then as text, so that none is too long to convert.
     numbers = [(len(piece.lstrip("0")), piece.lstrip("0")) for piece in pieces[1::2]]
-    return (list(_interleave(pieces[::2], numbers)), name)
-
-
-def _interleave(texts: list[str], numbers: list[tuple[int, str]]) -> Iterator[Any]:
-    for text, number in zip(texts, [*numbers, (0, "")], strict=True):
-        yield text
-        yield number
+    pairs = zip(pieces[::2], [*numbers, (0, "")], strict=True)
+    return (list(chain.from_iterable(pairs)), name)

@@ -17,8 +17,8 @@ from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
-from evergrow.vision.images.extras import import_extra
 from evergrow.vision.images.reader import check_sources, read_image
+from evergrow.vision.images.sources import import_extra
 from evergrow.vision.words.bag.bag_of_words import BagOfWords
 from evergrow.vision.words.bag.fitted import IS_CODEBOOK
 from evergrow.vision.words.evaluation import RocCurve

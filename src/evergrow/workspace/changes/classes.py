@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from evergrow.workspace.changes.moves import move_class
-from evergrow.workspace.changes.transaction import ChangeTransaction, count_of
-from evergrow.workspace.errors import ConflictError
+from evergrow.foundation.formatting import format_count
+from evergrow.workspace.changes.transaction import ChangeTransaction
 from evergrow.workspace.names import normalise_name
-from evergrow.workspace.records import Change
+from evergrow.workspace.records import Change, ConflictError
 from evergrow.workspace.store.queries import COARSE
 
-# A class can be split once this many fine names have as many examples each.
-_LEAST_FINE = 2
+# A class can be split once this many fine classes have this many examples each.
+_LEAST_FINE_CLASSES = 2
+_LEAST_EXAMPLES_EACH = 2
 
 
-def rename(
-    transaction: ChangeTransaction, label: str, to: str, *, within: str | None = None
-) -> Change:
+def rename(transaction: ChangeTransaction, label: str, to: str, within: str | None) -> Change:
     """Rename a class, or a fine class of the class that ``within`` names."""
     classes = transaction.classes()
     parent = COARSE if within is None else classes.require(normalise_name(within)).id
@@ -34,7 +32,7 @@ def rename(
 
 
 def merge(transaction: ChangeTransaction, source: str, into: str) -> Change:
-    """Move all examples of one class to another, with their fine names."""
+    """Move all examples of one class to another, with their fine classes."""
     classes = transaction.classes()
     merged = classes.require(normalise_name(source))
     target = classes.require(normalise_name(into))
@@ -52,9 +50,9 @@ def merge(transaction: ChangeTransaction, source: str, into: str) -> Change:
     }
     seq = transaction.add_event("merge", body)
     classes.write(transaction.connection)
-    n_moved = move_class(transaction.connection, seq, merged.id, target.id, mapping)
+    n_moved = transaction.move_class(seq, merged.id, target.id, mapping)
     transaction.apply_moves(seq)
-    summary = f"{count_of(n_moved, 'example')} of {merged.name!r} moved to {target.name!r}"
+    summary = f"{format_count(n_moved, 'example')} of {merged.name!r} moved to {target.name!r}"
     return Change(seq, "merge", summary, n_moved)
 
 
@@ -67,21 +65,21 @@ def split(transaction: ChangeTransaction, label: str) -> Change:
         "SELECT name, n_examples FROM class WHERE parent = ? AND n_examples > 0 ORDER BY id",
         (found.id,),
     ).fetchall()
-    if sum(number >= _LEAST_FINE for _, number in fine) < _LEAST_FINE:
+    if sum(number >= _LEAST_EXAMPLES_EACH for _, number in fine) < _LEAST_FINE_CLASSES:
         there = ", ".join(f"{name!r} with {number}" for name, number in fine) or "none"
         raise ConflictError(
-            f"to split {found.name!r}, at least {_LEAST_FINE} fine names need "
-            f"{_LEAST_FINE} examples each; there are: {there}"
+            f"to split {found.name!r}, at least {_LEAST_FINE_CLASSES} fine classes need "
+            f"{_LEAST_EXAMPLES_EACH} examples each; there are: {there}"
         )
     body = {"class": found.id, "label": found.name, "split": True}
     seq = transaction.add_event("split", body)
     transaction.set_split(found.id, True)
-    fine_classes = count_of(len(fine), "fine class", "fine classes")
+    fine_classes = format_count(len(fine), "fine class")
     return Change(seq, "split", f"{found.name!r} is split into {fine_classes}", found.n_examples)
 
 
 def unsplit(transaction: ChangeTransaction, label: str) -> Change:
-    """Stop distinguishing the fine classes within a class; given fine names stay."""
+    """Stop distinguishing the fine classes within a class; given fine classes stay."""
     found = transaction.classes().require(normalise_name(label))
     if not found.split:
         raise ConflictError(f"{found.name!r} is not split")

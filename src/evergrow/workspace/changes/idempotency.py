@@ -7,8 +7,7 @@ import json
 import sqlite3
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.errors import KeyReusedError
-from evergrow.workspace.records import Change, Example, Request, TeachResult
+from evergrow.workspace.records import Change, Example, KeyReusedError, Request, TeachResult
 
 KEPT_KEYS = 100_000
 LONGEST_KEY = 255
@@ -28,10 +27,7 @@ def find_answer(
 ) -> TeachResult | Change | None:
     """The stored answer to a request with this key; None if the key is new.
 
-    Raises
-    ------
-    KeyReusedError
-        If the key was used for a different request.
+    A ``KeyReusedError`` is raised if the key was used for a different request.
     """
     if request.key is None:
         return None

@@ -1,8 +1,7 @@
 """From image files to new examples: read ahead in threads, embedded in batches.
 
-This is the one path from an image file to its vector and thumbnail, for the command line and for
-:meth:`evergrow.workspace.Workspace.teach_images`. The service decodes in processes of its own, by
-the same functions.
+The command line and :meth:`evergrow.workspace.Workspace.teach_images` use this path from an image
+file to its vector and thumbnail; the service decodes in separate processes with the same functions.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import cast
 from joblib import effective_n_jobs
 
 from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError, WorkspaceError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import check_parameters
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.images import find_labelled
@@ -32,7 +31,7 @@ from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import NewExample, Picture, Request
 from evergrow.workspace.store.store import Store
 
-Where = str | os.PathLike[str]
+StrPath = str | os.PathLike[str]
 
 # Taught in one transaction: small enough that an interruption loses little and memory stays low,
 # large enough to keep all processors busy.
@@ -42,7 +41,7 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class LabelledPath:
-    """An image file with its class and fine name."""
+    """An image file with its class and fine class."""
 
     path: Path
     label: str
@@ -58,9 +57,8 @@ class ImageBatch:
 
 
 def find_labelled_paths(
-    images: Where | Iterable[Where],
+    images: StrPath | Iterable[StrPath],
     label: str | None,
-    *,
     fine: str | None,
     fine_folders: bool,
     on_error: str,
@@ -143,9 +141,9 @@ def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
         content = cast(bytes, read_content(one.path, DEFAULT_LIMITS))
         image = decode_image(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
     except ImageError as error:
-        return one, BadImage(None, name_of(one.path), error.reason)
+        return one, BadImage(None, display_name(one.path), error.reason)
     except ValueError as error:
-        return one, BadImage(None, name_of(one.path), str(error))
+        return one, BadImage(None, display_name(one.path), str(error))
     # Made here, in threads, so that the gallery does not have to wait for it.
     thumbnail = make_thumbnail(image.pixels)
     return one, Picture(content, image.media_type, image.width, image.height, thumbnail)
@@ -166,7 +164,7 @@ def _embed(
         # The bytes that are stored are embedded, even if the file changes meanwhile.
         found = embedder.extract([picture.content for _, picture in read], on_error="skip")
     problems = [
-        BadImage(None, name_of(read[problem.index or 0][0].path), problem.reason)
+        BadImage(None, display_name(read[problem.index or 0][0].path), problem.reason)
         for problem in found.problems
     ]
     chosen = [read[place] for place in found.kept.tolist()]

@@ -6,7 +6,6 @@ between. Files are written before the one transaction that makes them count.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -23,16 +22,18 @@ from evergrow.workspace.changes.idempotency import (
     request_digest,
     store_answer,
 )
-from evergrow.workspace.changes.moves import apply_moves
-from evergrow.workspace.changes.pending_classes import PendingClass, PendingClasses
+from evergrow.workspace.changes.transaction import (
+    PendingClass,
+    PendingClasses,
+    apply_moves,
+    next_id,
+)
 from evergrow.workspace.events import NO_FINE, DomainEvent, ExampleBlock, ExamplesAdded
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import Example, NewExample, Picture, Request, TeachResult
-from evergrow.workspace.store.images import sha256_of
+from evergrow.workspace.store.files import Rows, row_sha256, sha256_of
 from evergrow.workspace.store.layout import MOST_FEATURES
 from evergrow.workspace.store.queries import example_by_id
-
-Rows = npt.NDArray[np.float32]
 
 
 def check_embedding(embedding: npt.ArrayLike, n_features: int | None) -> Rows:
@@ -68,7 +69,7 @@ class PendingTeach:
     events: list[tuple[Any, ...]] = field(default_factory=list)
     examples: list[tuple[Any, ...]] = field(default_factory=list)
     moves: list[tuple[Any, ...]] = field(default_factory=list)
-    # Moves of known examples that get a fine name.
+    # Moves of known examples that get a fine class.
     relabels: list[tuple[Any, ...]] = field(default_factory=list)
     results: list[TeachResult] = field(default_factory=list)
     answers: list[tuple[Request, str, TeachResult]] = field(default_factory=list)
@@ -128,16 +129,7 @@ class PendingTeach:
 class TeachPlanner:
     """Turns new examples into a pending change, one after the other.
 
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        The writing connection, to read the current state.
-    at : str
-        Timestamp of the change.
-    n_features : int or None
-        Length of the embeddings; None if the first example fixes it.
-    max_classes : int
-        Most classes of the workspace.
+    The first example fixes the length of embeddings if ``n_features`` is None.
     """
 
     def __init__(
@@ -228,7 +220,7 @@ class TeachPlanner:
     def _set_fine_name(
         self, new: NewExample, known: TeachResult, known_class: PendingClass, fine: str
     ) -> TeachResult:
-        """Give a known example a fine name, where none was given before."""
+        """Give a known example a fine class, where none was given before."""
         pending, example = self._pending, known.example
         event = pending.first_event + len(pending.events)
         fine_class = pending.classes.find_or_create(fine, known_class.id)
@@ -280,14 +272,3 @@ class TeachPlanner:
         if image is not None:
             self._taught[image, coarse.id] = result
         return result
-
-
-def row_sha256(row: Rows) -> str:
-    """The hash of an embedding as it is stored."""
-    return hashlib.sha256(np.ascontiguousarray(row, dtype="<f4").tobytes()).hexdigest()
-
-
-def next_id(connection: sqlite3.Connection, table: str) -> int:
-    """The id of the next row of a table; ids are never used twice."""
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
-    return 1 + int((found.fetchone() or (0,))[0])

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.changes.moves import reverse_moves
-from evergrow.workspace.changes.transaction import ChangeTransaction, count_of
-from evergrow.workspace.errors import ConflictError
-from evergrow.workspace.records import Change, Event
+from evergrow.foundation.formatting import format_count
+from evergrow.workspace.changes.transaction import ChangeTransaction
+from evergrow.workspace.records import Change, ConflictError, Event
 from evergrow.workspace.store.queries import event_by_number
 
 
@@ -33,7 +32,7 @@ def _withdraw_confirmation(
     seq: int,  # noqa: ARG001
     body: Mapping[str, Any],
 ) -> str:
-    return f"{count_of(len(body['examples']), 'example')} may be listed for review again"
+    return f"{format_count(len(body['examples']), 'example')} may be listed for review again"
 
 
 # What an undo does besides reversing the moves, by kind of change; None for nothing. It returns a
@@ -66,7 +65,7 @@ def newest_change(connection: sqlite3.Connection) -> Event | None:
 
 
 def undo(
-    transaction: ChangeTransaction, event: int | None, *, since: int | None = None, count: int = 1
+    transaction: ChangeTransaction, event: int | None, since: int | None, count: int
 ) -> Change:
     """Undo the newest change, which must be ``event`` if that is given; or several changes."""
     if since is None and count == 1:
@@ -76,8 +75,8 @@ def undo(
     changes = _newest_changes(transaction.connection, since, count)
     done = [_undo_one(transaction, change) for change in changes]
     n_examples = sum(one.n_examples for one in done)
-    restored = f"{count_of(n_examples, 'example')} moved back"
-    summary = f"undid {count_of(len(done), 'change')}: {restored}"
+    restored = f"{format_count(n_examples, 'example')} moved back"
+    summary = f"undid {format_count(len(done), 'change')}: {restored}"
     return Change(done[-1].event, "undo", summary, n_examples)
 
 
@@ -88,7 +87,9 @@ def _newest_changes(connection: sqlite3.Connection, since: int | None, count: in
     if not numbers:
         raise ConflictError("there is nothing to undo" + f" since event {since}" * bool(since))
     if since is None and len(numbers) < count:
-        raise ConflictError(f"only {count_of(len(numbers), 'change')} can be undone, not {count}")
+        raise ConflictError(
+            f"only {format_count(len(numbers), 'change')} can be undone, not {count}"
+        )
     changes = [event_by_number(connection, seq) for seq in numbers]
     found = [change for change in changes if change is not None]
     for change in found:
@@ -109,10 +110,14 @@ def _undo_one(transaction: ChangeTransaction, change: Event) -> Change:
         body |= {"class": change.body["class"], "split": not change.body["split"]}
     seq = transaction.add_event("undo", body, undoes=change.seq)
     connection.execute("UPDATE event SET undone_by = ? WHERE seq = ?", (seq, change.seq))
-    n_moved = reverse_moves(connection, seq, change.seq)
+    n_moved = connection.execute(
+        "INSERT INTO move (event, example, from_class, from_fine, to_class, to_fine)"
+        " SELECT ?, example, to_class, to_fine, from_class, from_fine FROM move WHERE event = ?",
+        (seq, change.seq),
+    ).rowcount
     transaction.apply_moves(seq)
     special = _UNDO[change.kind]
-    detail = f"{count_of(n_moved, 'example')} moved back"
+    detail = f"{format_count(n_moved, 'example')} moved back"
     if special is not None:
         detail = special(transaction, seq, change.body)
     return Change(seq, "undo", f"undid {change.kind} {change.seq}: {detail}", n_moved)

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from evergrow.workspace.changes import forget as forgetting
+from evergrow.workspace.changes.examples import finish_erasure, forget, forget_lost
 from evergrow.workspace.changes.idempotency import (
     find_answer,
     key_reused,
     request_digest,
     store_answer,
 )
-from evergrow.workspace.changes.publisher import EventPublisher
-from evergrow.workspace.changes.teach import PendingTeach, TeachPlanner, next_id
-from evergrow.workspace.changes.transaction import (
-    ChangeTransaction,
-    record_guesses,
-    record_model_event,
-)
-from evergrow.workspace.errors import WorkspaceFullError
+from evergrow.workspace.changes.teach import PendingTeach, TeachPlanner
+from evergrow.workspace.changes.transaction import ChangeTransaction, next_id
 from evergrow.workspace.events import (
     AssessmentAdopted,
     DomainEvent,
@@ -31,13 +27,12 @@ from evergrow.workspace.events import (
     ForestTrained,
     Projection,
 )
-from evergrow.workspace.records import Change, NewExample, Request, TeachResult
-from evergrow.workspace.store.clock import Clock
-from evergrow.workspace.store.disk_errors import translate_disk_errors
-from evergrow.workspace.store.event_log import newest_event_number
+from evergrow.workspace.records import Change, NewExample, Request, TeachResult, WorkspaceFullError
+from evergrow.workspace.store.database import translate_disk_errors
+from evergrow.workspace.store.event_log import Clock, newest_event_number
+from evergrow.workspace.store.files import VectorStore
 from evergrow.workspace.store.queries import event_by_number
 from evergrow.workspace.store.store import Store
-from evergrow.workspace.store.vectors import VectorStore
 
 # Domain events that are recorded by the model itself, by the kind of their log entry.
 _RECORDED: dict[str, type[AssessmentAdopted | ForestTrained]] = {
@@ -46,22 +41,10 @@ _RECORDED: dict[str, type[AssessmentAdopted | ForestTrained]] = {
 }
 
 
-class Writer:
-    """Makes all changes of a workspace; callers in several threads wait for each other.
+class ChangeWriter:
+    """Makes all changes of a workspace, and publishes their domain events to the projection.
 
-    Parameters
-    ----------
-    store : Store
-        What is changed.
-    projection : Projection
-        Gets the domain events of every change.
-
-    Attributes
-    ----------
-    lock : threading.RLock
-        Held during every change.
-    publisher : EventPublisher
-        Keeps the projection up to date.
+    Callers in several threads wait for each other: ``lock`` is held during every change.
     """
 
     def __init__(self, store: Store, projection: Projection) -> None:
@@ -94,18 +77,17 @@ class Writer:
             self.publisher.publish(before, events)
             return pending.results
 
-    def change(
-        self,
-        request: Request,
-        parts: tuple[object, ...],
-        make: Callable[[ChangeTransaction], Change],
-    ) -> Change:
+    def change(self, request: Request, make: Callable[..., Change], *arguments: Any) -> Change:
         """Make one change in a transaction, or answer a repeated request again.
 
-        ``parts`` identify the change: a request with the same key must have the same parts.
+        ``make`` gets the transaction and the arguments. A request with the same key must have the
+        same arguments; its stored digest contains the name of the function too.
         """
         database = self._store.database
-        digest = request_digest(request, *parts)
+        parts = itertools.chain.from_iterable(
+            one if isinstance(one, tuple) else (one,) for one in arguments
+        )
+        digest = request_digest(request, make.__name__, *parts)
         with self.lock:
             answer = find_answer(database.writer, request, digest)
             if isinstance(answer, Change):
@@ -115,34 +97,29 @@ class Writer:
             with database.transaction() as connection:
                 before = newest_event_number(connection)
                 transaction = self._transaction(connection, request.actor)
-                change = make(transaction)
+                change = make(transaction, *arguments)
                 store_answer(connection, request, digest, change)
             replayed = self._store.log.replay_on(database.writer, before, erased=True)
-            self.publisher.publish(before, itertools.chain(transaction.named, replayed))
+            self.publisher.publish(before, itertools.chain(transaction.class_events, replayed))
             return change
 
     def erase(self, request: Request, label: str, free_space: Callable[[], None]) -> Change:
         """Forget a class for good; ``free_space`` is called if the disk is full."""
-
-        def make(transaction: ChangeTransaction) -> Change:
-            return forgetting.forget(transaction, label, erase=True)
-
-        parts = ("forget", label, True)
         with self.lock:
             try:
-                change = self.change(request, parts, make)
+                change = self.change(request, forget, label, True)
             except WorkspaceFullError:
                 free_space()
-                change = self.change(request, parts, make)
+                change = self.change(request, forget, label, True)
             # The class is forgotten. If the disk is full, the next opening finishes the erasure.
             with contextlib.suppress(WorkspaceFullError):
-                forgetting.finish_erasure(self._store)
+                finish_erasure(self._store)
             return change
 
     def forget_lost(self, numbers: Sequence[int]) -> None:
         """Erase examples whose embeddings are lost; the projection must be rebuilt afterwards."""
         with self.lock, self._store.database.transaction() as connection:
-            forgetting.forget_lost(self._transaction(connection, "check"), numbers)
+            forget_lost(self._transaction(connection, "check"), numbers)
 
     def record(
         self,
@@ -159,7 +136,13 @@ class Writer:
         with self.lock:
             with self._store.database.transaction() as connection:
                 transaction = self._transaction(connection, actor)
-                seq = record_model_event(transaction, kind, body, assessment)
+                seq = transaction.add_event(kind, body)
+                if assessment is not None:
+                    connection.execute("DELETE FROM assessment")
+                    connection.execute(
+                        "INSERT INTO assessment (event, body) VALUES (?, ?)",
+                        (seq, json.dumps(assessment)),
+                    )
             self.publisher.publish(seq - 1, [_RECORDED[kind](seq, assessment or body)])
             return seq
 
@@ -169,7 +152,8 @@ class Writer:
         """Replace the guesses within a split class: example, fine class and probability of each."""
         with self.lock:
             with self._store.database.transaction() as connection:
-                seq = record_guesses(self._transaction(connection, actor), class_id, guesses)
+                transaction = self._transaction(connection, actor)
+                seq = transaction.record_guesses(class_id, guesses)
             self.publisher.publish(seq - 1, [FineNamesGuessed(seq, class_id)])
             return seq
 
@@ -215,3 +199,51 @@ class Writer:
                     store.images.delete(sha256)
             if vectors is not None:
                 vectors.discard(pending.first_id - 1, len(pending.rows))
+
+
+_log = logging.getLogger("evergrow.workspace")
+
+
+class EventPublisher:
+    """Keeps a projection up to date with the event log; :meth:`rebuild` comes first."""
+
+    def __init__(self, store: Store, projection: Projection) -> None:
+        self._store = store
+        self.projection = projection
+        # The newest event that the projection has applied; None if it must be rebuilt.
+        self._applied: int | None = store.log.version
+
+    def publish(self, before: int, events: Iterable[DomainEvent]) -> None:
+        """Apply the events that were committed after the event ``before``.
+
+        A projection that failed, or missed events because a thread was interrupted, is rebuilt. The
+        change is on disk and must be acknowledged whatever goes wrong here. If even the rebuild
+        fails, the projection keeps its old state and is rebuilt with the next change.
+        """
+        applied, self._applied = self._applied, None
+        try:
+            new = list(events)
+            if not new:
+                # Some changes have no domain events, such as the confirmation of a label.
+                newest = newest_event_number(self._store.database.writer)
+                self._applied = newest if applied == before else applied
+            elif applied == before:
+                self.projection.apply(new, self._store.log)
+                self._applied = new[-1].seq
+        except Exception:  # noqa: BLE001
+            _log.exception("the model could not apply a change and is rebuilt")
+        if self._applied is None:
+            try:
+                self.rebuild()
+            except Exception:  # noqa: BLE001
+                _log.exception("the model could not be rebuilt; the next change tries again")
+
+    def rebuild(self) -> None:
+        """Rebuild the projection from the log."""
+        self._applied = erased = None
+        # If another process erases examples meanwhile, their rows were read as zeros: start again.
+        while erased != self._store.log.last_erasure:
+            with self._store.log.pinned() as log:
+                erased = log.last_erasure
+                self.projection.rebuild(log)
+                self._applied = log.version

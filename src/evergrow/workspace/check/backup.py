@@ -1,7 +1,8 @@
 """Backs up a workspace, even while another process writes to it.
 
 The database is copied first, as of one moment; then the files that this copy refers to. They never
-change, except that they can be erased: if that happened meanwhile, the backup starts again.
+change, except that they can be erased, or replaced if the pictures are embedded again: if that
+happened meanwhile, the backup starts again.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ import numpy as np
 from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.store.creation import create_subfolders
-from evergrow.workspace.store.database import Database
-from evergrow.workspace.store.disk_errors import translate_disk_errors
-from evergrow.workspace.store.images import ImageStore
+from evergrow.workspace.store.database import Database, translate_disk_errors
+from evergrow.workspace.store.files import ImageStore, VectorStore
 from evergrow.workspace.store.layout import Layout, Manifest, read_manifest, write_manifest
+from evergrow.workspace.store.staging import is_settled
 from evergrow.workspace.store.store import Store
-from evergrow.workspace.store.vectors import VectorStore
 
 # Erasures are rare; a backup gives up if they keep happening.
 _MOST_ATTEMPTS = 3
@@ -44,21 +44,8 @@ class Backup:
 
 
 def back_up(store: Store, target: str | os.PathLike[str]) -> Backup:
-    """Copy a workspace to a new or empty folder.
-
-    Parameters
-    ----------
-    store : Store
-        The workspace.
-    target : path
-        Folder of the copy.
-
-    Returns
-    -------
-    backup : Backup
-        What was copied; the folder is a complete workspace.
-    """
-    layout, log, copy = store.layout, store.log, Layout(Path(target))
+    """Copy a workspace to a new or empty folder, which is a complete workspace afterwards."""
+    layout, copy = store.layout, Layout(target)
     source = layout.folder.resolve()
     if source in (copy.folder.resolve(), *copy.folder.resolve().parents):
         raise WorkspaceError(
@@ -68,14 +55,20 @@ def back_up(store: Store, target: str | os.PathLike[str]) -> Backup:
         raise WorkspaceError(f"{str(copy.folder)!r} is not empty: choose a new folder")
     with translate_disk_errors(copy.folder):
         for _ in range(_MOST_ATTEMPTS):
-            erased = log.last_erasure
+            erased, was_settled = _state(store)
             made = _copy(layout, store.database, copy)
-            if log.last_erasure == erased:
+            if was_settled and _state(store) == (erased, True):
                 write_manifest(copy, read_manifest(layout))
                 sync_folder(copy.folder)
                 return made
             _clear(copy.folder)
-    raise WorkspaceError("examples were erased repeatedly during the backup: try again later")
+    raise WorkspaceError("embeddings were erased repeatedly during the backup: try again later")
+
+
+def _state(store: Store) -> tuple[int, bool]:
+    """What erased or replaced embeddings last, and whether all files are in place."""
+    with store.database.read_transaction() as connection:
+        return store.log.last_erasure, is_settled(store.layout, connection)
 
 
 def _copy(layout: Layout, database: Database, copy: Layout) -> Backup:

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError, WorkspaceError
+from evergrow.foundation.formatting import format_count
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.changes.teach import row_sha256
-from evergrow.workspace.changes.transaction import count_of
-from evergrow.workspace.check.problems import Problem, first_few
-from evergrow.workspace.store.images import sha256_of, sha256_of_file
+from evergrow.workspace.check.database import Problem, first_few
+from evergrow.workspace.store.files import row_sha256, sha256_of, sha256_of_file
 from evergrow.workspace.store.store import Store
 from evergrow.workspace.tokens import Tokens
 
@@ -27,14 +26,8 @@ Rows = npt.NDArray[np.float32]
 class FileCheck:
     """Checks the files of one workspace.
 
-    Parameters
-    ----------
-    store : Store
-        The workspace.
-    embedder : Embedder or None
-        Recomputes embeddings from images.
-    forget : callable or None
-        Erases examples by id; None if nothing may be repaired.
+    The embedder recomputes embeddings from images, and ``forget`` erases examples by id; they are
+    None if nothing may be repaired.
     """
 
     def __init__(
@@ -149,7 +142,7 @@ class FileCheck:
         if recomputed:
             yield Problem(
                 "damage",
-                f"the embeddings of {count_of(len(recomputed), 'example')} are damaged "
+                f"the embeddings of {format_count(len(recomputed), 'example')} are damaged "
                 f"({first_few(recomputed)}); their images are intact",
                 "'evergrow check --mend' recomputes them from the images",
                 self._if_repairing(lambda: self._rewrite_rows(recomputed)),
@@ -158,7 +151,8 @@ class FileCheck:
             forget = self._forget
             yield Problem(
                 "damage",
-                f"the embeddings of {count_of(len(gone), 'example')} are lost ({first_few(gone)})",
+                f"the embeddings of {format_count(len(gone), 'example')} are lost "
+                f"({first_few(gone)})",
                 "restore the embeddings from a backup, or let 'evergrow check --mend' erase these "
                 "examples",
                 None if forget is None else lambda: forget(gone),
@@ -204,7 +198,7 @@ class FileCheck:
             if len(written):
                 yield Problem(
                     "harmless",
-                    f"{count_of(len(written), 'embedding')} of examples that were not taught",
+                    f"{format_count(len(written), 'embedding')} of examples that were not taught",
                     "nothing needs to be done: the next examples overwrite them",
                     self._if_repairing(lambda: vectors.erase(written)),
                 )
@@ -220,7 +214,7 @@ class FileCheck:
             if names:
                 yield Problem(
                     "damage",
-                    f"{count_of(len(names), 'image file')} {state}: {first_few(names)}",
+                    f"{format_count(len(names), 'image file')} {state}: {first_few(names)}",
                     "restore them from a backup, or teach the same images again; what was "
                     "learnt from them is not affected",
                 )
@@ -267,7 +261,7 @@ def _leftover(paths: list[Path], what: str, can_repair: bool) -> Problem:
 
     return Problem(
         "harmless",
-        f"{count_of(len(paths), what)} left by an interrupted change or an erasure",
+        f"{format_count(len(paths), what)} left by an interrupted change or an erasure",
         "'evergrow check --mend' deletes it",
         remove if can_repair else None,
     )

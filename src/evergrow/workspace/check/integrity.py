@@ -10,14 +10,18 @@ from functools import partial
 from pathlib import Path
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.changes.writer import Writer
-from evergrow.workspace.check.database import check_database
+from evergrow.workspace.changes.writer import ChangeWriter
+from evergrow.workspace.check.database import (
+    RESTORE,
+    Finding,
+    Problem,
+    check_database,
+    repair_and_report,
+)
 from evergrow.workspace.check.files import FileCheck
-from evergrow.workspace.check.problems import RESTORE, Problem, repair_and_report
-from evergrow.workspace.errors import NewerWorkspaceError, WorkspaceLockedError
 from evergrow.workspace.events import NullProjection
 from evergrow.workspace.model.snapshot_files import find_unusable
-from evergrow.workspace.records import Finding
+from evergrow.workspace.records import NewerWorkspaceError, WorkspaceLockedError
 from evergrow.workspace.store.creation import acquire_lock
 from evergrow.workspace.store.database import Database
 from evergrow.workspace.store.layout import Layout, is_workspace, read_manifest
@@ -46,7 +50,7 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
         If the folder is not a workspace or is of a newer version, or if it is to be repaired while
         another process writes to it.
     """
-    layout = Layout(Path(path))
+    layout = Layout(path)
     if not is_workspace(layout.folder):
         raise WorkspaceError(f"{str(layout.folder)!r} is not a workspace")
     lock = acquire_lock(layout) if repair else None
@@ -62,7 +66,7 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
             lock.release()
 
 
-def check_store(store: Store, writer: Writer, *, repair: bool) -> list[Finding]:
+def check_store(store: Store, writer: ChangeWriter, *, repair: bool) -> list[Finding]:
     """Verify every hash and count of an open workspace."""
     with writer.lock:
         files = FileCheck(
@@ -89,7 +93,7 @@ def _open_and_check(layout: Layout, *, repair: bool) -> list[Finding]:
     try:
         (migrate if repair else check_newest)(layout, database)
         store = Store(layout, database, read_manifest(layout))
-        return check_store(store, Writer(store, NullProjection()), repair=repair)
+        return check_store(store, ChangeWriter(store, NullProjection()), repair=repair)
     finally:
         database.close()
 

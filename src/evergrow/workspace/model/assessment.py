@@ -1,24 +1,192 @@
-"""The result of an assessment, as a value; the event log holds its hyperparameters."""
+"""The result of an assessment, as a value: hyperparameters, novelty limits, accuracies, doubts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
+from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.model.least_squares import Hyperparameters
-from evergrow.workspace.model.novelty import NoveltyLimits
 from evergrow.workspace.records import Accuracy, Sign
 
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# Novelty scores that summarise those of thousands of known examples.
+_SUMMARY = 201
 # Two-sided 95 % quantile of the normal distribution.
 _Z = 1.959964
 # A class has enough examples if its accuracy is certainly this high.
 _ENOUGH = 0.75
 # A class needs this many examples for leave-one-out.
 MIN_EXAMPLES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class NoveltyLimits:
+    """Usual scores and spreads by class id, and the novelty above which a thing is unknown.
+
+    Attributes
+    ----------
+    class_ids : ndarray of shape (n_classes,)
+        In ascending order.
+    usual, spreads : ndarray of shape (n_classes + 1,)
+        Of each class; the last entry is for all together, used for classes added later.
+    novelties : ndarray
+        Novelty scores of known examples: at most :data:`_SUMMARY` evenly spaced quantiles.
+    level : float
+        Novelty that a share ``false_alarms`` of the known examples exceeds.
+    scales : ndarray of shape (n_others, 2)
+        Mean of the scores that are added to the cosine, and weight divided by spread. Empty in
+        assessments of earlier versions, which had only the cosine.
+    share : float
+        Weight of the cosine.
+    by_cosine : NoveltyLimits or None
+        The limits of the cosine alone, for other sets of classes than the assessed one: a new class
+        changes the other scores of all examples.
+    """
+
+    class_ids: Ids
+    usual: Floats
+    spreads: Floats
+    novelties: Floats
+    level: float
+    scales: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    share: float = 1.0
+    by_cosine: NoveltyLimits | None = None
+
+    @classmethod
+    def of(
+        cls,
+        class_ids: Ids,
+        found: BestScores,
+        n_own: Ids,
+        false_alarms: float,
+        rehearsal: Rehearsal | None = None,
+    ) -> NoveltyLimits | None:
+        """Calibrate by the nearest class and scores of left-out examples; None for too few.
+
+        ``class_ids`` are the distinct classes of all columns, and ``n_own`` the numbers of examples
+        in the classes that the examples were left out of. The rehearsal weights the scores.
+        """
+        n_found = len(found.scores)
+        if n_found < MIN_HELD_OUT:
+            return None
+        by_cosine = None
+        if found.others.shape[1]:
+            alone = found._replace(others=found.others[:, :0])
+            by_cosine = cls.of(class_ids, alone, n_own, false_alarms)
+        # The extra class has no examples, so it gets the values of all together.
+        n_classes = len(class_ids)
+        calibration = Calibration.of(found, np.ones(n_found), n_classes + 1, n_own, rehearsal)
+        order = np.argsort(class_ids)
+        places = np.append(order, n_classes)
+        return cls(
+            class_ids[order],
+            calibration.usual[places],
+            calibration.spreads[places],
+            _quantiles(calibration.novelties),
+            calibration.level(false_alarms),
+            calibration.scales,
+            calibration.share,
+            by_cosine,
+        )
+
+    def valid_for(self, class_ids: Ids) -> NoveltyLimits:
+        """The limits for a model with these classes: of the cosine alone if they have changed."""
+        if self.by_cosine is None or np.array_equal(np.sort(class_ids), self.class_ids):
+            return self
+        return self.by_cosine
+
+    def novelty(self, class_ids: Ids, scores: Floats, others: Floats) -> Floats:
+        """Novelty of examples by their nearest class, the score there and the other scores."""
+        usual, spreads = self.for_classes(class_ids)
+        # Each example is its own class here.
+        nothing = np.zeros(0)
+        calibration = Calibration(usual, spreads, nothing, nothing, self.scales, self.share)
+        return calibration.novelty(BestScores(np.arange(len(scores)), scores, others))
+
+    def for_classes(self, class_ids: Ids) -> tuple[Floats, Floats]:
+        """Usual scores and spreads of some classes."""
+        places = np.searchsorted(self.class_ids, class_ids)
+        inside = np.minimum(places, max(0, len(self.class_ids) - 1))
+        known = (places < len(self.class_ids)) & (self.class_ids[inside] == class_ids)
+        places = np.where(known, places, len(self.class_ids))
+        return self.usual[places], self.spreads[places]
+
+    def calibration(self, class_ids: Ids, false_alarms: float) -> Calibration:
+        """The calibration of a model with these classes in its columns.
+
+        A summary gives the level only approximately. So the level is added as a value, and the
+        values are weighted such that a share ``false_alarms`` of them exceeds it.
+        """
+        below = self.novelties[self.novelties < self.level]
+        above = self.novelties[self.novelties > self.level]
+        weight_above = false_alarms if len(above) else 0.0
+        # Each value below weighs less than the rest, which is the weight of the level itself.
+        each_below = (1 - false_alarms) / (len(below) + 1)
+        weights = np.concatenate(
+            [
+                np.full(len(below), each_below),
+                [1 - weight_above - each_below * len(below)],
+                np.full(len(above), weight_above / max(1, len(above))),
+            ]
+        )
+        novelties = np.concatenate([below, [self.level], above])
+        usual, spreads = self.for_classes(class_ids)
+        return Calibration(usual, spreads, novelties, weights, self.scales, self.share)
+
+    def to_json(self) -> dict[str, Any]:
+        """The values as JSON."""
+        entry = {
+            "classes": self.class_ids.tolist(),
+            "usual": _short(self.usual),
+            "spreads": _short(self.spreads),
+            "novelties": _short(self.novelties),
+            "level": self.level,
+        }
+        if self.by_cosine is None:
+            return entry
+        alone = {"novelties": _short(self.by_cosine.novelties), "level": self.by_cosine.level}
+        added = {"scales": self.scales.tolist(), "share": self.share, "by_cosine": alone}
+        return {**entry, **added}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> NoveltyLimits:
+        """The inverse of :meth:`to_json`; entries of earlier versions have only the cosine."""
+        limits = cls(
+            np.array(entry["classes"], dtype=np.int64),
+            np.array(entry["usual"], dtype=np.float64),
+            np.array(entry["spreads"], dtype=np.float64),
+            np.array(entry["novelties"], dtype=np.float64),
+            float(entry["level"]),
+        )
+        alone = entry.get("by_cosine")
+        if alone is None:
+            return limits
+        novelties = np.array(alone["novelties"], dtype=np.float64)
+        by_cosine = replace(limits, novelties=novelties, level=float(alone["level"]))
+        scales = np.array(entry["scales"], dtype=np.float64).reshape(-1, 2)
+        # Assessments of earlier versions have equal weights.
+        share = float(entry.get("share", 1.0))
+        return replace(limits, scales=scales, share=share, by_cosine=by_cosine)
+
+
+def _quantiles(ordered: Floats) -> Floats:
+    n = min(_SUMMARY, len(ordered))
+    return ordered[np.linspace(0, len(ordered) - 1, n).round().astype(np.int64)]
+
+
+def _short(values: Floats) -> list[float]:
+    """Numbers rounded to nine digits; there may be thousands of them in one assessment."""
+    return [float(f"{value:.9g}") for value in values.tolist()]
 
 
 @dataclass(frozen=True)
@@ -55,7 +223,7 @@ class Assessment:
     event : int
         The newest event that it covers.
     hyperparameters : Hyperparameters
-        Penalty, recoding and temperature that were selected.
+        Penalty, recoding, temperature and blocks of features that were selected.
     limits : NoveltyLimits or None
         Calibration of the novelty; None with too few examples.
     measured_false_alarms : float or None
@@ -95,7 +263,7 @@ class Assessment:
         """The body of the event, whose size does not grow with the number of classes."""
         return {
             "seen": self.event,
-            **asdict(self.hyperparameters),
+            **self.hyperparameters.to_json(),
             "measured_false_alarms": self.measured_false_alarms,
             "n_examples": sum(self.class_counts.values()),
             "n_classes": len(self.class_counts),
@@ -105,7 +273,7 @@ class Assessment:
         """The whole assessment, as the database and snapshots store it."""
         return {
             "seen": self.event,
-            **asdict(self.hyperparameters),
+            **self.hyperparameters.to_json(),
             "limits": None if self.limits is None else self.limits.to_json(),
             "measured_false_alarms": self.measured_false_alarms,
             "class_counts": [list(item) for item in self.class_counts.items()],
@@ -140,6 +308,18 @@ class Assessment:
         return "class_counts" in body
 
 
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise TypeError(f"{value!r} is not true or false")
+    return value
+
+
+def _positive(value: Any) -> float | None:
+    if value is not None and not 0 < float(value) < math.inf:
+        raise ValueError(f"{value!r} is not positive")
+    return None if value is None else float(value)
+
+
 def hyperparameters_from(body: Mapping[str, Any]) -> Hyperparameters:
     """The hyperparameters in the body of an event."""
     try:
@@ -148,6 +328,10 @@ def hyperparameters_from(body: Mapping[str, Any]) -> Hyperparameters:
             None if penalty is None else float(penalty),
             float(body["recoding"]),
             float(body["temperature"]),
+            # Earlier versions had only one block.
+            tuple(int(block) for block in body.get("used_blocks", (0,))),
+            _flag(body.get("by_means", True)),
+            _positive(body.get("novelty_penalty")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise WorkspaceError(

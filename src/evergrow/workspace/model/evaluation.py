@@ -1,8 +1,8 @@
 """Assesses the model by leave-one-out.
 
 There is no holdout: least squares has a closed form for the prediction without an example. The same
-predictions select penalty and recoding, measure the accuracy and confusion of each class, find
-labels that look wrong, and calibrate the novelty limits.
+predictions select penalty, recoding and blocks of features, measure the accuracy and confusion of
+each class, find labels that look wrong, and calibrate the novelty limits.
 """
 
 from __future__ import annotations
@@ -14,22 +14,29 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from evergrow.estimators.curation.left_out import RotatedRidge
+from evergrow.estimators.curation.wrong_labels import judge_labels
+from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
-from evergrow.estimators.linear.selection import (
-    SelectionRequest,
-    are_enough,
-    default_penalty,
-    fit_temperature,
-    select,
-)
-from evergrow.estimators.linear.solver import Ridge
-from evergrow.estimators.novelty.measures import MEASURES
+from evergrow.estimators.linear.left_out_scores import Solved
+from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
+from evergrow.estimators.linear.selection import are_enough, fit_temperature, select
+from evergrow.estimators.linear.solver import factorise
+from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
+from evergrow.estimators.novelty.linear_scores import default_shrinkage
+from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal
+from evergrow.estimators.novelty.summed_scores import SummedScores
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.workspace.events import ExampleBlock
-from evergrow.workspace.model.assessment import MIN_EXAMPLES, Assessment, Doubt, Recognised
+from evergrow.workspace.model.assessment import (
+    MIN_EXAMPLES,
+    Assessment,
+    Doubt,
+    NoveltyLimits,
+    Recognised,
+)
 from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel, with_constant
-from evergrow.workspace.model.novelty import NoveltyLimits, measured_false_alarms
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -61,6 +68,10 @@ class _Sample:
         """Some of the examples."""
         return _Sample(self.ids[rows], self.rows[rows], self.codes[rows])
 
+    def with_features(self, places: npt.NDArray[np.int64] | slice) -> _Sample:
+        """The same examples with some of their features."""
+        return replace(self, rows=self.rows[:, places])
+
     def blocks(self) -> Iterator[_Sample]:
         """All examples, in blocks."""
         for first in range(0, len(self), _BLOCK):
@@ -89,25 +100,9 @@ class _LeftOut:
 def assess(
     trained: TrainedModel, sample: ExampleBlock, *, event: int, false_alarms: float, seed: int
 ) -> Assessment | None:
-    """Assess a model by leaving out some of its own examples in turn.
+    """Assess a model by leaving out some of its own examples in turn; None without examples.
 
-    Parameters
-    ----------
-    trained : TrainedModel
-        Sums over all examples.
-    sample : ExampleBlock
-        A uniform sample of them, with the classes that are in the sums.
-    event : int
-        The newest event in the sums.
-    false_alarms : float
-        Share of the known examples that may be called unknown.
-    seed : int
-        Seed of the selection within the sample.
-
-    Returns
-    -------
-    assessment : Assessment or None
-        None if there are no examples.
+    The sample is a uniform one of the examples in the sums, and ``event`` the newest event in them.
     """
     if trained.fitted is None or not len(sample):
         return None
@@ -117,21 +112,41 @@ def assess(
         class_ids = trained.class_ids
         places = {class_id: k for k, class_id in enumerate(class_ids.tolist())}
         codes = np.array([places[c] for c in sample.class_ids.tolist()], dtype=np.int32)
-        examples = _Sample(sample.ids, sample.rows, codes)
-        chosen = _select(moments, examples, seed)
-        ridge = trained.with_hyperparameters(chosen).ridge
-        left_out = _leave_out(moments, examples, ridge, chosen)
-        nearest = _nearest(trained.plain_moments.without_empty(), examples)
+        # By class, so that near-duplicates are in the same block and left out together.
+        order = np.argsort(codes, kind="stable")
+        examples = _Sample(sample.ids[order], sample.rows[order], codes[order])
+        chosen = _select(moments, examples, trained.blocks, seed)
+        # The model in use has other hyperparameters.
+        model = trained.with_hyperparameters(chosen)
+        shrinkage = default_shrinkage(model.used_moments)
+        chosen = replace(chosen, novelty_penalty=shrinkage or None)
+        model = trained.with_hyperparameters(chosen)
+        ridge = model.ridge
+        if ridge.columns is not None:
+            moments = moments.with_features(ridge.places(moments.n_features))
+        used = examples.with_features(model.used_features)
+        solved = LeaveOneOut.of(used.part(slice(0)).batch, moments).solve(ridge)
+        left_out = _leave_out(moments, used, solved, ridge, chosen)
+        summed = model.summed_scores(
+            factorise(moments.gram, replace(model.novelty_ridge, columns=None))
+        )
+        rehearsal = summed.rehearse(examples.plain_batch)
+        n_own = moments.class_examples[examples.codes]
+        n_own = n_own[n_own > 1]
+        nearest = _nearest(summed, examples)
         n_classes = len(class_ids)
+        limits = NoveltyLimits.of(class_ids, nearest, n_own, false_alarms, rehearsal)
         return Assessment(
             event=event,
-            hyperparameters=chosen,
-            limits=NoveltyLimits.of(class_ids, *nearest, false_alarms),
-            measured_false_alarms=measured_false_alarms(*nearest, n_classes, false_alarms, seed),
+            hyperparameters=replace(chosen, novelty_penalty=None) if limits is None else chosen,
+            limits=limits,
+            measured_false_alarms=_measure_false_alarms(
+                nearest, n_classes, false_alarms, seed, rehearsal
+            ),
             class_counts=trained.class_counts,
             recognised=_recognised(class_ids, examples, left_out),
             mistakes=_mistakes(class_ids, examples, left_out),
-            doubts=_doubts(class_ids, examples, left_out),
+            doubts=_doubts(class_ids, used, moments, seed),
         )
 
 
@@ -155,32 +170,38 @@ def _assessable(class_counts: Mapping[int, int]) -> dict[int, int]:
     return {class_id: n for class_id, n in class_counts.items() if n >= MIN_EXAMPLES}
 
 
-def _select(moments: Moments, examples: _Sample, seed: int) -> Hyperparameters:
-    """Select penalty, recoding and temperature; the defaults with too few examples."""
+def _select(
+    moments: Moments, examples: _Sample, blocks: tuple[int, ...], seed: int
+) -> Hyperparameters:
+    """Select blocks, penalty, recoding and temperature; the defaults with too few examples."""
     order = np.random.default_rng(seed).permutation(len(examples))[:_SELECTION_SAMPLE]
     few = examples.part(np.sort(order))
     stream = LeaveOneOut.of(few.batch, moments)
-    if are_enough(np.bincount(few.codes, minlength=moments.n_classes)):
-        chosen = select(stream, None, Ridge, SelectionRequest(None, None))
+    start, request = Hyperparameters(), SelectionRequest(None, None, blocks=blocks)
+    if are_enough(stream, "leave-one-out"):
+        chosen = select(stream, None, Ridge, request)
         if chosen is not None:
-            return Hyperparameters(chosen.penalty, chosen.recoding, chosen.temperature)
-    start = Hyperparameters()
+            used = chosen.blocks or start.used_blocks
+            return Hyperparameters(
+                chosen.penalty, chosen.recoding, chosen.temperature, used, chosen.by_means
+            )
     if moments.n_classes == 1 or not (stream.n_others > 0).any():
         return start
     # A handful of examples cannot select a model, but can calibrate the temperature.
-    ridge = Ridge(default_penalty(moments, Ridge(1.0)))
+    ridge = Ridge(1.0, columns=request.columns(start.used_blocks))
+    stream = stream.with_features(ridge.places(moments.n_features))
+    ridge = Ridge(default_penalty(stream.everything, Ridge(1.0)))
     return replace(start, temperature=fit_temperature(stream, ridge, start.recoding))
 
 
 def _leave_out(
-    moments: Moments, examples: _Sample, ridge: Ridge, chosen: Hyperparameters
+    moments: Moments, examples: _Sample, solved: Solved, ridge: Ridge, chosen: Hyperparameters
 ) -> _LeftOut:
     """Predict each example by the model of all the others."""
     predicted, probabilities, usable = [], [], []
-    factor = LeaveOneOut.of(examples.part(slice(0)).batch, moments).factor(ridge)
     for block in examples.blocks():
         stream = LeaveOneOut.of(block.batch, moments)
-        logits = stream.normalised(stream.scores_by(factor), chosen.recoding)
+        logits = stream.normalised(stream.scores_by(solved, ridge), chosen.recoding)
         # Without the only example of the only class there is no prediction.
         nothing_left = np.isinf(logits).all(axis=1, keepdims=True)
         shares = softmax(np.where(nothing_left, 0.0, logits) / chosen.temperature, axis=1)
@@ -192,14 +213,21 @@ def _leave_out(
     return _LeftOut(*(np.concatenate(parts) for parts in (predicted, probabilities, usable)))
 
 
-def _nearest(moments: Moments, examples: _Sample) -> tuple[Ids, Floats]:
-    """The nearest class mean of each example left out in turn, and the cosine to it."""
-    columns, scores = [], []
+def _nearest(summed: SummedScores, examples: _Sample) -> BestScores:
+    """The nearest class mean of each example left out in turn, and its scores.
+
+    The only examples of their classes are skipped.
+    """
+    found: list[BestScores] = []
     for block in examples.blocks():
-        (best, cosines), usable = MEASURES["cosine"].best_held_out(None, moments, block.plain_batch)
-        columns.append(best[usable])
-        scores.append(cosines[usable])
-    return np.concatenate(columns), np.concatenate(scores)
+        batch = block.plain_batch
+        usable = summed.moments.class_examples[batch.codes] > 1
+        found.append(summed.left_out(batch.at(usable)))
+    return BestScores(
+        np.concatenate([block.columns for block in found]),
+        np.concatenate([block.scores for block in found]),
+        np.concatenate([block.others for block in found]),
+    )
 
 
 def _recognised(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> dict[int, Recognised]:
@@ -235,16 +263,42 @@ def _mistakes(
     )
 
 
-def _doubts(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> tuple[Doubt, ...]:
-    """Examples predicted as another class by all the others, the most certain first."""
-    wrong = np.flatnonzero(left_out.usable & (left_out.predicted != examples.codes))
-    order = np.argsort(-left_out.probabilities[wrong], kind="stable")[:_MOST_DOUBTS]
+def _doubts(class_ids: Ids, examples: _Sample, moments: Moments, seed: int) -> tuple[Doubt, ...]:
+    """Labels for which the other examples suggest another class, the most suspicious first."""
+    ridge = RotatedRidge.of_moments(moments)
+    _, found = judge_labels(ridge, examples.rows, examples.codes, seed, in_folds=False)
+    contradicted = found.ranking[found.is_contradicted[found.ranking]]
     return tuple(
         Doubt(
             int(examples.ids[i]),
             int(class_ids[examples.codes[i]]),
-            int(class_ids[left_out.predicted[i]]),
-            float(left_out.probabilities[i]),
+            int(class_ids[found.suggestion[i]]),
+            float(found.certainty[i]),
         )
-        for i in wrong[order].tolist()
+        for i in contradicted[:_MOST_DOUBTS].tolist()
     )
+
+
+def _measure_false_alarms(
+    found: BestScores,
+    n_classes: int,
+    false_alarms: float,
+    seed: int,
+    rehearsal: Rehearsal | None,
+) -> float | None:
+    """Share of known examples that would be called unknown, by two-fold cross-validation.
+
+    None if there are too few examples.
+    """
+    n_found = len(found.scores)
+    if n_found < 2 * MIN_HELD_OUT:
+        return None
+    order = np.random.default_rng(seed).permutation(n_found)
+    halves = (order[: n_found // 2], order[n_found // 2 :])
+    n_alarms = 0
+    for here, there in (halves, halves[::-1]):
+        ones = np.ones(len(here))
+        calibration = Calibration.of(found.at(here), ones, n_classes, rehearsal=rehearsal)
+        novelty = calibration.novelty(found.at(there))
+        n_alarms += int((novelty > calibration.level(false_alarms)).sum())
+    return n_alarms / n_found

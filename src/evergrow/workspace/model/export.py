@@ -13,18 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear import RLSClassifier
-from evergrow.estimators.linear.selection import Selection, SelectionRequest
+from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.linear.selection import Selection
 from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.estimators.novelty.fitted import FittedRejection
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.labels import ClassList
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.classifier.fitted import FittedImages
-from evergrow.workspace.errors import ConflictError
 from evergrow.workspace.events import ExampleBlock
+from evergrow.workspace.model.assessment import NoveltyLimits
 from evergrow.workspace.model.least_squares import TrainedModel
-from evergrow.workspace.model.novelty import NoveltyLimits
+from evergrow.workspace.records import ConflictError
 
 # Examples that are exported as a holdout, to recalibrate "unknown" after more training.
 HOLDOUT = 2000
@@ -40,28 +42,10 @@ def export_model(
     false_alarms: float,
     embedder: Any | None = None,
 ) -> RejectingClassifier | ImageClassifier:
-    """An estimator over class names.
+    """An estimator over class names that may predict "unknown".
 
-    Parameters
-    ----------
-    trained : TrainedModel
-        The least squares of the workspace.
-    names : mapping
-        Names of classes by id.
-    limits : NoveltyLimits or None
-        Calibration of the novelty.
-    sample : ExampleBlock
-        At most :data:`HOLDOUT` of the examples.
-    false_alarms : float
-        Share of known examples that may be called unknown.
-    embedder : Embedder, default=None
-        The embedder of images; without one the classifier takes embeddings.
-
-    Returns
-    -------
-    model : estimator
-        A classifier that may predict "unknown", of images if there is an embedder. It does not
-        contain the fine names of split classes.
+    It classifies images if there is an embedder, else embeddings, and does not contain the fine
+    names of split classes. The sample has at most :data:`HOLDOUT` of the examples.
     """
     if not trained.n_examples:
         raise ConflictError("the workspace has no examples yet: there is no model to export")
@@ -86,10 +70,12 @@ def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
         penalty,
         chosen.recoding,
         chosen.temperature,
-        SelectionRequest(penalty, chosen.recoding),
+        SelectionRequest(penalty, chosen.recoding, blocks=trained.blocks),
         moments.n_examples,
         moments.weight,
         moments.class_examples,
+        chosen.used_blocks if trained.blocks else (),
+        chosen.by_means,
     )
     fitted = replace(
         trained.fitted,
@@ -98,7 +84,9 @@ def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
         holdout=Holdout.none(1, 0).with_classes(len(labels)),
         selection=selection,
     )
-    model = RLSClassifier(regularization=penalty, recoding=chosen.recoding)
+    model = RLSClassifier(
+        regularization=penalty, recoding=chosen.recoding, blocks=trained.blocks or None
+    )
     model._set_fitted(fitted.__deepcopy__({}), None)
     return model
 
@@ -118,13 +106,16 @@ def _rejecting(
     holdout, _ = Holdout.none(HOLDOUT, 0).add(
         batch, labels.classes.tolist(), every=1, max_held_out=HOLDOUT
     )
+    # The sums of the model inside, without the constant feature.
+    products = inside._fitted.moments.gram[:-1, :-1].copy()
     fitted = FittedRejection(
         labels,
         inside,
-        trained.plain_moments.without_empty(),
+        replace(trained.plain_moments.without_empty(), settled=products),
         holdout,
-        "cosine",
-        None if limits is None else limits.calibration(trained.class_ids, false_alarms),
+        "auto",
+        _calibration(limits, trained.class_ids, false_alarms),
+        trained.novelty_ridge.penalty,
     )
     unknown = _free_name(labels.classes)
     model = RejectingClassifier(
@@ -135,6 +126,14 @@ def _rejecting(
     )
     model._set_fitted(fitted, None)
     return model
+
+
+def _calibration(
+    limits: NoveltyLimits | None, class_ids: npt.NDArray[np.int64], false_alarms: float
+) -> Calibration | None:
+    if limits is None:
+        return None
+    return limits.valid_for(class_ids).calibration(class_ids, false_alarms)
 
 
 def _free_name(classes: npt.NDArray[Any]) -> str:

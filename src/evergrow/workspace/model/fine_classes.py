@@ -1,4 +1,4 @@
-"""Distinguishes the fine classes within a class by ridge regression on the given fine names."""
+"""Distinguishes the fine classes within a class by ridge regression on the given ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from evergrow.foundation.labels import ClassList
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# A fine name is predicted only where such names are right at least this often.
+# A fine class is predicted only where such predictions are right at least this often.
 PRECISION = 0.8
-# Most examples with a given fine name that are used per class; more would delay teaching.
+# Most examples with a given fine class that are used per class; more would delay teaching.
 MOST_GIVEN = 400
 # Seed of the folds that calibrate the threshold: the same examples must give the same result.
 _SEED = 0
@@ -38,7 +38,7 @@ class FineModel:
     temperature : float
         Divisor of the scores in the softmax.
     threshold : float
-        Least probability of a predicted fine name; above 1 if none is certain enough.
+        Least probability of a predicted fine class; above 1 if none is certain enough.
 
     Examples
     --------
@@ -75,8 +75,9 @@ class FineModel:
         return cls(names, weights, offsets, temperature, threshold)
 
     def probabilities(self, rows: npt.NDArray[np.float32] | Floats) -> Floats:
-        """Probability of each fine class, given the class."""
-        scores = np.asarray(rows, dtype=np.float64) @ self.weights + self.offsets
+        """Probability of each fine class, given the class; further features are ignored."""
+        known = np.asarray(rows, dtype=np.float64)[:, : len(self.weights)]
+        scores = known @ self.weights + self.offsets
         return cast(Floats, softmax(scores / self.temperature, axis=1))
 
     def guess(self, rows: npt.NDArray[np.float32] | Floats) -> tuple[Ids, Floats]:

@@ -6,16 +6,23 @@ class without examples keeps an empty column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear import RLSClassifier
+from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap
 from evergrow.estimators.linear.fitted import FittedRLS
-from evergrow.estimators.linear.selection import DEFAULT_TEMPERATURE, default_penalty, recode
-from evergrow.estimators.linear.solver import Ridge, Solver
+from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
+from evergrow.estimators.linear.scoring import ClassScale
+from evergrow.estimators.linear.selection import DEFAULT_TEMPERATURE
+from evergrow.estimators.linear.solver import Solver, back_substitute
+from evergrow.estimators.novelty.linear_scores import LinearScores, can_score
+from evergrow.estimators.novelty.nearest_means import NearestMeans
+from evergrow.estimators.novelty.summed_scores import SummedScores
 from evergrow.estimators.sums.changes import move, subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -47,11 +54,25 @@ class Hyperparameters:
         How much rare classes are favoured.
     temperature : float
         Divisor of the scores in the softmax.
+    used_blocks : tuple of int
+        Numbers of the blocks of features that take part: the first one until others have shown
+        that they help.
+    by_means : bool
+        Whether each class counts as one example, its mean, when weights are solved for.
+    novelty_penalty : float or None
+        Ridge penalty of the scores that tell known from unknown things; None for ``penalty``.
     """
 
     penalty: float | None = None
     recoding: float = _DEFAULT_RECODING
     temperature: float = DEFAULT_TEMPERATURE
+    used_blocks: tuple[int, ...] = (0,)
+    by_means: bool = True
+    novelty_penalty: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The values, as events and snapshots hold them."""
+        return {**asdict(self), "used_blocks": list(self.used_blocks)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +85,9 @@ class TrainedModel:
         None while there are no examples.
     hyperparameters : Hyperparameters
         Those in use.
+    blocks : tuple of int
+        Widths of the blocks of features, of which some take part; empty if there is only one. The
+        sums are those over all of them.
 
     Examples
     --------
@@ -76,6 +100,9 @@ class TrainedModel:
 
     fitted: FittedRLS | None = None
     hyperparameters: Hyperparameters = Hyperparameters()
+    blocks: tuple[int, ...] = ()
+    # For the scores that tell known from unknown things, which are regressions.
+    regressions: Solver = field(default_factory=Solver)
 
     @property
     def n_examples(self) -> int:
@@ -108,11 +135,32 @@ class TrainedModel:
 
     @property
     def ridge(self) -> Ridge:
-        """The ridge regression that gives the weights."""
+        """The ridge regression that gives the weights, with the columns that take part."""
+        ridge = Ridge(1.0, columns=self._columns, by_means=self.hyperparameters.by_means)
         penalty = self.hyperparameters.penalty
         if penalty is None and self.fitted is not None:
-            penalty = default_penalty(self.fitted.moments, Ridge(1.0))
-        return Ridge(1.0 if penalty is None else penalty)
+            moments = self.fitted.moments
+            if ridge.columns is not None:
+                moments = moments.with_features(ridge.places(moments.n_features), gram=False)
+            penalty = default_penalty(moments, ridge)
+        return ridge if penalty is None else replace(ridge, penalty=penalty)
+
+    @property
+    def novelty_ridge(self) -> Ridge:
+        """The ridge regression of the scores that tell known from unknown things."""
+        ridge = replace(self.ridge, scoring="regression")
+        penalty = self.hyperparameters.novelty_penalty
+        return ridge if penalty is None else replace(ridge, penalty=penalty)
+
+    @property
+    def used_features(self) -> npt.NDArray[np.int64] | slice:
+        """Places of the features that take part in an embedding."""
+        return Ridge(1.0, intercept=False, columns=self._columns).places(sum(self.blocks))
+
+    @property
+    def _columns(self) -> tuple[tuple[int, int], ...] | None:
+        request = SelectionRequest(None, None, blocks=self.blocks)
+        return request.columns(self.hyperparameters.used_blocks)
 
     @property
     def is_stale(self) -> bool:
@@ -156,7 +204,8 @@ class TrainedModel:
         if not left.n_examples:
             return replace(self, fitted=None)
         # A new solver: downdating loses precision, and removals are rare.
-        return replace(self, fitted=replace(self.fitted, moments=left, solver=Solver()))
+        fitted = replace(self.fitted, moments=left, solver=Solver())
+        return replace(self, fitted=fitted, regressions=Solver())
 
     def move(self, rows: Rows, class_ids: Ids, to: Ids) -> TrainedModel:
         """A copy with some examples in other classes, known or new."""
@@ -196,36 +245,70 @@ class TrainedModel:
         """
         if self.fitted is None:
             raise InvalidInputError("the model has no examples yet")
-        moments, present = self.fitted.moments, self.present
-        factors = recode(moments, self.hyperparameters.recoding)
-        shares = moments.class_weights / moments.weight
-        factors = (factors / float(shares @ factors))[present, None]
-        with self.fitted.weights(self.ridge, with_held_out=True) as weights:
+        moments, present, ridge = self.fitted.moments, self.present, self.ridge
+        with self.fitted.solution(ridge, with_held_out=True) as solution:
+            scale = ClassScale.of(
+                moments,
+                solution.own_scores,
+                self.hyperparameters.recoding,
+                ridge,
+                normalised=True,
+            )
             # A view if every class has examples.
-            live = weights if present.all() else weights[present]
-            return live[:, :-1] * factors, live[:, -1] * factors[:, 0]
+            live = solution.weights if present.all() else solution.weights[present]
+            factors, offsets = scale.factors[present], scale.offsets[present]
+            return live[:, :-1] * factors[:, None], (live[:, -1] - offsets) * factors
 
     @property
     def plain_moments(self) -> Moments:
-        """Class sums of the features without the constant one, from which class means follow."""
+        """Class sums of all features but the constant one, from which class means follow."""
+        if self.fitted is None:
+            raise InvalidInputError("the model has no examples yet")
+        return _without_constant(self.fitted.moments)
+
+    @property
+    def used_moments(self) -> Moments:
+        """Class sums of the features that take part, without the constant one and empty classes."""
         if self.fitted is None:
             raise InvalidInputError("the model has no examples yet")
         moments = self.fitted.moments
-        return Moments(
-            tuple(total[:-1] for total in moments.class_sums),
-            moments.class_weights,
-            moments.class_examples,
-            moments.class_squares - moments.class_weights,
-            None,
-            None,
-        )
+        places = self.ridge.places(moments.n_features)
+        return _without_constant(moments.with_features(places, gram=False).without_empty())
+
+    def summed_scores(
+        self, factor: Floats | None = None, *, cosine_only: bool = False
+    ) -> SummedScores:
+        """The scores that tell known from unknown things, of the classes that have examples.
+
+        They are scores of the features that take part: their factor is at hand, so leaving out an
+        example is exact. ``factor`` is the Cholesky factor to solve with.
+        """
+        if self.fitted is None:
+            raise InvalidInputError("the model has no examples yet")
+        ridge = self.novelty_ridge
+        places = ridge.places(self.fitted.moments.n_features)
+        # Scores need no Gram matrix, which would be copied.
+        moments = self.fitted.moments.with_features(places, gram=False).without_empty()
+        plain = self.used_moments
+        linear = None
+        if factor is not None:
+            linear = LinearScores.of(moments, back_substitute(factor, moments.sums), factor)
+        elif not cosine_only and can_score(moments):
+            factor = self.regressions.factor(self.fitted.moments, ridge)
+            with self.regressions.solution(self.fitted.moments, ridge) as current:
+                weights = current.weights[self.present][:, places]
+                linear = LinearScores.of(moments, weights, factor)
+        used = self.used_features
+        return SummedScores(plain, NearestMeans.of(plain), linear, ridge.penalty, used)
 
     def estimator(self) -> RLSClassifier:
         """An estimator over class ids, which can be saved and trained further."""
         if self.fitted is None:
             raise InvalidInputError("the model has no examples yet")
         model = RLSClassifier(
-            regularization=self.ridge.penalty, recoding=self.hyperparameters.recoding
+            regularization=self.ridge.penalty,
+            recoding=self.hyperparameters.recoding,
+            blocks=self.blocks or None,
         )
         model._set_fitted(self.fitted, None)
         return model
@@ -233,7 +316,8 @@ class TrainedModel:
     @classmethod
     def from_estimator(cls, model: RLSClassifier, hyperparameters: Hyperparameters) -> TrainedModel:
         """The model of an estimator made by :meth:`estimator`."""
-        return cls(model._require_fitted("sums"), hyperparameters)
+        fitted = model._require_fitted("sums")
+        return cls(fitted, hyperparameters, tuple(model.blocks or ()))
 
     def _codes(self, class_ids: Ids) -> npt.NDArray[np.int32]:
         if self.fitted is None:
@@ -248,6 +332,18 @@ def with_constant(rows: Rows) -> Floats:
     return features
 
 
+def _without_constant(moments: Moments) -> Moments:
+    """The sums without those of the constant one and without the Gram matrix."""
+    return Moments(
+        tuple(total[:-1] for total in moments.class_sums),
+        moments.class_weights,
+        moments.class_examples,
+        moments.class_squares - moments.class_weights,
+        None,
+        None,
+    )
+
+
 def _features(rows: Rows, codes: npt.NDArray[np.int32]) -> Batch:
     return Batch(with_constant(rows), codes, np.ones(len(rows)))
 
@@ -255,7 +351,7 @@ def _features(rows: Rows, codes: npt.NDArray[np.int32]) -> Batch:
 def _nothing(n_features: int, labels: ClassList) -> FittedRLS:
     return FittedRLS(
         labels,
-        FeatureMap.plain(n_features),
+        features=FeatureMap.plain(n_features),
         intercept=True,
         moments=Moments.none(n_features + 1, len(labels), gram=True),
         # There is no holdout: hyperparameters are selected by leave-one-out.

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.workspace.events import (
     AssessmentAdopted,
     ClassNamed,
     DomainEvent,
-    EventLog,
     ExampleBlock,
     ExamplesAdded,
     ExamplesErased,
     ExamplesMoved,
     ExamplesRemoved,
     ForestTrained,
+    Ids,
+    PicturesEmbedded,
+    Rows,
     SplitChanged,
     changed_fine_classes,
 )
@@ -32,7 +34,7 @@ from evergrow.workspace.model.evaluation import SAMPLE, assess, is_due
 from evergrow.workspace.model.export import HOLDOUT, export_model
 from evergrow.workspace.model.fine_classes import MOST_GIVEN, FineModel
 from evergrow.workspace.model.forest import BackgroundForest
-from evergrow.workspace.model.least_squares import TrainedModel
+from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
 from evergrow.workspace.model.snapshot import Snapshot
 from evergrow.workspace.model.snapshot_files import (
     SavedState,
@@ -41,65 +43,37 @@ from evergrow.workspace.model.snapshot_files import (
     read_snapshots,
     write_snapshot,
 )
-
-Ids = npt.NDArray[np.int64]
+from evergrow.workspace.store.event_log import EventLog
+from evergrow.workspace.store.layout import Manifest
 
 # Events after which a snapshot is due: that many are replayed in well under a second.
 _SNAPSHOT_EVERY = 1000
 
 
-@dataclass(frozen=True)
-class ModelSettings:
-    """Settings of the model, from the manifest of the workspace.
-
-    Attributes
-    ----------
-    folder : Path
-        Where snapshots are saved.
-    seed : int
-        Seed of all random choices.
-    false_alarms : float
-        Share of known examples that may be called unknown.
-    forest : bool
-        Whether a forest is trained as well.
-    """
-
-    folder: Path
-    seed: int = 0
-    false_alarms: float = 0.1
-    forest: bool = False
-
-
 @dataclass(frozen=True, eq=False)
-class _State:
+class _State(SavedState):
     """Everything that the model has learnt, as of one event; replaced as a whole."""
 
-    event: int
-    trained: TrainedModel
-    assessment: Assessment | None
-    forest: BackgroundForest | None
     names: Mapping[int, str] = field(default_factory=dict)
     splits: Mapping[int, FineModel] = field(default_factory=dict)
-    # The event that split each class that is split, with or without examples.
-    split_at: Mapping[int, int] = field(default_factory=dict)
 
 
 class ModelProjection:
-    """Learns from the events of a workspace; any thread may read, only the writer changes it."""
+    """Learns from the events of a workspace; any thread may read, only the writer changes it.
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self.settings = settings
+    Snapshots are saved in ``folder``; the settings say whether a forest is trained as well.
+    """
+
+    def __init__(self, folder: Path, settings: Manifest) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._blocks = settings.block_widths
         self._state = self._initial()
-        self.snapshot = Snapshot.of(0, TrainedModel(), {})
+        self.snapshot = Snapshot.of(0, self._state.trained, {})
         # A forest trained in the background: its base, the number of changes, and the result. It is
         # adopted when its event is applied.
         self._prepared: tuple[BackgroundForest, int, BackgroundForest] | None = None
         self._saving = threading.Lock()
-
-    @property
-    def trained(self) -> TrainedModel:
-        """The least squares."""
-        return self._state.trained
 
     @property
     def assessment(self) -> Assessment | None:
@@ -115,7 +89,7 @@ class ModelProjection:
     @property
     def snapshot_event(self) -> int | None:
         """Event of the newest snapshot on disk."""
-        return newest_event(self.settings.folder)
+        return newest_event(self._folder)
 
     def rebuild(self, log: EventLog) -> None:
         """Replay the log from the newest usable snapshot, else from the first event."""
@@ -125,9 +99,9 @@ class ModelProjection:
             if one.parent is None and one.n_examples
         }
         found = read_snapshots(
-            self.settings.folder,
+            self._folder,
             log.nonce,
-            seed=self.settings.seed,
+            seed=self._settings.seed,
             first=log.last_erasure,
             last=log.version,
         )
@@ -140,9 +114,7 @@ class ModelProjection:
             if state.trained.class_counts == counts:
                 self._publish(self._complete(state, log))
                 return
-        empty = self._initial()
-        saved = SavedState(0, empty.trained, empty.assessment, empty.forest, {})
-        self._publish(self._complete(self._replay(saved, log), log))
+        self._publish(self._complete(self._replay(self._initial(), log), log))
 
     def apply(self, events: Sequence[DomainEvent], log: EventLog) -> None:
         """Apply events that were just committed."""
@@ -150,7 +122,7 @@ class ModelProjection:
         state = replace(state, event=max(state.event, log.version))
         self._publish(self._complete(state, log, changed_fine_classes(events)))
         if any(isinstance(event, ExamplesErased) for event in events):
-            delete_before(self.settings.folder, log.last_erasure)
+            delete_before(self._folder, log.last_erasure)
 
     def assess(self, log: EventLog, *, force: bool = False) -> Assessment | None:
         """Assess the current model; None if that is not due. Takes seconds, and no lock."""
@@ -163,8 +135,8 @@ class ModelProjection:
             state.trained,
             _unchanged_since(state.event, log.examples(limit=SAMPLE), log),
             event=state.event,
-            false_alarms=self.settings.false_alarms,
-            seed=self.settings.seed,
+            false_alarms=self._settings.false_alarms,
+            seed=self._settings.seed,
         )
 
     def prepare_forest(self, log: EventLog, *, force: bool = False) -> int | None:
@@ -173,20 +145,22 @@ class ModelProjection:
         if forest is None or not forest.n_pending or not (force or forest.is_due):
             return None
         n_changes = forest.n_pending
-        self._prepared = (forest, n_changes, forest.train(n_changes, log.rows))
+        self._prepared = (forest, n_changes, forest.train(n_changes, self._first_block_of(log)))
         return n_changes
 
-    def guesses(self, class_id: int, log: EventLog) -> tuple[Ids, Ids, npt.NDArray[np.float64]]:
-        """Guessed fine names within a split class: examples, fine classes and probabilities."""
+    def guesses(self, class_id: int, log: EventLog) -> list[tuple[int, int, float]]:
+        """Guesses within a split class: example, fine class and probability of each."""
         model = self._state.splits.get(class_id)
         others = log.examples(class_id=class_id, given=False)
         if model is None or not len(others):
-            empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, np.zeros(0)
-        return others.ids, *model.guess(others.rows)
+            return []
+        fine_ids, probabilities = model.guess(others.rows)
+        return list(
+            zip(others.ids.tolist(), fine_ids.tolist(), probabilities.tolist(), strict=True)
+        )
 
     def stale_guesses(self, log: EventLog) -> list[int]:
-        """Split classes that changed since their fine names were guessed."""
+        """Split classes that changed since their fine classes were guessed."""
         state = self._state
         return [
             class_id
@@ -204,7 +178,7 @@ class ModelProjection:
             state.names,
             None if state.assessment is None else state.assessment.limits,
             _unchanged_since(state.event, log.examples(limit=HOLDOUT), log),
-            false_alarms=self.settings.false_alarms,
+            false_alarms=self._settings.false_alarms,
             embedder=embedder,
         )
 
@@ -215,29 +189,34 @@ class ModelProjection:
             last = self.snapshot_event or 0
             if state.event <= last or not (force or state.event >= last + _SNAPSHOT_EVERY):
                 return False
-            saved = SavedState(
-                state.event, state.trained, state.assessment, state.forest, state.split_at
-            )
-            write_snapshot(self.settings.folder, saved, log.nonce(state.event))
+            write_snapshot(self._folder, state, log.nonce(state.event))
             # Examples may have been erased while it was written.
-            delete_before(self.settings.folder, log.last_erasure)
+            delete_before(self._folder, log.last_erasure)
         return True
 
     def _initial(self) -> _State:
-        forest = BackgroundForest(self.settings.seed) if self.settings.forest else None
-        return _State(0, TrainedModel(), None, forest)
+        forest = BackgroundForest(self._settings.seed) if self._settings.forest else None
+        return _State(0, TrainedModel(blocks=self._blocks), None, forest, {})
 
     def _replay(self, saved: SavedState, log: EventLog) -> _State:
+        if saved.trained.blocks != self._blocks and saved.trained.n_examples:
+            raise WorkspaceError("the snapshot has other blocks of features than the workspace")
+        forest = saved.forest if self._settings.forest else None
         state = _State(
             saved.event,
-            saved.trained,
+            replace(saved.trained, blocks=self._blocks),
             saved.assessment,
-            saved.forest if self.settings.forest else None,
+            forest,
+            saved.split_at,
             _names(log),
-            split_at=saved.split_at,
         )
         version = log.version
         state = self._apply_all(state, log.replay(saved.event), log)
+        if state.trained.hyperparameters.used_blocks[-1] >= max(1, len(self._blocks)):
+            raise WorkspaceError(
+                "the log has chosen blocks of features that the workspace does not have: restore "
+                "workspace.json from a backup"
+            )
         return replace(state, event=max(state.event, version))
 
     def _apply_all(self, state: _State, events: Iterable[DomainEvent], log: EventLog) -> _State:
@@ -250,14 +229,14 @@ class ModelProjection:
         if isinstance(event, (ExamplesAdded, ExamplesRemoved, ExamplesMoved)):
             forest = None if state.forest is None else state.forest.with_change(event)
             return replace(state, trained=state.trained.apply(event), forest=forest)
-        if isinstance(event, AssessmentAdopted):
-            is_whole = Assessment.is_whole(event.body)
-            chosen = hyperparameters_from(event.body)
-            return replace(
-                state,
-                trained=state.trained.with_hyperparameters(chosen),
-                assessment=Assessment.from_json(event.body) if is_whole else None,
-            )
+        if isinstance(event, (AssessmentAdopted, PicturesEmbedded)):
+            chosen, assessment = Hyperparameters(), None
+            if isinstance(event, AssessmentAdopted):
+                is_whole = Assessment.is_whole(event.body)
+                chosen = hyperparameters_from(event.body)
+                assessment = Assessment.from_json(event.body) if is_whole else None
+            trained = state.trained.with_hyperparameters(chosen)
+            return replace(state, trained=trained, assessment=assessment)
         if isinstance(event, (ForestTrained, ExamplesErased)):
             return replace(state, forest=self._update_forest(state.forest, event, log))
         if isinstance(event, SplitChanged):
@@ -282,7 +261,14 @@ class ModelProjection:
             if n_trained == n_changes and forest.continues(base, n_changes):
                 # Changes since the training began stay pending.
                 return replace(result, pending=forest.pending_after(n_changes))
-        return forest.train(n_changes, log.rows)
+        return forest.train(n_changes, self._first_block_of(log))
+
+    def _first_block_of(self, log: EventLog) -> Callable[[Ids], Rows]:
+        """Reads the first block of embeddings, for models that do not choose among blocks."""
+        return lambda ids: self._first_block(log.rows(ids))
+
+    def _first_block(self, rows: Rows) -> Rows:
+        return rows[:, : self._blocks[0]] if self._blocks else rows
 
     def _complete(
         self, state: _State, log: EventLog, stale: frozenset[int] | None = None
@@ -295,7 +281,7 @@ class ModelProjection:
         if trained.is_stale:
             current = log.examples()
             chosen = trained.hyperparameters
-            trained = TrainedModel().add(current.rows, current.class_ids)
+            trained = TrainedModel(blocks=self._blocks).add(current.rows, current.class_ids)
             trained = trained.with_hyperparameters(chosen)
         names = state.names
         if not names.keys() >= set(trained.class_ids.tolist()):
@@ -303,13 +289,20 @@ class ModelProjection:
         fresh = {k: m for k, m in state.splits.items() if stale is not None and k not in stale}
         splits = {}
         for class_id in sorted(state.split_at):
-            model = fresh.get(class_id) or _train_fine_model(class_id, log)
+            model = fresh.get(class_id) or self._train_fine_model(class_id, log)
             if model is not None:
                 splits[class_id] = model
         fine_ids = {fine_id for model in splits.values() for fine_id in model.fine_ids.tolist()}
         if not names.keys() >= fine_ids:
             names = _names(log)
         return replace(state, trained=trained, names=names, splits=splits)
+
+    def _train_fine_model(self, class_id: int, log: EventLog) -> FineModel | None:
+        """The model of the fine classes of a class; None if fewer than two are given."""
+        given = log.examples(class_id=class_id, given=True, limit=MOST_GIVEN)
+        if len(np.unique(given.fine_ids)) < 2:
+            return None
+        return FineModel.of(self._first_block(given.rows), given.fine_ids)
 
     def _publish(self, state: _State) -> None:
         assessment = state.assessment
@@ -328,14 +321,6 @@ class ModelProjection:
 
 def _names(log: EventLog) -> dict[int, str]:
     return {class_id: one.name for class_id, one in log.classes().items()}
-
-
-def _train_fine_model(class_id: int, log: EventLog) -> FineModel | None:
-    """The model of the fine classes of a class; None if fewer than two are given."""
-    given = log.examples(class_id=class_id, given=True, limit=MOST_GIVEN)
-    if len(np.unique(given.fine_ids)) < 2:
-        return None
-    return FineModel.of(given.rows, given.fine_ids)
 
 
 def _unchanged_since(seq: int, sample: ExampleBlock, log: EventLog) -> ExampleBlock:

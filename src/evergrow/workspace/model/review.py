@@ -6,11 +6,16 @@ import json
 import sqlite3
 import threading
 
-from evergrow.workspace.errors import NoSuchExampleError
+import numpy as np
+
+from evergrow.estimators.curation.next_to_label import next_to_label
 from evergrow.workspace.model.projection import ModelProjection
-from evergrow.workspace.records import Confused, Review
+from evergrow.workspace.records import Confused, Example, NoSuchExampleError, Review
 from evergrow.workspace.store.queries import example_by_id, least_certain_examples
 from evergrow.workspace.store.store import Store
+
+# Least certain guesses to choose from, for each one to list.
+_CONSIDERED = 4
 
 _SINCE = (
     "SELECT seq, kind, body, undoes FROM event WHERE seq > ? AND kind IN ('confirm', 'undo')"
@@ -48,15 +53,7 @@ class Confirmations:
 
 
 class Reviewer:
-    """Lists what a person should look at.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the examples.
-    model : ModelProjection
-        Holds the last assessment.
-    """
+    """Lists what a person should look at: guesses of the store, doubts of the last assessment."""
 
     def __init__(self, store: Store, model: ModelProjection) -> None:
         self._store = store
@@ -64,9 +61,9 @@ class Reviewer:
         self._confirmations = Confirmations()
 
     def review(self, limit: int) -> list[Review]:
-        """Guessed fine names, then labels that the model contradicts."""
+        """Guessed fine classes, then labels that the model contradicts."""
         with self._store.database.read_transaction() as connection:
-            guessed = least_certain_examples(connection, limit)
+            guessed = self._guesses(connection, limit)
             reviews = [
                 Review(one, "guess", one.fine or "", one.fine_probability or 0.0) for one in guessed
             ]
@@ -82,6 +79,18 @@ class Reviewer:
             for true, predicted, n in assessment.confusion
             if true in names and predicted in names
         ]
+
+    def _guesses(self, connection: sqlite3.Connection, limit: int) -> list[Example]:
+        """Uncertain guesses that differ from each other, the least certain first."""
+        found = least_certain_examples(connection, _CONSIDERED * limit)
+        if len(found) <= limit:
+            return found
+        rows = self._store.log.rows(np.array([one.id for one in found], dtype=np.int64))
+        # The margin of these two is the probability of the guess.
+        halves = np.array([one.fine_probability or 0.0 for one in found]) / 2
+        pairs = np.column_stack([0.5 + halves, 0.5 - halves])
+        chosen = next_to_label(rows, n=limit, probabilities=pairs)
+        return [found[i] for i in np.sort(chosen).tolist()]
 
     def _doubts(self, connection: sqlite3.Connection, limit: int) -> list[Review]:
         assessment, names = self._model.assessment, self._current_names()

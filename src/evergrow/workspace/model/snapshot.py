@@ -12,15 +12,15 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from evergrow.estimators.forest import NCMForestClassifier
-from evergrow.estimators.novelty.measures import NearestMeans
+from evergrow.estimators.novelty.calibration import exceeds
+from evergrow.estimators.novelty.summed_scores import SummedScores
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.params import Choice as OneOf
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.workspace.errors import ConflictError
+from evergrow.workspace.model.assessment import NoveltyLimits
 from evergrow.workspace.model.fine_classes import FineModel
 from evergrow.workspace.model.least_squares import TrainedModel
-from evergrow.workspace.model.novelty import NoveltyLimits
-from evergrow.workspace.records import Answer
+from evergrow.workspace.records import Answer, ConflictError
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ class Snapshot:
     temperature : float
         Divisor of the scores in the softmax.
     trained : TrainedModel
-        Source of the class means, from which novelty is computed.
+        Source of the scores from which novelty is computed.
     limits : NoveltyLimits or None
         Calibration of the novelty; None with too few examples.
     splits : mapping
@@ -77,45 +77,34 @@ class Snapshot:
         trained: TrainedModel,
         names: Mapping[int, str],
         *,
-        n_features: int | None = None,
         limits: NoveltyLimits | None = None,
         splits: Mapping[int, FineModel] | None = None,
         forest: NCMForestClassifier | None = None,
     ) -> Snapshot:
         """A snapshot of a trained model."""
-        temperature = trained.hyperparameters.temperature
-        if not trained.n_examples:
-            nothing = np.zeros((0, n_features or 0))
-            return cls(
-                event,
-                n_features,
-                trained.class_ids,
-                names,
-                nothing,
-                np.zeros(0),
-                temperature,
-                trained,
-                None,
-            )
-        weights, offsets = trained.scoring()
+        n_features, weights, offsets = None, np.zeros((0, 0)), np.zeros(0)
+        if trained.n_examples:
+            weights, offsets = trained.scoring()
+            n_features = weights.shape[1]
         return cls(
             event,
-            weights.shape[1],
+            n_features,
             trained.class_ids,
             names,
             weights,
             offsets,
-            temperature,
+            trained.hyperparameters.temperature,
             trained,
-            limits,
+            limits.valid_for(trained.class_ids) if limits and trained.n_examples else None,
             splits or {},
             forest,
         )
 
     @cached_property
-    def _means(self) -> NearestMeans:
-        """Directions of the class means, computed on first use: not every snapshot predicts."""
-        return NearestMeans.of(self.trained.plain_moments.without_empty())
+    def _summed(self) -> SummedScores:
+        """Scores of novelty, computed on first use: not every snapshot predicts."""
+        needs_others = self.limits is not None and len(self.limits.scales) > 0
+        return self.trained.summed_scores(cosine_only=not needs_others)
 
     def scores(self, X: npt.ArrayLike) -> Floats:
         """Scores of the classes of ``class_ids``, one row per embedding."""
@@ -126,22 +115,7 @@ class Snapshot:
         return self._novelty(self._checked(X))
 
     def predict(self, X: npt.ArrayLike, *, model: str = "rls", top: int = _TOP) -> list[Answer]:
-        """Predict the class of each embedding, with probabilities and novelty.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Embeddings.
-        model : {"rls", "forest"}, default="rls"
-            Least squares, which covers every example, or the forest, if the workspace has one.
-        top : int, default=5
-            How many of the most probable classes to list.
-
-        Returns
-        -------
-        answers : list of Answer
-            One per embedding.
-        """
+        """Predict each embedding, as :meth:`evergrow.workspace.Workspace.predict` says."""
         check_parameters(
             {"model": model, "top": top},
             {"model": [OneOf(tuple(_MODELS))], "top": [Integer(1)]},
@@ -165,13 +139,14 @@ class Snapshot:
         values = np.take_along_axis(probabilities, places, axis=1)
         novelty = self._novelty(rows)
         level = np.inf if self.limits is None else self.limits.level
+        is_above = exceeds(np.zeros(len(rows)) if novelty is None else novelty, level)
         fine = self._fine(rows, best[:, 0], top)
         answers = []
         for i, (ids, shares) in enumerate(zip(best.tolist(), values.tolist(), strict=True)):
             listed = tuple((self.names[k], p) for k, p in zip(ids, shares, strict=True))
             strange = None if novelty is None else float(novelty[i])
-            known = strange is None or not strange > level
-            # An unknown thing has no fine name either.
+            known = strange is None or not is_above[i]
+            # An unknown thing has no fine class either.
             fine_name, fine_top = fine.get(i, (None, ())) if known else (None, ())
             answers.append(
                 Answer(
@@ -190,9 +165,8 @@ class Snapshot:
     def _novelty(self, rows: Floats) -> Floats | None:
         if self.limits is None:
             return None
-        columns, cosines = self._means.best(rows)
-        usual, spreads = self.limits.for_classes(self.class_ids[columns])
-        return (usual - cosines) / spreads
+        found = self._summed.best(rows)
+        return self.limits.novelty(self.class_ids[found.columns], found.scores, found.others)
 
     def _fine(
         self, rows: Floats, best: Ids, top: int
@@ -257,7 +231,8 @@ def _predict_forest(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
             "there is no trained forest: the workspace has none, or it was not trained yet"
         )
     class_ids: Ids = forest.classes_
-    probabilities: Floats = forest.predict_proba(rows)
+    # It knows only the first block.
+    probabilities: Floats = forest.predict_proba(rows[:, : forest.n_features_in_])
     # It may contain classes that were forgotten since its last training.
     left = np.isin(class_ids, snapshot.class_ids)
     if not left.any():

@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,11 +20,11 @@ from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.linear import RLSClassifier
 from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import ModelFileError, WorkspaceError
-from evergrow.storage.loading import load
+from evergrow.storage.models.loader import load
 from evergrow.workspace.model.assessment import Assessment, hyperparameters_from
 from evergrow.workspace.model.forest import BackgroundForest
 from evergrow.workspace.model.least_squares import TrainedModel
-from evergrow.workspace.store.images import sha256_of_file
+from evergrow.workspace.store.files import sha256_of_file
 
 # Returns the nonce of an event in the database; None if there is no such event.
 NonceOf: TypeAlias = Callable[[int], str | None]
@@ -45,6 +45,7 @@ class SavedState:
     trained: TrainedModel
     assessment: Assessment | None
     forest: BackgroundForest | None
+    # The event that split each class that is split, with or without examples.
     split_at: Mapping[int, int]
 
 
@@ -97,7 +98,7 @@ def find_unusable(
     found: dict[Path, str] = {}
     for path in _folders(folder):
         if int(path.name) < first:
-            left[path] = "it contains erased examples"
+            left[path] = "it contains what was erased since"
             continue
         nonce = nonce_of(int(path.name))
         if nonce is None:
@@ -117,7 +118,7 @@ def newest_event(folder: Path) -> int | None:
 
 
 def delete_before(folder: Path, event: int) -> None:
-    """Delete snapshots of earlier events, which contain examples erased since."""
+    """Delete snapshots of earlier events, which contain what was erased since."""
     for path in _folders(folder):
         if int(path.name) < event:
             shutil.rmtree(path, ignore_errors=True)
@@ -154,7 +155,7 @@ def _write_files(temporary: Path, saved: SavedState, nonce: str | None) -> None:
         "format": _FORMAT,
         "event": saved.event,
         "nonce": nonce,
-        "choice": asdict(saved.trained.hyperparameters),
+        "choice": saved.trained.hyperparameters.to_json(),
         "assessment": None if saved.assessment is None else saved.assessment.to_json(),
         "beside": None if saved.forest is None else saved.forest.to_json(),
         "split_at": [list(item) for item in saved.split_at.items()],

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
+from dataclasses import replace
 from typing import Any
 
 from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.locks import FileLock
+from evergrow.foundation.locks import ProcessLock
+from evergrow.vision.classifier.components import DEFAULT_STAGES
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.errors import WorkspaceLockedError
-from evergrow.workspace.store.clock import format_time, now
-from evergrow.workspace.store.disk_errors import translate_disk_errors
+from evergrow.workspace.records import WorkspaceLockedError
+from evergrow.workspace.store.database import translate_disk_errors
+from evergrow.workspace.store.event_log import format_time, now
+from evergrow.workspace.store.files import sha256_of_file
 from evergrow.workspace.store.layout import FORMAT, Layout, Manifest, new_id, write_manifest
 from evergrow.workspace.store.migrations import create_database
 
@@ -29,26 +31,26 @@ def create_folder(
     options: dict[str, Any],
 ) -> None:
     """Create an empty workspace; the manifest is written last and makes the folder a workspace."""
-    embedder = features
-    if features is not None and not isinstance(features, Embedder):
-        embedder = Embedder(features)
-    if isinstance(embedder, Embedder):
-        if n_features not in (None, embedder.n_features_out_):
-            raise WorkspaceError(
-                f"n_features must be None or {embedder.n_features_out_}, the output length of the "
-                f"embedder, got {n_features}"
-            )
-        n_features = embedder.n_features_out_
     manifest = Manifest(
         format=FORMAT,
         id=new_id(),
         created=format_time(now()),
-        features=None if embedder is None else _name_of(embedder),
+        features=None,
         features_sha256=None,
         n_features=n_features,
         n_features_given=n_features is not None,
+        blocks=(),
+        embedded_by=0,
         **options,
     )
+    embedder = None if features is None else make_embedder(features)
+    if embedder is not None:
+        manifest = describe_embedder(manifest, embedder)
+        if n_features not in (None, manifest.n_features):
+            raise WorkspaceError(
+                f"n_features must be None or {manifest.n_features}, the output length of the "
+                f"embedder, got {n_features}"
+            )
     try:
         manifest.check()
     except InvalidInputError as error:
@@ -56,10 +58,9 @@ def create_folder(
     with translate_disk_errors(layout.folder):
         _prepare(layout)
         create_database(layout)
-        if isinstance(embedder, Embedder):
+        if embedder is not None:
             embedder.save(layout.features)
-            digest = hashlib.sha256(layout.features.read_bytes()).hexdigest()
-            manifest = Manifest(**{**vars(manifest), "features_sha256": digest})
+            manifest = replace(manifest, features_sha256=sha256_of_file(layout.features))
         create_subfolders(layout)
         sync_folder(layout.folder)
         write_manifest(layout, manifest)
@@ -72,9 +73,23 @@ def create_subfolders(layout: Layout) -> None:
         folder.mkdir(exist_ok=True)
 
 
-def _name_of(embedder: Any) -> str:
-    model = embedder.model
-    return os.path.basename(model) if isinstance(model, (str, os.PathLike)) else "a network"
+def make_embedder(features: str | os.PathLike[str] | Embedder) -> Embedder:
+    """The embedder for the parameter ``features``; "auto" is that of ``ImageClassifier``."""
+    if isinstance(features, Embedder):
+        return features
+    return Embedder(stages=DEFAULT_STAGES) if features == "auto" else Embedder(features)
+
+
+def describe_embedder(manifest: Manifest, embedder: Embedder) -> Manifest:
+    """A copy of a manifest with the name and the blocks of an embedder; loads its network."""
+    model, blocks = embedder.model, embedder.blocks_
+    return replace(
+        manifest,
+        features=os.path.basename(model) if isinstance(model, (str, os.PathLike)) else "a network",
+        n_features=sum(blocks.values()),
+        n_features_given=True,
+        blocks=tuple(blocks.items()),
+    )
 
 
 def _prepare(layout: Layout) -> None:
@@ -100,10 +115,10 @@ def _prepare(layout: Layout) -> None:
             entry.unlink()
 
 
-def acquire_lock(layout: Layout) -> FileLock:
+def acquire_lock(layout: Layout) -> ProcessLock:
     """Lock a workspace for writing; a ``WorkspaceLockedError`` if it is locked already."""
     try:
-        return FileLock(layout.lock, f"process {os.getpid()} since {format_time(now())}\n")
+        return ProcessLock(layout.lock, f"process {os.getpid()} since {format_time(now())}\n")
     except BlockingIOError as error:
         who = f" by {error}" if str(error) else ""
         raise WorkspaceLockedError(

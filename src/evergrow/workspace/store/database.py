@@ -1,7 +1,9 @@
-"""The SQLite database of a workspace: one connection writes, others read what is committed."""
+"""The SQLite database: one connection writes, others read; errors of the disk are translated."""
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -10,8 +12,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.store.disk_errors import translate_disk_errors
+from evergrow.workspace.records import WorkspaceFullError
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+# SQLite does not always report a full disk as such. With less free space than this, its I/O errors
+# are reported as a full disk.
+_LITTLE_SPACE = 1 << 20
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # A reader only ever waits for a writer that recovers the log or closes; neither takes long.
 _BUSY_TIMEOUT_SECONDS = 10.0
 
@@ -22,16 +29,48 @@ _READ_ONLY = "mode=ro"
 _IMMUTABLE = "mode=ro&immutable=1"
 
 
-class Database:
-    """Connections to the database of a workspace.
+@contextmanager
+def translate_disk_errors(folder: Path) -> Iterator[None]:
+    """Raise a ``WorkspaceFullError`` for a full disk and a ``WorkspaceError`` for SQLite errors."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise _full(folder) from error
+        raise
+    except sqlite3.Error as error:
+        # The low byte is the kind of the error, the rest its detail.
+        kind = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+        if kind == sqlite3.SQLITE_FULL or (
+            kind in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and _is_nearly_full(folder)
+        ):
+            raise _full(folder) from error
+        if kind in _DAMAGED or isinstance(error, sqlite3.DataError):
+            raise WorkspaceError(
+                f"the database of the workspace {str(folder)!r} is damaged ({error}): "
+                "stop everything that uses it and restore a backup; "
+                "'evergrow check' lists what else is wrong"
+            ) from error
+        raise WorkspaceError(
+            f"the database of the workspace {str(folder)!r} cannot be used: {error}"
+        ) from error
 
-    Parameters
-    ----------
-    path : Path
-        The database file.
-    read_only : bool
-        Whether to open no writing connection.
-    """
+
+def _is_nearly_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _LITTLE_SPACE
+    except OSError:
+        return False
+
+
+def _full(folder: Path) -> WorkspaceFullError:
+    return WorkspaceFullError(
+        f"the disk of {str(folder)!r} is full: nothing was changed; free some space and try again"
+    )
+
+
+class Database:
+    """Connections to the database of a workspace; one of them writes, unless it is read-only."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         self._path = path

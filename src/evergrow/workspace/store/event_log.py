@@ -1,4 +1,4 @@
-"""The event log in the database: replays domain events, and reads the current examples."""
+"""The event log in the database: timestamps, replay of domain events, current examples."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol, Self, TypeAlias
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -23,10 +24,11 @@ from evergrow.workspace.events import (
     ExamplesRemoved,
     ForestTrained,
     Ids,
+    PicturesEmbedded,
     Rows,
     SplitChanged,
 )
-from evergrow.workspace.store.vectors import VectorStore
+from evergrow.workspace.store.files import VectorStore
 
 # Examples per block of a replay: large enough to be fast, small enough for memory.
 _BLOCK_ROWS = 4096
@@ -46,7 +48,7 @@ _MOVES = (
 _EVENTS = (
     "SELECT seq, kind, coalesce(a.body, e.body) FROM event e INDEXED BY event_model"
     " LEFT JOIN assessment a ON a.event = e.seq WHERE seq > ?"
-    " AND kind IN ('split', 'unsplit', 'undo', 'choose', 'forest') ORDER BY seq"
+    " AND kind IN ('split', 'unsplit', 'undo', 'choose', 'forest', 'embed') ORDER BY seq"
 )
 
 # The class of every example after an event. SQLite takes the bare columns from the row of the
@@ -63,54 +65,84 @@ def newest_event_number(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
 
 
-class ReadSource(Protocol):
-    """Source of read transactions, such as a :class:`Database`."""
-
-    def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A connection that sees one committed state."""
+def now() -> datetime:
+    """The time of the system clock."""
+    return datetime.now(UTC)
 
 
-class StoredEventLog:
-    """The event log of a workspace, read from its database and its embeddings.
+def format_time(moment: datetime) -> str:
+    """A time as text in UTC and of fixed length, so that text order is time order.
 
-    Parameters
-    ----------
-    database : Database
-        The database, or one open read transaction.
-    vectors : callable
-        Returns the embeddings; None before the first example.
-    seed : int
-        Seed of samples.
+    >>> format_time(datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC))
+    '2026-01-02T03:04:05.678Z'
+    """
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Clock:
+    """Gives the timestamp of a new event, after the ``last`` one so far.
+
+    Events are ordered by their number; the time is for people. To agree with that order, the
+    timestamp repeats the last one while a system clock that was set back catches up.
+    """
+
+    def __init__(self, last: str = "", read: Callable[[], datetime] = now) -> None:
+        self._last = last
+        self._read = read
+
+    def __call__(self) -> str:
+        """The current time, never before an earlier result."""
+        self._last = max(self._last, format_time(self._read()))
+        return self._last
+
+
+class EventLog:
+    """What a projection may read, from any thread; each call sees one committed state.
+
+    ``read`` starts a read transaction of the database; ``vectors`` returns the embeddings, None
+    before the first example.
     """
 
     def __init__(
-        self, database: ReadSource, vectors: Callable[[], VectorStore | None], seed: int
+        self,
+        read: Callable[[], AbstractContextManager[sqlite3.Connection]],
+        vectors: Callable[[], VectorStore | None],
+        seed: int,
     ) -> None:
-        self._database = database
+        self._read = read
         self._vectors = vectors
         self._seed = seed
 
     @contextmanager
     def pinned(self) -> Iterator[Self]:
         """The log as of one moment, for one thread: all reads in the block see the same state."""
-        with self._database.read_transaction() as connection:
-            yield type(self)(_OpenRead(connection), self._vectors, self._seed)
+        with self._read() as connection:
+            yield type(self)(lambda: nullcontext(connection), self._vectors, self._seed)
 
     @property
     def version(self) -> int:
         """Number of the newest event; 0 if there is none."""
-        with self._database.read_transaction() as connection:
+        with self._read() as connection:
             return newest_event_number(connection)
 
     @property
     def last_erasure(self) -> int:
-        """Newest event that erased examples; older snapshots still contain them."""
-        with self._database.read_transaction() as connection:
+        """Newest event that erased examples, or all embeddings for others.
+
+        Older snapshots still contain them.
+        """
+        with self._read() as connection:
             return _last_erasure(connection)
+
+    @property
+    def last_embedding(self) -> int:
+        """Newest event that embedded all pictures again; 0 if there is none."""
+        with self._read() as connection:
+            return last_embedding(connection)
 
     def nonce(self, event: int) -> str | None:
         """Random token of an event, which differs in a diverged copy; None if there is none."""
-        with self._database.read_transaction() as connection:
+        with self._read() as connection:
             found = connection.execute("SELECT nonce FROM event WHERE seq = ?", (event,))
             row = found.fetchone()
             return None if row is None else str(row[0])
@@ -122,8 +154,11 @@ class StoredEventLog:
         return None if vectors is None else vectors.n_features
 
     def replay(self, after: int = 0) -> Iterator[DomainEvent]:
-        """Events after a given one, in order; consecutive teaching is joined into blocks."""
-        with self._database.read_transaction() as connection:
+        """Events after a given one, in order; consecutive teaching is joined into blocks.
+
+        Erased examples are left out; only the event that erased them is included.
+        """
+        with self._read() as connection:
             yield from self.replay_on(connection, after, erased=False)
 
     def replay_on(
@@ -143,7 +178,7 @@ class StoredEventLog:
 
     def classes(self) -> Mapping[int, ClassInfo]:
         """All classes that have examples now, by id, in order of creation."""
-        with self._database.read_transaction() as connection:
+        with self._read() as connection:
             found = connection.execute(
                 "SELECT id, name, parent, split, n_examples FROM class WHERE n_examples > 0"
                 " ORDER BY id"
@@ -164,11 +199,15 @@ class StoredEventLog:
     def examples(
         self, *, class_id: int | None = None, given: bool | None = None, limit: int | None = None
     ) -> ExampleBlock:
-        """Current examples in order of id; with a limit, a uniform sample of them."""
+        """Current examples of one class or of all, in order of id.
+
+        ``given`` selects those with or without a given fine class. With a limit, a uniform sample
+        is returned, the same for the same examples.
+        """
         conditions = ["class_id IS NOT NULL" if class_id is None else "class_id = :class_id"]
         if given is not None:
             conditions.append(f"fine_id IS {'NOT ' if given else ''}NULL")
-        with self._database.read_transaction() as connection:
+        with self._read() as connection:
             found = connection.execute(
                 "SELECT id, class_id, coalesce(fine_id, :no_fine) FROM example"
                 f" WHERE {' AND '.join(conditions)} ORDER BY id",
@@ -182,7 +221,7 @@ class StoredEventLog:
         return ExampleBlock(ids, self.rows(ids), places[:, 1].copy(), places[:, 2].copy())
 
     def guessed_at(self, class_id: int) -> int:
-        """Newest event that guessed fine names within a class; 0 if there is none."""
+        """Newest event that guessed fine classes within a class; 0 if there is none."""
         return self._of_class("guessed_by", class_id)
 
     def changed_at(self, class_id: int) -> int:
@@ -190,7 +229,7 @@ class StoredEventLog:
         return self._of_class("changed_by", class_id)
 
     def _of_class(self, column: str, class_id: int) -> int:
-        with self._database.read_transaction() as connection:
+        with self._read() as connection:
             found = connection.execute(f"SELECT {column} FROM class WHERE id = ?", (class_id,))
             return int((found.fetchone() or (0,))[0])
 
@@ -228,8 +267,18 @@ def _up_to(moves: _Peekable, event: int | None) -> Iterator[_Move]:
 
 def _last_erasure(connection: sqlite3.Connection) -> int:
     found = connection.execute(
-        "SELECT coalesce(max(seq), 0) FROM event INDEXED BY event_forget"
-        " WHERE kind = 'forget' AND json_extract(body, '$.erase')"
+        "SELECT coalesce(max(seq), 0) FROM event INDEXED BY event_erasure"
+        " WHERE kind IN ('forget', 'embed') AND (kind = 'embed' OR json_extract(body, '$.erase'))"
+    )
+    return int(found.fetchone()[0])
+
+
+def last_embedding(connection: sqlite3.Connection) -> int:
+    """Newest event that embedded all pictures again, in a database of any format."""
+    found = connection.execute(
+        # The first condition is that of an index.
+        "SELECT coalesce(max(seq), 0) FROM event"
+        " WHERE kind IN ('forget', 'embed') AND kind = 'embed'"
     )
     return int(found.fetchone()[0])
 
@@ -246,6 +295,8 @@ def _logged_events(connection: sqlite3.Connection, after: int) -> Iterator[tuple
             yield seq, AssessmentAdopted(seq, body)
         elif kind == "forest" and not pending:
             yield seq, ForestTrained(seq, body)
+        elif kind == "embed":
+            yield seq, PicturesEmbedded(seq)
         elif "split" in body:
             yield seq, SplitChanged(seq, body["class"], body["split"])
     if pending:
@@ -256,18 +307,6 @@ def _erased(connection: sqlite3.Connection, event: int) -> ExamplesErased:
     places = np.array(connection.execute(_PLACES, (event,)).fetchall(), dtype=np.int64)
     ids, class_ids = places.reshape(-1, 2).T.copy()
     return ExamplesErased(event, ids, class_ids)
-
-
-class _OpenRead:
-    """An open read transaction in place of a database that would start a new one."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    @contextmanager
-    def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """The open connection."""
-        yield self._connection
 
 
 class _Peekable:

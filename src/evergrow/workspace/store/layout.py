@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -12,16 +13,17 @@ from typing import Any
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
-from evergrow.workspace.errors import NewerWorkspaceError
+from evergrow.workspace.records import NewerWorkspaceError
 
 # Format that this version writes; migrations upgrade all earlier ones.
-FORMAT = 3
+FORMAT = 4
 # Files of embeddings are allocated in full: longer embeddings would make them huge.
 MOST_FEATURES = 1 << 16
 
 _RULES: dict[str, list[Rule]] = {
     "n_features": [Nothing(), Integer(1, MOST_FEATURES)],
     "n_features_given": [Flag()],
+    "embedded_by": [Integer(0)],
     "rows_per_shard": [Integer(1, 1 << 20)],
     "seed": [Integer(0, 2**32 - 1)],
     "false_alarms": [Number(0.0, 0.5, open_low=True)],
@@ -30,61 +32,36 @@ _RULES: dict[str, list[Rule]] = {
 }
 
 
-@dataclass(frozen=True)
 class Layout:
     """Paths of all files and sub-folders of a workspace."""
 
-    folder: Path
-
-    @property
-    def manifest(self) -> Path:
-        """The manifest; written last, so that its presence makes the folder a workspace."""
-        return self.folder / "workspace.json"
-
-    @property
-    def lock(self) -> Path:
-        """File locked by the one process that may write."""
-        return self.folder / "lock"
-
-    @property
-    def database(self) -> Path:
-        """Database of examples, classes and events."""
-        return self.folder / "examples.sqlite"
-
-    @property
-    def embeddings(self) -> Path:
-        """Folder of the embeddings."""
-        return self.folder / "embeddings"
-
-    @property
-    def images(self) -> Path:
-        """Folder of image files, named by hash."""
-        return self.folder / "images"
-
-    @property
-    def thumbnails(self) -> Path:
-        """Folder of thumbnails, which can be made again."""
-        return self.folder / "thumbnails"
-
-    @property
-    def features(self) -> Path:
-        """The embedder; only in workspaces that take images."""
-        return self.folder / "features.evergrow"
-
-    @property
-    def models(self) -> Path:
-        """Folder of model snapshots."""
-        return self.folder / "models"
-
-    @property
-    def tokens(self) -> Path:
-        """Hashes of the tokens of the service."""
-        return self.folder / "tokens.json"
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        # Written last, so that its presence makes the folder a workspace.
+        self.manifest = self.folder / "workspace.json"
+        # Locked by the one process that may write.
+        self.lock = self.folder / "lock"
+        self.database = self.folder / "examples.sqlite"
+        self.embeddings = self.folder / "embeddings"
+        # Image files by hash, and their thumbnails, which can be made again.
+        self.images = self.folder / "images"
+        self.thumbnails = self.folder / "thumbnails"
+        # The embedder; only in workspaces that take images.
+        self.features = self.folder / "features.evergrow"
+        # Snapshots of the model.
+        self.models = self.folder / "models"
+        # Hashes of the tokens of the service.
+        self.tokens = self.folder / "tokens.json"
+        # Files of the same names, while pictures are embedded again.
+        self.staging = self.folder / "re-embedding"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Settings of a workspace; all but ``n_features`` are fixed when it is created.
+    """Settings of a workspace.
+
+    They are fixed when it is created, except that the first example may fix ``n_features``, and
+    what describes the embedder changes when the pictures are embedded again.
 
     Attributes
     ----------
@@ -102,6 +79,10 @@ class Manifest:
         Length of an embedding; None before the first example.
     n_features_given : bool
         Whether the length was fixed on creation, rather than by the first example.
+    blocks : tuple of (str, int)
+        Names and widths of the blocks of an embedding; empty if the workspace takes embeddings.
+    embedded_by : int
+        The event that embedded all pictures again; 0 if there is none.
     rows_per_shard : int
         Embeddings per file.
     seed : int
@@ -121,6 +102,8 @@ class Manifest:
     features_sha256: str | None
     n_features: int | None
     n_features_given: bool
+    blocks: tuple[tuple[str, int], ...]
+    embedded_by: int
     rows_per_shard: int
     seed: int
     false_alarms: float
@@ -130,6 +113,15 @@ class Manifest:
     def check(self) -> None:
         """Raise an ``InvalidInputError`` for a value that is not allowed."""
         check_parameters({name: getattr(self, name) for name in _RULES}, _RULES)
+        if self.blocks and sum(width for _, width in self.blocks) != self.n_features:
+            raise InvalidInputError(
+                f"the widths of the blocks {self.blocks} do not add up to {self.n_features}"
+            )
+
+    @property
+    def block_widths(self) -> tuple[int, ...]:
+        """Widths of the blocks among which the model chooses; empty with fewer than two."""
+        return tuple(width for _, width in self.blocks) if len(self.blocks) > 1 else ()
 
     def with_n_features(self, n_features: int | None) -> Manifest:
         """A copy with this length of embeddings."""
@@ -193,12 +185,23 @@ def manifest_of(layout: Layout, values: Mapping[str, Any]) -> Manifest:
         raise _damaged(layout, "its id or its creation time is not text")
     if not all(text is None or type(text) is str for text in maybe_texts):
         raise _damaged(layout, "its features are not text")
-    manifest = Manifest(**values)
+    blocks = values["blocks"]
+    if not isinstance(blocks, list) or not all(_is_block(block) for block in blocks):
+        raise _damaged(layout, "its blocks are not pairs of a name and a width")
+    manifest = Manifest(**{**values, "blocks": tuple((name, width) for name, width in blocks)})
     try:
         manifest.check()
     except InvalidInputError as error:
         raise _damaged(layout, str(error)) from error
     return manifest
+
+
+def _is_block(block: object) -> bool:
+    return (
+        isinstance(block, list)
+        and [type(part) for part in block] == [str, int]
+        and 0 < block[1] <= MOST_FEATURES
+    )
 
 
 def _damaged(layout: Layout, why: str) -> WorkspaceError:

@@ -13,12 +13,13 @@ from contextlib import closing
 from typing import Any
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.errors import NewerWorkspaceError
-from evergrow.workspace.store.database import Database
-from evergrow.workspace.store.disk_errors import translate_disk_errors
-from evergrow.workspace.store.images import ImageStore
+from evergrow.vision.embedding.networks import HEAD
+from evergrow.workspace.records import NewerWorkspaceError
+from evergrow.workspace.store.database import Database, translate_disk_errors
+from evergrow.workspace.store.files import ImageStore
 from evergrow.workspace.store.layout import FORMAT, Layout, manifest_of, read_values, write_manifest
 from evergrow.workspace.store.schema import SCHEMA
+from evergrow.workspace.store.staging import require_settled, settle
 
 
 def create_database(layout: Layout) -> None:
@@ -37,6 +38,7 @@ def check_newest(layout: Layout, store: Database) -> None:
     values = read_values(layout)
     with store.read_transaction() as connection:
         version = _version(connection, layout)
+        require_settled(layout, connection)
     if version < FORMAT or values["format"] < FORMAT:
         raise WorkspaceError(
             f"the workspace {str(layout.folder)!r} has the format of an earlier version of "
@@ -48,10 +50,11 @@ def migrate(layout: Layout, store: Database) -> None:
     """Migrate a workspace to the current format, if it has an earlier one.
 
     The database is migrated first and the manifest last, so that the next opening continues after a
-    crash in between.
+    crash in between. Files of pictures that were embedded again are put in place before.
     """
-    values = read_values(layout)
     version = _version(store.writer, layout)
+    settle(layout, store.writer)
+    values = read_values(layout)
     if version < FORMAT:
         with store.transaction() as connection:
             for number in range(version, FORMAT):
@@ -132,18 +135,40 @@ def _tables_2_to_3(connection: sqlite3.Connection, layout: Layout) -> None:  # n
         connection.execute("UPDATE event SET body = ? WHERE seq = ?", (json.dumps(body), seq))
 
 
+def _tables_3_to_4(connection: sqlite3.Connection, layout: Layout) -> None:  # noqa: ARG001
+    """Index the events that embed all pictures again."""
+    connection.execute("DROP INDEX event_model")
+    connection.execute("DROP INDEX event_forget")
+    connection.execute(
+        "CREATE INDEX event_model ON event (seq)"
+        " WHERE kind IN ('split', 'unsplit', 'undo', 'choose', 'forest', 'embed')"
+    )
+    connection.execute(
+        "CREATE INDEX event_erasure ON event (seq) WHERE kind IN ('forget', 'embed')"
+    )
+
+
 def _manifest_1_to_2(values: dict[str, Any]) -> dict[str, Any]:
     """Format 1 had no forest and a fixed limit of classes."""
     given = values.get("features") is not None
     return {**values, "forest": False, "max_classes": 10_000, "n_features_given": given}
 
 
+def _manifest_3_to_4(values: dict[str, Any]) -> dict[str, Any]:
+    """Format 3 had networks without stages."""
+    is_embedded = values.get("features") is not None
+    blocks = [[HEAD, values.get("n_features")]] if is_embedded else []
+    return {**values, "blocks": blocks, "embedded_by": 0}
+
+
 # Steps by the format that they start from.
 _TABLES: dict[int, Callable[[sqlite3.Connection, Layout], None]] = {
     1: _tables_1_to_2,
     2: _tables_2_to_3,
+    3: _tables_3_to_4,
 }
 _MANIFEST: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: _manifest_1_to_2,
     2: dict,
+    3: _manifest_3_to_4,
 }

@@ -11,13 +11,19 @@ import binascii
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.workspace.errors import NoSuchClassError, NoSuchExampleError
-from evergrow.workspace.records import Event, Example, FineEntry, Page
+from evergrow.workspace.records import (
+    ClassEntry,
+    Event,
+    Example,
+    FineEntry,
+    NoSuchClassError,
+    NoSuchExampleError,
+    Page,
+)
 
 Item = TypeVar("Item")
 
@@ -31,18 +37,6 @@ _EXAMPLE = (
     " LEFT JOIN class f ON f.id = coalesce(e.fine_id, e.guess_id)"
     " LEFT JOIN picture p ON p.sha256 = e.image JOIN event v ON v.seq = e.event"
 )
-
-
-@dataclass(frozen=True)
-class CountedClass:
-    """A class with its counts."""
-
-    id: int
-    name: str
-    n_examples: int
-    n_pictures: int
-    split: bool
-    fine: tuple[FineEntry, ...]
 
 
 def make_cursor(number: int) -> str:
@@ -98,8 +92,8 @@ def live_class_id(connection: sqlite3.Connection, name: str, parent: int = COARS
 
 def classes_page(
     connection: sqlite3.Connection, *, after: str | None, limit: int
-) -> Page[CountedClass]:
-    """Classes in order of creation."""
+) -> Page[ClassEntry]:
+    """Classes in order of creation, without their accuracies."""
     check_limit(limit)
     found = connection.execute(
         "SELECT id, name, n_examples, n_pictures, split FROM class INDEXED BY class_there"
@@ -117,8 +111,8 @@ def class_existed(connection: sqlite3.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def counted_class(connection: sqlite3.Connection, name: str) -> CountedClass:
-    """One class."""
+def class_entry(connection: sqlite3.Connection, name: str) -> ClassEntry:
+    """One class, without its accuracy."""
     found = connection.execute(
         "SELECT id, name, n_examples, n_pictures, split FROM class WHERE id = ?",
         (live_class_id(connection, name),),
@@ -126,12 +120,20 @@ def counted_class(connection: sqlite3.Connection, name: str) -> CountedClass:
     return _with_fine(connection, found)[0]
 
 
-def _with_fine(
-    connection: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
-) -> list[CountedClass]:
+def _with_fine(connection: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> list[ClassEntry]:
     return [
-        CountedClass(
-            number, name, n_examples, n_pictures, bool(split), _fine_of(connection, number)
+        # What an assessment says is added later.
+        ClassEntry(
+            id=number,
+            name=name,
+            n_examples=n_examples,
+            n_pictures=n_pictures,
+            split=bool(split),
+            fine=_fine_of(connection, number),
+            sign="new",
+            accuracy=None,
+            confused_with=None,
+            confused_share=None,
         )
         for number, name, n_examples, n_pictures, split in rows
     ]
@@ -167,7 +169,7 @@ def examples_page(
     limit: int,
     newest_first: bool = False,
 ) -> Page[Example]:
-    """Examples in order of id, filtered by class, fine name and whether that was guessed."""
+    """Examples in order of id, filtered by class, fine class and whether that was guessed."""
     check_limit(limit)
     filters = _filters(connection, label, fine, guessed)
     place = parse_cursor(after)
@@ -209,7 +211,7 @@ def _filters(
 
 
 def least_certain_examples(connection: sqlite3.Connection, limit: int) -> list[Example]:
-    """Examples with a guessed fine name, the least certain first."""
+    """Examples with a guessed fine class, the least certain first."""
     found = connection.execute(
         f"{_EXAMPLE} WHERE e.guess_id IS NOT NULL AND c.split = 1"
         " ORDER BY e.guess_probability, e.id LIMIT ?",

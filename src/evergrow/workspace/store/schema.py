@@ -30,8 +30,8 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX event_standing ON event (seq) WHERE undone_by IS NULL;
 CREATE INDEX event_model ON event (seq)
-    WHERE kind IN ('split', 'unsplit', 'undo', 'choose', 'forest');
-CREATE INDEX event_forget ON event (seq) WHERE kind = 'forget';
+    WHERE kind IN ('split', 'unsplit', 'undo', 'choose', 'forest', 'embed');
+CREATE INDEX event_erasure ON event (seq) WHERE kind IN ('forget', 'embed');
 
 CREATE TABLE assessment (
     event INTEGER PRIMARY KEY REFERENCES event (seq),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.foundation.locks import FileLock, is_held
-from evergrow.storage.loading import load
+from evergrow.foundation.locks import ProcessLock, is_held
+from evergrow.storage.models.loader import load
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.store.creation import acquire_lock
 from evergrow.workspace.store.database import Database
-from evergrow.workspace.store.event_log import StoredEventLog
-from evergrow.workspace.store.images import ImageStore
+from evergrow.workspace.store.event_log import EventLog
+from evergrow.workspace.store.files import ImageStore, VectorStore
 from evergrow.workspace.store.layout import (
     Layout,
     Manifest,
@@ -18,21 +18,10 @@ from evergrow.workspace.store.layout import (
     write_manifest,
 )
 from evergrow.workspace.store.migrations import check_newest, migrate
-from evergrow.workspace.store.vectors import VectorStore
 
 
 class Store:
-    """Database, vectors, images, manifest and event log of a workspace.
-
-    Parameters
-    ----------
-    layout : Layout
-        Paths of the files.
-    database : Database
-        Open, and of the current format.
-    manifest : Manifest
-        Settings of the workspace.
-    """
+    """Database of the current format, vectors, images, manifest and event log of a workspace."""
 
     def __init__(self, layout: Layout, database: Database, manifest: Manifest) -> None:
         self.layout = layout
@@ -40,7 +29,7 @@ class Store:
         self.manifest = manifest
         self.images = ImageStore(layout.folder)
         self._vectors = _open_vectors(layout, manifest)
-        self.log = StoredEventLog(database, lambda: self.vectors, manifest.seed)
+        self.log = EventLog(database.read_transaction, lambda: self.vectors, manifest.seed)
         self._embedder: Embedder | None = None
 
     @property
@@ -93,7 +82,7 @@ class Store:
             self.manifest, self._vectors = manifest, None
 
 
-def open_store(layout: Layout, *, read_only: bool) -> tuple[Store, FileLock | None]:
+def open_store(layout: Layout, *, read_only: bool) -> tuple[Store, ProcessLock | None]:
     """Open what is on disk, migrated to the current format, with the lock of the writer."""
     # Refuse a folder that is not a workspace before a lock file is created in it.
     read_values(layout)

@@ -46,6 +46,7 @@ def test_leaves_count_every_sample_shown(kind: Any, update: str) -> None:
         assert leaf_counts(forest, tree).tolist() == shown.tolist()
 
 
+@pytest.mark.slow
 def test_every_sample_is_equally_likely_to_be_kept() -> None:
     n, keep, n_seeds = 120, 10, 300
     X = np.random.default_rng(0).normal(size=(n, 2))
@@ -86,7 +87,7 @@ def test_the_bound_may_come_and_shrink_later() -> None:
     assert leaf_counts(forest, 0).sum() == 204
 
 
-def test_samples_let_go_cannot_be_forgotten_but_their_class_can() -> None:
+def test_evicted_samples_cannot_be_forgotten_but_their_class_can() -> None:
     X, y = blobs(200, [0, 1, 2])
     forest = bounded(NCMForestClassifier, keep_per_class=10).fit(X, y)
     gone = np.setdiff1d(np.arange(200), stored_ids(forest))

@@ -1,4 +1,4 @@
-"""Classes and samples leave a forest: its counts, its nodes, its memory and its files."""
+"""Forgotten classes and samples leave the counts, nodes, memory and files of a forest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from evergrow import NCMForestClassifier
-from evergrow.storage.files import read_model
+from evergrow.storage.models.format import read_model
 from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
 from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, stored_ids
@@ -21,7 +21,7 @@ X_QUERY, _ = blobs(80, range(5), seed=77)
 X, Y = blobs(200, range(5))
 
 
-def taught(kind: Any, update: str | None = None, **options: Any) -> Any:
+def trained(kind: Any, update: str | None = None, **options: Any) -> Any:
     """A forest of five classes, in two batches of 120 and 80 samples."""
     options = {"min_samples_leaf": 2, "random_state": 0, **options}
     forest = kind(4, **options)
@@ -34,7 +34,7 @@ def taught(kind: Any, update: str | None = None, **options: Any) -> Any:
 def test_a_forgotten_class_loses_its_column_and_the_others_keep_their_order(
     kind: Any, update: str
 ) -> None:
-    forest = taught(kind, update).forget(classes=[3, 1])
+    forest = trained(kind, update).forget(classes=[3, 1])
     forest._fitted.forest.check()
     assert forest.classes_.tolist() == [0, 2, 4]
     assert forest.predict_proba(X_QUERY).shape == (80, 3)
@@ -45,14 +45,14 @@ def test_a_forgotten_class_loses_its_column_and_the_others_keep_their_order(
 
 @pytest.mark.parametrize(("kind", "update"), CASES)
 def test_leaves_count_what_is_left_of_each_class(kind: Any, update: str) -> None:
-    forest = taught(kind, update).forget(classes=[2])
+    forest = trained(kind, update).forget(classes=[2])
     for tree in range(4):
         expected = [int(n) for n in np.bincount(Y)[[0, 1, 3, 4]]]
         assert leaf_counts(forest, tree).tolist() == expected
 
 
 def test_no_node_names_a_forgotten_class() -> None:
-    forest = taught(NCMForestClassifier, "rust").forget(classes=[4])
+    forest = trained(NCMForestClassifier, "rust").forget(classes=[4])
     for tree in range(4):
         arrays = forest._fitted.forest.tree_arrays(tree)
         assert set(arrays["centroid_class"]) <= {0, 1, 2, 3}
@@ -64,7 +64,7 @@ def test_no_node_names_a_forgotten_class() -> None:
 def test_a_file_holds_no_sample_of_a_forgotten_class(
     kind: Any, inference_only: bool, tmp_path: Path
 ) -> None:
-    forest = taught(kind)
+    forest = trained(kind)
     scale = forest._fitted.standardization
     gone = ((X[Y == 1] - scale.mean) / scale.scale).astype(np.float32)
     forest.forget(classes=[1]).save(tmp_path / "forest", inference_only=inference_only)
@@ -83,7 +83,7 @@ def test_a_file_holds_no_sample_of_a_forgotten_class(
 
 @pytest.mark.parametrize(("kind", "update"), CASES)
 def test_forgotten_samples_are_not_counted_and_not_stored(kind: Any, update: str) -> None:
-    forest = taught(kind, update)
+    forest = trained(kind, update)
     gone = np.arange(0, 200, 3)
     forest.forget(samples=gone)
     forest._fitted.forest.check()
@@ -94,20 +94,20 @@ def test_forgotten_samples_are_not_counted_and_not_stored(kind: Any, update: str
 
 
 def test_the_ids_of_the_last_call_lead_to_its_samples() -> None:
-    forest = taught(NCMForestClassifier)
+    forest = trained(NCMForestClassifier)
     assert forest.sample_ids_.tolist() == list(range(120, 200))
     forest.forget(samples=forest.sample_ids_)
     assert stored_ids(forest).tolist() == list(range(120))
 
 
 def test_ids_are_never_given_twice() -> None:
-    forest = taught(NCMForestClassifier).forget(samples=range(150, 200))
+    forest = trained(NCMForestClassifier).forget(samples=range(150, 200))
     assert forest.sample_ids_.max() < 150
     assert forest.partial_fit(X[:5], Y[:5]).sample_ids_.tolist() == list(range(200, 205))
 
 
 def test_classes_and_samples_may_go_together() -> None:
-    forest = taught(NCMForestClassifier)
+    forest = trained(NCMForestClassifier)
     forest.forget(classes=[0], samples=np.flatnonzero(Y <= 1)[:20])
     assert forest.classes_.tolist() == [1, 2, 3, 4]
     assert (
@@ -117,19 +117,19 @@ def test_classes_and_samples_may_go_together() -> None:
 
 
 def test_a_class_whose_samples_are_all_forgotten_keeps_its_column() -> None:
-    forest = taught(NCMForestClassifier).forget(samples=np.flatnonzero(Y == 2))
+    forest = trained(NCMForestClassifier).forget(samples=np.flatnonzero(Y == 2))
     assert forest.classes_.tolist() == [0, 1, 2, 3, 4]
     assert forest.predict_proba(X_QUERY)[:, 2].max() == 0.0
 
 
 def test_an_id_given_twice_counts_once() -> None:
-    forest = taught(NCMForestClassifier).forget(samples=[7, 7, 7, 9])
+    forest = trained(NCMForestClassifier).forget(samples=[7, 7, 7, 9])
     assert forest.update_report_.n_samples == 2
 
 
 @pytest.mark.parametrize("nothing", [{"classes": []}, {"samples": []}])
 def test_forgetting_nothing_changes_no_answer(nothing: dict[str, Any]) -> None:
-    forest = taught(NCMForestClassifier)
+    forest = trained(NCMForestClassifier)
     before = forest.predict_proba(X_QUERY)
     np.testing.assert_array_equal(forest.forget(**nothing).predict_proba(X_QUERY), before)
 
@@ -160,7 +160,7 @@ def test_forgetting_nothing_changes_no_answer(nothing: dict[str, Any]) -> None:
 def test_what_cannot_be_forgotten_is_named_and_nothing_changes(
     what: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    forest = taught(NCMForestClassifier)
+    forest = trained(NCMForestClassifier)
     state = dict(vars(forest))
     with pytest.raises(error, match=message):
         forest.forget(**what)
@@ -168,7 +168,7 @@ def test_what_cannot_be_forgotten_is_named_and_nothing_changes(
 
 
 def test_a_sample_cannot_be_forgotten_twice() -> None:
-    forest = taught(NCMForestClassifier).forget(samples=[5])
+    forest = trained(NCMForestClassifier).forget(samples=[5])
     with pytest.raises(ValueError, match="not stored: 5;"):
         forest.forget(samples=[5])
 
@@ -179,8 +179,8 @@ def test_a_new_estimator_has_nothing_to_forget() -> None:
 
 
 @pytest.mark.parametrize(("kind", "update"), CASES)
-def test_a_forgotten_class_can_be_taught_again(kind: Any, update: str) -> None:
-    forest = taught(kind, update).forget(classes=[1])
+def test_a_forgotten_class_can_be_learnt_again(kind: Any, update: str) -> None:
+    forest = trained(kind, update).forget(classes=[1])
     forest.partial_fit(X[Y == 1], Y[Y == 1])
     forest._fitted.forest.check()
     assert forest.classes_.tolist() == [0, 2, 3, 4, 1]
@@ -226,7 +226,7 @@ def test_the_others_are_known_as_well_as_before(kind: Any, digits: Arrays) -> No
 @settings(max_examples=budget(30))
 @given(st.sets(st.integers(0, 199), max_size=195), st.sampled_from(CASES), st.booleans())
 def test_counts_are_exact_whatever_is_forgotten(gone: set[int], case: Any, boot: bool) -> None:
-    forest = taught(*case, bootstrap=boot).forget(samples=sorted(gone))
+    forest = trained(*case, bootstrap=boot).forget(samples=sorted(gone))
     forest._fitted.forest.check()
     left = np.setdiff1d(np.arange(200), sorted(gone))
     assert stored_ids(forest).tolist() == left.tolist()

@@ -1,4 +1,4 @@
-"""Classes take other names, and classes of one name become one."""
+"""Classes are renamed, and classes that get the same name are merged."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_no_names_change_nothing() -> None:
         ({"ant": 1}, TypeError, "all strings or all numbers"),
         (dict.fromkeys(NAMES.tolist(), 1), TypeError, "must be strings like the known ones"),
         ({"ant": None}, TypeError, "none missing"),
-        ({"ant": "bee\0"}, ValueError, "holds all classes exactly"),
+        ({"ant": "bee\0"}, ValueError, "cannot be stored exactly"),
     ],
     ids=str,
 )
@@ -92,7 +92,7 @@ def test_wrong_names_are_refused_and_nothing_changes(
 
 
 @pytest.mark.parametrize("name", [float("nan"), 2**70, "zero"])
-def test_a_number_takes_no_name_that_is_none(name: Any) -> None:
+def test_a_number_is_not_renamed_to_an_invalid_name(name: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"exactly|must be"):
         numbered().rename_classes({0: name})
 

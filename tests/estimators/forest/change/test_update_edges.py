@@ -1,4 +1,4 @@
-"""Corners of updating forests: files that lie, copies that race, turns that must be kept."""
+"""Edge cases of updates: inconsistent files, copies in other threads, refreshed trees."""
 
 from __future__ import annotations
 
@@ -12,56 +12,40 @@ import numpy as np
 import pytest
 
 import evergrow
-from evergrow import AxisForestClassifier, ModelFileError, NCMForestClassifier
-from evergrow.storage.files import read_model, write_model
+from evergrow import AxisForestClassifier, NCMForestClassifier
 from tests.estimators.forest.blobs import blobs
+from tests.estimators.model_files import check_refused, reload, rewritten
 
 X, Y = blobs(200, [0, 1, 2])
 
 
-def changed(path: Path, change: Any) -> Path:
-    header, tensors = read_model(path)
-    header.pop("format_version")
-    tensors = {name: array.copy() for name, array in tensors.items()}
-    change(header, tensors)
-    write_model(path, header, tensors)
-    return path
-
-
-def saved(forest: Any, tmp_path: Path) -> Path:
-    path = tmp_path / "forest.evergrow"
-    forest.save(path)
-    return path
-
-
 def test_a_file_that_names_another_kind_of_forest_is_refused(tmp_path: Path) -> None:
-    path = saved(AxisForestClassifier(2, random_state=0).fit(X, Y), tmp_path)
+    reload(AxisForestClassifier(2, random_state=0).fit(X, Y), tmp_path)
 
     def lie(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         header["estimator"] = "NCMForestClassifier"
         header["parameters"] = NCMForestClassifier().get_params()
 
-    with pytest.raises(ModelFileError, match="another kind of forest"):
-        evergrow.load(changed(path, lie))
+    check_refused(tmp_path / "model.evergrow", lie, match="another kind of forest")
 
 
 def test_a_file_whose_leaves_hold_more_than_they_count_is_refused(tmp_path: Path) -> None:
-    path = saved(NCMForestClassifier(1, random_state=0).fit(X, Y), tmp_path)
+    reload(NCMForestClassifier(1, random_state=0).fit(X, Y), tmp_path)
 
     def repeat_a_row(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         leaf = int(np.flatnonzero(tensors["tree.0.left"] == -1)[0])
         rows = tensors["tree.0.rows"]
         tensors["tree.0.rows"] = np.concatenate([rows, np.repeat(rows[:1], 500)])
-        tensors["tree.0.row_begin"][leaf] = len(rows)
-        tensors["tree.0.row_size"][leaf] = 500
+        for name, value in (("row_begin", len(rows)), ("row_size", 500)):
+            tensors[f"tree.0.{name}"] = tensors[f"tree.0.{name}"].copy()
+            tensors[f"tree.0.{name}"][leaf] = value
 
-    with pytest.raises(ModelFileError, match="more rows than it counts"):
-        evergrow.load(changed(path, repeat_a_row))
+    check_refused(tmp_path / "model.evergrow", repeat_a_row, match="more rows than it counts")
 
 
 def test_a_very_deep_tree_can_be_updated(tmp_path: Path) -> None:
     forest = NCMForestClassifier(1, update="uls", random_state=0).fit(X[:100], Y[:100] % 2)
-    path = saved(forest, tmp_path)
+    reload(forest, tmp_path)
     depth = 60000
     n = 2 * depth + 1
 
@@ -84,19 +68,20 @@ def test_a_very_deep_tree_can_be_updated(tmp_path: Path) -> None:
         tensors["tree.0.count"] = np.array([1], np.int32)
         tensors["tree.0.rows"] = np.zeros(0, np.int32)
 
-    deep = evergrow.load(changed(path, chain)).partial_fit(X[:1], [0])
+    path = rewritten(tmp_path / "model.evergrow", chain)
+    deep = evergrow.load(path).partial_fit(X[:1], [0])
     assert deep.update_report_.n_samples == 1
 
 
-def test_forgetting_between_updates_does_not_cost_a_tree_its_turn() -> None:
+def test_forgetting_between_updates_does_not_skip_a_tree_to_refresh() -> None:
     forest = NCMForestClassifier(4, update="uls", refresh=0.25, random_state=0).fit(X, Y)
-    turns = []
+    refreshed = []
     for i in range(4):
         before = forest._fitted.forest.n_comparisons
         forest.partial_fit(X[:1], Y[:1]).forget(samples=[i])
         spent = np.subtract(forest._fitted.forest.n_comparisons, before)
-        turns.append(int(np.argmax(spent)))
-    assert turns == [0, 1, 2, 3]
+        refreshed.append(int(np.argmax(spent)))
+    assert refreshed == [0, 1, 2, 3]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="memory in a file needs a POSIX system")
@@ -161,9 +146,7 @@ def test_uls_without_samples_does_not_touch_nodes(tmp_path: Path) -> None:
     forest = NCMForestClassifier(
         3, min_samples_leaf=1, keep_per_class=20, update="uls", random_state=0
     ).fit(X, Y)
-    path = tmp_path / "small.evergrow"
-    forest.save(path, inference_only=True)
-    loaded = evergrow.load(path)
+    loaded = reload(forest, tmp_path, inference_only=True)
     before = [loaded._fitted.forest.tree_arrays(t)["centroid_source"] for t in range(3)]
     loaded.partial_fit(X, Y)
     for t in range(3):
@@ -180,7 +163,7 @@ def test_a_report_of_few_samples_names_only_the_new_classes() -> None:
 
 def test_the_ids_of_stored_samples_are_known_after_loading(tmp_path: Path) -> None:
     forest = NCMForestClassifier(2, random_state=0).fit(X, Y).forget(samples=[3])
-    loaded = evergrow.load(saved(forest, tmp_path))
+    loaded = reload(forest, tmp_path)
     assert loaded.stored_ids_.tolist() == [i for i in range(200) if i != 3]
     assert 4 not in loaded.forget(samples=[4]).stored_ids_
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
-from evergrow.estimators.forest.strategies import STRATEGIES
+from evergrow.estimators.forest.request import STRATEGIES
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategies_of
 
@@ -52,7 +52,7 @@ def test_reusing_no_subtree_is_growing_leaves() -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 @pytest.mark.parametrize("nodes", ["size", "uniform"])
-def test_retraining_every_subtree_is_growing_every_tree_anew(kind: Any, nodes: Any) -> None:
+def test_retraining_every_subtree_is_growing_every_tree_from_scratch(kind: Any, nodes: Any) -> None:
     np.testing.assert_array_equal(
         answers(kind, RTST(share=1, nodes=nodes)), answers(kind, "igt", refresh=1.0)
     )

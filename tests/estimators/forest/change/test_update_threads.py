@@ -1,10 +1,8 @@
-"""An update can be stopped at any moment, and others go on reading while it runs."""
+"""An update can be interrupted at any moment, and other threads predict while it runs."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,55 +14,34 @@ from evergrow import NCMForestClassifier
 from evergrow.estimators.forest.change import addition, growth, removal
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, blobs
+from tests.estimators.threads import check_interrupted, reading
 
 X_QUERY, _ = blobs(80, range(6), seed=77)
 
-INTERRUPTED = """
-import os, signal, threading, time
-import numpy as np
-from evergrow import {kind} as Forest
 
-# A background job inherits a SIGINT that is ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(20000, 256)).astype(np.float32), rng.integers(0, 50, 20000)
-forest = Forest(400, update="{update}", n_jobs=2, random_state=0)
-forest.fit(X[:100], y[:100] % 2)
-before, state = forest.predict_proba(X[:50]), dict(vars(forest))
-asked = []
-
-def interrupt():
-    asked.append(time.perf_counter())
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Timer(0.7, interrupt).start()
-try:
-    forest.partial_fit(X, y)
-except KeyboardInterrupt:
-    waited = time.perf_counter() - asked[0]
-    assert waited < 1.0, waited
-    assert vars(forest) == state
-    assert (forest.predict_proba(X[:50]) == before).all()
-    forest._fitted.forest.check()
-    forest.partial_fit(X[:10], y[:10])
-    print("interrupted")
-"""
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
 @pytest.mark.parametrize(
     ("kind", "update"), [(NCMForestClassifier, "rust"), *((kind, "rtst") for kind in FORESTS[3:])]
 )
 def test_ctrl_c_stops_an_update_within_a_second_and_changes_nothing(kind: Any, update: str) -> None:
-    code = INTERRUPTED.format(kind=kind.__name__, update=update)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    check_interrupted(
+        "forest.partial_fit(X, y)",
+        f"""
+        forest = evergrow.{kind.__name__}(400, update="{update}", n_jobs=2, random_state=0)
+        forest.fit(X[:100], y[:100] % 2)
+        before, state = forest.predict_proba(X[:50]), dict(vars(forest))
+        """,
+        """
+        assert vars(forest) == state
+        assert (forest.predict_proba(X[:50]) == before).all()
+        forest._fitted.forest.check()
+        forest.partial_fit(X[:10], y[:10])
+        """,
     )
-    assert done.stdout == "interrupted\n", done.stderr
 
 
-def taught(kind: Any, update: str) -> Any:
+def trained(kind: Any, update: str) -> Any:
     return kind(5, min_samples_leaf=3, update=update, random_state=0).fit(*blobs(120, [0, 1, 2]))
 
 
@@ -91,7 +68,7 @@ def test_an_error_at_the_end_of_the_display_changes_nothing(
         yield None
         raise error("display broke")
 
-    forest = taught(kind, update)
+    forest = trained(kind, update)
     before, state = forest.predict_proba(X_QUERY), dict(vars(forest))
     with monkeypatch.context() as patch:
         for module in (growth, addition, removal):
@@ -102,7 +79,7 @@ def test_an_error_at_the_end_of_the_display_changes_nothing(
     np.testing.assert_array_equal(forest.predict_proba(X_QUERY), before)
     found = ACTIONS[action](forest).predict_proba(X_QUERY)
     np.testing.assert_array_equal(
-        found, ACTIONS[action](taught(kind, update)).predict_proba(X_QUERY)
+        found, ACTIONS[action](trained(kind, update)).predict_proba(X_QUERY)
     )
 
 
@@ -139,32 +116,20 @@ def test_readers_see_the_forest_before_or_after_an_update(kind: Any, update: str
         lambda forest: forest.compact(),
         lambda forest: forest.forget(samples=range(130, 160)),
     ]
-    forest = taught(kind, update)
+    forest = trained(kind, update)
     allowed = {forest.predict_proba(X_QUERY).tobytes()}
     for step in steps:
         allowed.add(step(forest).predict_proba(X_QUERY).tobytes())
-    forest = taught(kind, update)
+    forest = trained(kind, update)
     seen: list[bytes] = []
-    failures: list[Exception] = []
-    done = threading.Event()
 
     def read() -> None:
-        while not done.is_set():
-            try:
-                seen.append(forest.predict_proba(X_QUERY).tobytes())
-                forest.predict(X_QUERY)
-                forest.explain(X_QUERY[0])
-            except Exception as failure:  # noqa: BLE001
-                failures.append(failure)
+        seen.append(forest.predict_proba(X_QUERY).tobytes())
+        forest.predict(X_QUERY)
+        forest.explain(X_QUERY[0])
 
-    readers = [threading.Thread(target=read) for _ in range(2)]
-    for reader in readers:
-        reader.start()
-    for step in steps:
-        step(forest)
-    done.set()
-    for reader in readers:
-        reader.join()
-    assert not failures
+    with reading(read, n_threads=2):
+        for step in steps:
+            step(forest)
     assert seen
     assert set(seen) <= allowed

@@ -1,4 +1,4 @@
-"""Files of rows that the workers of a node share, and that nobody takes from under another."""
+"""Files of rows that the workers of a node share: none is removed while another uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evergrow.estimators.forest.cluster.node_files import (
     open_node_samples,
     remove_node_file,
 )
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import Standardization
 
 _X = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
 _CODES = np.arange(200, dtype=np.int32) % 5
@@ -74,7 +74,7 @@ def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
     assert [path.name for path in folder.iterdir()] == [f"evergrow-rows-{rows.name}.bin"]
 
 
-def test_only_files_that_nobody_reads_are_removed(folder: Path) -> None:
+def test_only_files_that_no_process_reads_are_removed(folder: Path) -> None:
     (folder / "evergrow-rows-dead.bin").write_bytes(b"left by a program that was killed")
     rows = _rows()
     samples = open_node_samples(rows, _CODES, _IDS)

@@ -1,4 +1,4 @@
-"""What an update changed in trees, sent to whoever has the trees before it."""
+"""Changes of trees by an update, applied to the trees before it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evergrow import _core
+from evergrow.estimators.forest.request import usable_strategies
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.forest.cores import RULES, equal_trees, grow, plan, standardizer, written
 
@@ -41,7 +42,7 @@ def sent(after: _core.Forest, before: _core.Forest | None) -> _core.Forest:
 
 
 @pytest.mark.parametrize("proposer", RULES)
-@pytest.mark.parametrize("strategy", ["uls", "igt", "rtst"])
+@pytest.mark.parametrize("strategy", usable_strategies(has_class_means=False))
 def test_a_forest_and_its_changes_are_the_forest_after(proposer: str, strategy: str) -> None:
     before = grow(SAMPLES, proposer, n_trees=3)
     arrays = [before.tree_arrays(tree)["count"].copy() for tree in range(3)]

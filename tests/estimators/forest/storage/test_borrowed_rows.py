@@ -1,4 +1,4 @@
-"""Samples over an array of somebody else: the same forests, and nobody's memory is changed."""
+"""Samples that borrow an array grow the same forests and never change the array."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evergrow import _core
+from evergrow.estimators.forest.request import STRATEGIES
 from tests.estimators.forest.blobs import N_FEATURES, Array, blobs
 from tests.estimators.forest.cores import (
     RULES,
@@ -38,7 +39,7 @@ def padded(X: Array, *, half: bool = False) -> Array:
 
 
 def over(*, half: bool = False, by_class: bool = False) -> _core.Samples:
-    """The rows as an array that nobody may write to."""
+    """The rows as a read-only array."""
     rows = padded(X[BY_CLASS] if by_class else X, half=half)
     rows.flags.writeable = False
     places = PLACES if by_class else None
@@ -108,7 +109,7 @@ def lay_more(samples: _core.Samples) -> Array:
 
 
 @pytest.mark.parametrize("by_class", [False, True])
-@pytest.mark.parametrize("strategy", ["uls", "igt", "rtst", "rust"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("add", [write_more, lay_more])
 def test_rows_can_be_added_and_removed_after(
     by_class: bool, strategy: str, add: Callable[[_core.Samples], Array]
@@ -264,9 +265,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "alignment": ({"rows": aligned((N_ROWS + 1, 16), np.float32).reshape(-1)[4:-12]}, "64 bytes"),
     "ids": ({"ids": IDS[1:]}, "differ in length"),
     "classes": ({"classes": CODES[1:]}, "differ in length"),
-    "a class": ({"classes": CODES - 2}, "no such class"),
+    "a class": ({"classes": CODES - 2}, "classes must be at least"),
     "places": ({"places": PLACES[1:]}, "differ in length"),
-    "a place": ({"places": PLACES + 1}, "no such place"),
+    "a place": ({"places": PLACES + 1}, "places must be from"),
 }
 
 

@@ -18,15 +18,15 @@ from tests.estimators.forest.cores import aligned, equal_trees, written
 X_QUERY, _ = blobs(80, range(5), seed=77)
 
 
-def taught(limit: int | None = 1500, **options: Any) -> Any:
+def trained(limit: int | None = 1500, **options: Any) -> Any:
     options = {"min_samples_leaf": 3, "random_state": 0, **options}
     forest = NCMForestClassifier(3, memory_limit=limit, **options)
     return forest.fit(*blobs(150, [0, 1, 2]))
 
 
 def n_mapped(forest: Any) -> int:
-    """Rows that there is room for in files of a forest."""
-    return sum(forest._fitted.forest.samples.foreign_rooms)
+    """Rows that fit into the files of a forest."""
+    return sum(forest._fitted.forest.samples.lender_capacities)
 
 
 def n_stored(forest: Any) -> int:
@@ -34,12 +34,12 @@ def n_stored(forest: Any) -> int:
 
 
 def n_files(forest: Any) -> int:
-    return sum(rooms > 0 for rooms in forest._fitted.forest.samples.foreign_rooms)
+    return sum(capacity > 0 for capacity in forest._fitted.forest.samples.lender_capacities)
 
 
 @pytest.mark.usefixtures("small_work")
-def test_files_of_samples_that_were_let_go_do_not_add_up() -> None:
-    forest, plain = (taught(limit, keep_per_class=15) for limit in (1500, None))
+def test_files_of_evicted_samples_do_not_accumulate() -> None:
+    forest, plain = (trained(limit, keep_per_class=15) for limit in (1500, None))
     for seed in range(12):
         batch = blobs(60, [0, 1, 2], seed=seed)
         forest.partial_fit(*batch)
@@ -53,7 +53,7 @@ def test_files_of_samples_that_were_let_go_do_not_add_up() -> None:
 
 @pytest.mark.usefixtures("small_work")
 def test_files_of_many_small_updates_are_joined() -> None:
-    forest, plain = taught(1500), taught(None)
+    forest, plain = trained(1500), trained(None)
     for seed in range(20):
         batch = blobs(10, [0, 1, 2], seed=seed)
         forest.partial_fit(*batch)
@@ -65,7 +65,7 @@ def test_files_of_many_small_updates_are_joined() -> None:
 
 @pytest.mark.usefixtures("small_work")
 def test_forgetting_gives_half_empty_files_back() -> None:
-    forest, plain = taught(1500), taught(None)
+    forest, plain = trained(1500), trained(None)
     for each in (forest, plain):
         each.forget(samples=np.arange(0, 150, 5), classes=[0, 1])
     assert n_mapped(forest) == n_stored(forest) < 60
@@ -75,7 +75,7 @@ def test_forgetting_gives_half_empty_files_back() -> None:
 @pytest.mark.usefixtures("small_work")
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_tidying_leaves_one_file_without_forgotten_samples(dtype: Any) -> None:
-    forest, plain = (taught(limit, sample_dtype=dtype) for limit in (1500, None))
+    forest, plain = (trained(limit, sample_dtype=dtype) for limit in (1500, None))
     for each in (forest, plain):
         each.partial_fit(*blobs(40, [0, 1, 2], seed=1)).forget(samples=[3, 4, 160])
     assert n_mapped(forest) > n_stored(forest)
@@ -90,8 +90,8 @@ def test_tidying_leaves_one_file_without_forgotten_samples(dtype: Any) -> None:
 
 
 @pytest.mark.usefixtures("small_work")
-def test_a_forest_of_before_keeps_its_samples() -> None:
-    forest = taught(1500)
+def test_the_previous_forest_keeps_its_samples() -> None:
+    forest = trained(1500)
     before = forest._fitted.forest
     rows = np.arange(150, dtype=np.int32)
     expected = before.samples.take(rows)
@@ -108,7 +108,7 @@ def test_a_disk_without_room_to_tidy_does_not_stop_an_update(
     def full(*args: Any, **options: Any) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    forest, plain = taught(1500), taught(None)
+    forest, plain = trained(1500), trained(None)
     monkeypatch.setattr(compaction, "ScratchRows", full)
     for each in (forest, plain):
         each.forget(classes=[0, 1])
@@ -164,10 +164,10 @@ def test_removed_rows_cannot_be_moved() -> None:
         samples.move_over(rows, np.array([2], dtype=np.int32))
 
 
-def test_samples_in_memory_of_their_own_lie_with_nobody_else() -> None:
+def test_owned_samples_have_no_lender() -> None:
     X, y = blobs(40, range(4))
     samples = written(X, y.astype(np.int32))
-    assert samples.foreign_rooms == []
+    assert samples.lender_capacities == []
     assert (samples.lenders == -1).all()
 
 

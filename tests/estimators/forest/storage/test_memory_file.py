@@ -1,4 +1,4 @@
-"""Samples in a file: the same forest, and never a crash or a lost file of somebody else."""
+"""Samples in a named file give the same forest, and a foreign file is never overwritten."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.estimators.forest.change import addition, growth, removal
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, stored_ids
+from tests.estimators.model_files import reload
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no memory in a file there")
 
@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "samples"
 
 
-def taught(kind: Any, memory: Any, **options: Any) -> Any:
+def trained(kind: Any, memory: Any, **options: Any) -> Any:
     options = {"min_samples_leaf": 3, "random_state": 0, **options}
     return kind(3, memory=memory, **options).fit(*blobs(150, [0, 1, 2]))
 
@@ -45,7 +45,7 @@ def test_a_forest_with_a_file_learns_what_one_without_learns(
 ) -> None:
     forests = []
     for memory in (None, path):
-        forest = taught(kind, memory, update=update, **options)
+        forest = trained(kind, memory, update=update, **options)
         forest.partial_fit(*blobs(90, [1, 3], seed=1))
         forest.forget(classes=[0], samples=stored_ids(forest)[::9])
         forest.partial_fit(*blobs(90, [0, 4], seed=2))
@@ -61,7 +61,7 @@ def test_a_forest_with_a_file_learns_what_one_without_learns(
 
 
 def test_the_file_goes_with_the_model(path: Path, tmp_path: Path) -> None:
-    forest = taught(NCMForestClassifier, path).partial_fit(*blobs(50, [7]))
+    forest = trained(NCMForestClassifier, path).partial_fit(*blobs(50, [7]))
     assert os.listdir(tmp_path) == ["samples"]
     del forest
     gc.collect()
@@ -69,7 +69,7 @@ def test_the_file_goes_with_the_model(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_second_fit_takes_the_place_of_the_first(path: Path, tmp_path: Path) -> None:
-    forest = taught(NCMForestClassifier, str(path)).fit(*blobs(80, [3, 4]))
+    forest = trained(NCMForestClassifier, str(path)).fit(*blobs(80, [3, 4]))
     forest.partial_fit(*blobs(80, [5]))
     assert os.listdir(tmp_path) == ["samples"]
     assert forest.classes_.tolist() == [3, 4, 5]
@@ -102,10 +102,10 @@ def replace(path: Path) -> None:
     ("damage", "message"),
     [(vanish, "deleted"), (truncate, "was truncated"), (replace, "another file replaced it")],
 )
-def test_a_damaged_file_stops_updates_but_not_answers(
+def test_a_damaged_file_stops_updates_but_not_predictions(
     kind: Any, damage: Callable[[Path], None], message: str, path: Path, tmp_path: Path
 ) -> None:
-    forest = taught(kind, path)
+    forest = trained(kind, path)
     before, state = forest.predict_proba(X_QUERY), dict(vars(forest))
     damage(path)
     attempts: list[Callable[[], Any]] = [
@@ -122,12 +122,11 @@ def test_a_damaged_file_stops_updates_but_not_answers(
     assert vars(forest) == state
     np.testing.assert_array_equal(forest.compact().predict_proba(X_QUERY), before)
     forest.explain(X_QUERY[0])
-    forest.save(tmp_path / "model", inference_only=True)
-    loaded = evergrow.load(tmp_path / "model")
+    loaded = reload(forest, tmp_path, inference_only=True)
     np.testing.assert_array_equal(loaded.predict_proba(X_QUERY), before)
 
 
-def test_a_file_of_somebody_else_is_refused_and_untouched(path: Path, tmp_path: Path) -> None:
+def test_a_foreign_file_is_refused_and_untouched(path: Path, tmp_path: Path) -> None:
     path.write_text("my thesis")
     forest = NCMForestClassifier(2, memory=path)
     with pytest.raises(ValueError, match=r"memory must name a new file.*holds something else"):
@@ -142,7 +141,7 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("memory", [5, b"samples", "", True])
-def test_what_is_no_path_is_refused(memory: Any) -> None:
+def test_an_invalid_path_is_refused(memory: Any) -> None:
     with pytest.raises(ValueError, match="memory must be None or a path, got"):
         NCMForestClassifier(2, memory=memory).fit(*blobs(80, [0, 1]))
 
@@ -155,7 +154,7 @@ def test_a_failure_leaves_no_file_behind_and_the_model_as_it_was(
         yield None
         raise RuntimeError("display broke")
 
-    forest = taught(NCMForestClassifier, path)
+    forest = trained(NCMForestClassifier, path)
     before = forest.predict_proba(X_QUERY)
     with monkeypatch.context() as patch:
         patch.setattr(addition, "progress_bar", broken)
@@ -166,7 +165,7 @@ def test_a_failure_leaves_no_file_behind_and_the_model_as_it_was(
     gc.collect()
     assert os.listdir(tmp_path) == ["samples"]
     np.testing.assert_array_equal(forest.predict_proba(X_QUERY), before)
-    expected = taught(NCMForestClassifier, tmp_path / "other").partial_fit(*blobs(80, [7, 8]))
+    expected = trained(NCMForestClassifier, tmp_path / "other").partial_fit(*blobs(80, [7, 8]))
     found = forest.partial_fit(*blobs(80, [7, 8])).predict_proba(X_QUERY)
     np.testing.assert_array_equal(found, expected.predict_proba(X_QUERY))
 
@@ -196,7 +195,7 @@ def test_early_samples_may_become_fewer_than_trees_draw(path: Path) -> None:
 
 @pytest.mark.parametrize("first", ["partial_fit", "forget", "rename"])
 def test_a_copy_answers_but_cannot_go_on_after_the_original_did(first: str, path: Path) -> None:
-    forest = taught(NCMForestClassifier, path)
+    forest = trained(NCMForestClassifier, path)
     twin = copy.deepcopy(forest)
     before = twin.predict_proba(X_QUERY)
     {
@@ -219,12 +218,11 @@ def test_a_copy_answers_but_cannot_go_on_after_the_original_did(first: str, path
 def test_a_model_that_was_stored_goes_on_without_the_file(
     how: str, path: Path, tmp_path: Path
 ) -> None:
-    forest = taught(NCMForestClassifier, path)
+    forest = trained(NCMForestClassifier, path)
     if how == "pickle":
         other = pickle.loads(pickle.dumps(forest))
     else:
-        forest.save(tmp_path / "model")
-        other = evergrow.load(tmp_path / "model")
+        other = reload(forest, tmp_path)
         assert other.memory is None
     before = forest.predict_proba(X_QUERY)
     other.partial_fit(*blobs(50, [8], seed=1))

@@ -1,4 +1,4 @@
-"""A memory limit changes where samples lie, and nothing else."""
+"""A memory limit changes where samples are stored, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from evergrow.foundation.params import MemorySize
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, Array, blobs, stored_ids
 from tests.estimators.forest.cores import equal_trees
+from tests.estimators.model_files import reload
 
 X_QUERY, _ = blobs(80, range(5), seed=77)
 
@@ -31,7 +32,7 @@ def is_in_file(forest: Any) -> bool:
     return bool(samples.own_nbytes == 0)
 
 
-def taught(kind: Any, limit: Any = None, **options: Any) -> Any:
+def trained(kind: Any, limit: Any = None, **options: Any) -> Any:
     options = {"min_samples_leaf": 3, "random_state": 0, **options}
     return kind(3, memory_limit=limit, **options).fit(*blobs(150, [0, 1, 2]))
 
@@ -48,7 +49,7 @@ def test_a_forest_with_a_limit_is_the_one_without(
 ) -> None:
     forests = []
     for limit in (None, 1500):
-        forest = taught(kind, limit, update=update, refresh=0.4, **options)
+        forest = trained(kind, limit, update=update, refresh=0.4, **options)
         forest.partial_fit(*blobs(90, [1, 3], seed=1))
         forest.forget(classes=[0], samples=stored_ids(forest)[::9])
         forest.partial_fit(*blobs(90, [0, 4], seed=2))
@@ -80,7 +81,7 @@ def test_a_forest_of_coarse_and_fine_classes_is_the_same_too() -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_samples_within_the_limit_stay_in_memory(kind: Any) -> None:
-    plain, limited = taught(kind), taught(kind, "1GiB")
+    plain, limited = trained(kind), trained(kind, "1GiB")
     limited.partial_fit(*blobs(90, [1, 3], seed=1))
     assert limited._fitted.forest.samples.own_nbytes > 240 * 64
     equal_trees(
@@ -93,7 +94,7 @@ def test_samples_within_the_limit_stay_in_memory(kind: Any) -> None:
 def test_a_named_file_takes_the_samples_whatever_the_limit(tmp_path: Path) -> None:
     forests = []
     for limit in (None, 1500):
-        forest = taught(NCMForestClassifier, limit, memory=tmp_path / f"samples {limit}")
+        forest = trained(NCMForestClassifier, limit, memory=tmp_path / f"samples {limit}")
         forests.append(forest.partial_fit(*blobs(90, [1, 3], seed=1)))
         assert forest._fitted.forest.samples.path is not None
     plain, limited = (forest._fitted.forest for forest in forests)
@@ -102,9 +103,8 @@ def test_a_named_file_takes_the_samples_whatever_the_limit(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("small_work")
 def test_a_loaded_forest_takes_its_samples_out_of_memory(tmp_path: Path) -> None:
-    plain, limited = taught(NCMForestClassifier), taught(NCMForestClassifier, 1500)
-    limited.save(tmp_path / "model")
-    loaded = evergrow.load(tmp_path / "model")
+    plain, limited = trained(NCMForestClassifier), trained(NCMForestClassifier, 1500)
+    loaded = reload(limited, tmp_path)
     assert loaded.memory_limit == 1500
     assert not is_in_file(loaded)
     loaded.partial_fit(*blobs(90, [1, 3], seed=1))
@@ -114,7 +114,7 @@ def test_a_loaded_forest_takes_its_samples_out_of_memory(tmp_path: Path) -> None
 
 
 class InFile:
-    """Rows of an array that are had by slices and by numbers that ascend, as those of shards."""
+    """Rows of an array that can be read by slice or by ascending indices, as those of shards."""
 
     def __init__(self, X: Array, path: Path) -> None:
         np.save(path, X)
@@ -165,21 +165,21 @@ def test_a_memory_mapped_array_gives_the_same_forest(tmp_path: Path) -> None:
     X, y = blobs(150, [0, 1, 2])
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    limited = taught(NCMForestClassifier, 1500).fit(mapped, y)
-    equal_trees(limited._fitted.forest, taught(NCMForestClassifier)._fitted.forest)
+    limited = trained(NCMForestClassifier, 1500).fit(mapped, y)
+    equal_trees(limited._fitted.forest, trained(NCMForestClassifier)._fitted.forest)
 
 
 @pytest.mark.parametrize(
     ("limit", "got"), [("1MiB", "1MiB"), ("1300KiB", r"1\.2MiB"), (5000, "5000 bytes")]
 )
-def test_too_small_a_limit_says_the_least_that_works(limit: Any, got: str) -> None:
-    said = rf"memory_limit must be at least \d+MiB for 150 samples .*, got {got};"
-    with pytest.raises(ValueError, match=said):
-        taught(NCMForestClassifier, limit)
+def test_the_error_for_too_small_a_limit_names_the_smallest(limit: Any, got: str) -> None:
+    message = rf"memory_limit must be at least \d+MiB for 150 samples .*, got {got};"
+    with pytest.raises(ValueError, match=message):
+        trained(NCMForestClassifier, limit)
 
 
 @pytest.mark.parametrize("n_samples", [4000, 20000])
-def test_places_of_samples_that_were_let_go_are_not_counted_as_samples(n_samples: int) -> None:
+def test_places_of_evicted_samples_are_not_counted_as_samples(n_samples: int) -> None:
     X, y = blobs(n_samples, range(3))
     forest = NCMForestClassifier(3, memory_limit=1, keep_per_class=20, random_state=0)
     with pytest.raises(ValueError, match="memory_limit must be at least") as refused:
@@ -190,15 +190,15 @@ def test_places_of_samples_that_were_let_go_are_not_counted_as_samples(n_samples
 
 
 @pytest.mark.parametrize("kind", FORESTS)
-def test_the_least_that_is_said_works(kind: Any) -> None:
+def test_the_smallest_limit_that_the_error_names_works(kind: Any) -> None:
     with pytest.raises(ValueError, match="memory_limit must be at least") as refused:
-        taught(kind, 1)
+        trained(kind, 1)
     least = str(refused.value).split("at least ")[1].split(" ")[0]
-    equal_trees(taught(kind, least)._fitted.forest, taught(kind)._fitted.forest)
+    equal_trees(trained(kind, least)._fitted.forest, trained(kind)._fitted.forest)
 
 
 def test_a_limit_that_became_too_small_leaves_the_model_as_it_was() -> None:
-    forest = taught(NCMForestClassifier)
+    forest = trained(NCMForestClassifier)
     state = dict(vars(forest))
     forest.memory_limit = state["memory_limit"] = "1MiB"
     for change in (
@@ -213,9 +213,9 @@ def test_a_limit_that_became_too_small_leaves_the_model_as_it_was() -> None:
 @pytest.mark.parametrize(
     "limit", ["", "4.5", "4e9", "4 XiB", "-1GiB", "0MiB", "many", 0, -5, 1.5, True, b"4GiB"]
 )
-def test_what_is_no_size_is_refused(limit: Any) -> None:
+def test_an_invalid_size_is_refused(limit: Any) -> None:
     with pytest.raises(ValueError, match="memory_limit must be None or a size such as '4GiB'"):
-        taught(NCMForestClassifier, limit)
+        trained(NCMForestClassifier, limit)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_disk_that_is_too_full_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(scratch_file, "shutil", FullDisk)
     with pytest.raises(OSError, match="set TMPDIR") as refused:
-        taught(NCMForestClassifier, 1500)
+        trained(NCMForestClassifier, 1500)
     assert refused.value.filename == str(tmp_path)
 
 
@@ -242,32 +242,32 @@ def refuse(number: int) -> Callable[..., None]:
 
 
 @pytest.mark.usefixtures("small_work")
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room cannot be taken there")
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="space cannot be reserved there")
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
-def test_a_disk_that_cannot_set_room_aside_is_used_all_the_same(
+def test_a_disk_that_cannot_reserve_space_is_used_without(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "posix_fallocate", refuse(number))
-    assert is_in_file(taught(NCMForestClassifier, 1500))
+    assert is_in_file(trained(NCMForestClassifier, 1500))
 
 
 @pytest.mark.usefixtures("small_work")
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room cannot be taken there")
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="space cannot be reserved there")
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "message"),
     [
         (errno.ENOSPC, "set TMPDIR to a folder with more space"),
         (errno.EDQUOT, "set TMPDIR to a folder with more space"),
         (errno.EIO, "disk space for the samples cannot be reserved"),
     ],
 )
-def test_a_disk_that_refuses_room_says_why(
-    number: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_error_says_why_disk_space_cannot_be_reserved(
+    number: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(os, "posix_fallocate", refuse(number))
-    with pytest.raises(OSError, match=said) as refused:
-        taught(NCMForestClassifier, 1500)
+    with pytest.raises(OSError, match=message) as refused:
+        trained(NCMForestClassifier, 1500)
     assert refused.value.filename == str(tmp_path)
     assert refused.value.errno == (errno.EIO if number == errno.EIO else errno.ENOSPC)
 
@@ -280,7 +280,7 @@ def test_a_folder_that_cannot_hold_the_samples_is_named(
     named = os.path.join(tmp_path, folder)
     monkeypatch.setenv("TMPDIR", named)
     with pytest.raises(OSError, match=r"memory_limit needs a folder .* TMPDIR") as refused:
-        taught(NCMForestClassifier, 1500)
+        trained(NCMForestClassifier, 1500)
     assert refused.value.filename == named
 
 
@@ -288,11 +288,11 @@ def test_a_folder_that_cannot_hold_the_samples_is_named(
 def test_a_folder_that_is_memory_itself_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch_file, "is_in_memory", lambda folder: True)
     with pytest.warns(UserWarning, match="is itself in memory: set TMPDIR"):
-        taught(NCMForestClassifier, 1500)
+        trained(NCMForestClassifier, 1500)
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no folder in memory there")
-def test_memory_is_told_from_other_folders() -> None:
+def test_a_folder_in_memory_is_recognised() -> None:
     assert scratch_file.is_in_memory("/dev/shm")
     assert not scratch_file.is_in_memory("/proc")
 
@@ -309,7 +309,7 @@ class FullDisk:
 
 
 @pytest.mark.usefixtures("small_work")
-def test_nothing_is_left_of_the_file_that_has_no_name(
+def test_the_unlinked_file_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -320,7 +320,7 @@ def test_nothing_is_left_of_the_file_that_has_no_name(
         yield None
         raise RuntimeError("display broke")
 
-    forest = taught(NCMForestClassifier, 1500)
+    forest = trained(NCMForestClassifier, 1500)
     assert is_in_file(forest)
     assert os.listdir(tmp_path) == []
     with monkeypatch.context() as patch:
@@ -339,12 +339,12 @@ ACTIONS: dict[str, Callable[[Any, Path], Any]] = {
 @pytest.mark.usefixtures("small_work")
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_forest_in_a_file_can_be_kept(action: str, dtype: Any, tmp_path: Path) -> None:
-    forest = taught(NCMForestClassifier, 1500, sample_dtype=dtype).forget(samples=[3, 5])
-    kept = ACTIONS[action](forest, tmp_path)
-    np.testing.assert_array_equal(kept.predict_proba(X_QUERY), forest.predict_proba(X_QUERY))
+def test_a_forest_in_a_file_can_be_saved(action: str, dtype: Any, tmp_path: Path) -> None:
+    forest = trained(NCMForestClassifier, 1500, sample_dtype=dtype).forget(samples=[3, 5])
+    loaded = ACTIONS[action](forest, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(X_QUERY), forest.predict_proba(X_QUERY))
     answers = [
         model.partial_fit(*blobs(90, [1, 3], seed=1)).predict_proba(X_QUERY)
-        for model in (kept, forest)
+        for model in (loaded, forest)
     ]
     np.testing.assert_array_equal(*answers)

@@ -39,9 +39,9 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize(("name", "said"), [("SIGKILL", ""), ("SIGINT", "interrupted []\n")])
+@pytest.mark.parametrize(("name", "output"), [("SIGKILL", ""), ("SIGINT", "interrupted []\n")])
 def test_a_process_that_is_ended_leaves_nothing_on_the_disk(
-    name: str, said: str, tmp_path: Path
+    name: str, output: str, tmp_path: Path
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ENDED, name],
@@ -51,7 +51,7 @@ def test_a_process_that_is_ended_leaves_nothing_on_the_disk(
         check=False,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
-    assert done.stdout == said, done.stderr
+    assert done.stdout == output, done.stderr
     assert "Error" not in done.stderr
     assert os.listdir(tmp_path) == []
 

@@ -1,4 +1,4 @@
-"""Saved forests: exact, small, durable, and closed to anything that is not a whole model."""
+"""Saved forests are exact, small and durable; anything but a complete model is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,9 +17,9 @@ from safetensors import safe_open
 
 import evergrow
 from evergrow import ModelFileError, NCMForestClassifier
-from evergrow.storage.files import FORMAT_VERSION, read_model, write_model
+from evergrow.storage.models.format import FORMAT_VERSION, read_model, write_model
 from tests.budget import budget
-from tests.conftest import Arrays
+from tests.estimators.model_files import check_refused, drop, edit, put, put_first
 
 
 @pytest.fixture
@@ -28,20 +27,6 @@ def saved(small_forest: NCMForestClassifier, tmp_path: Path) -> Path:
     path = tmp_path / "forest.evergrow"
     small_forest.save(path)
     return path
-
-
-@pytest.mark.parametrize("inference_only", [False, True])
-def test_a_loaded_forest_predicts_bit_for_bit_the_same(
-    small_forest: NCMForestClassifier, digits: Arrays, tmp_path: Path, inference_only: bool
-) -> None:
-    X_test = digits[1]
-    small_forest.save(tmp_path / "forest.evergrow", inference_only=inference_only)
-    loaded = evergrow.load(tmp_path / "forest.evergrow")
-    np.testing.assert_array_equal(loaded.predict_proba(X_test), small_forest.predict_proba(X_test))
-    np.testing.assert_array_equal(loaded.apply(X_test), small_forest.apply(X_test))
-    assert loaded.get_params() == small_forest.get_params()
-    assert loaded.classes_.dtype == small_forest.classes_.dtype
-    assert loaded.n_features_in_ == 64
 
 
 def test_an_inference_only_file_is_smaller_and_names_no_training_row_it_does_not_need(
@@ -52,39 +37,6 @@ def test_an_inference_only_file_is_smaller_and_names_no_training_row_it_does_not
     _, tensors = read_model(tmp_path / "small.evergrow")
     assert not any(name.endswith(".rows") and "tree" in name for name in tensors)
     assert len(tensors["samples.rows"]) < 1347
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array([3, -1, 2]),
-        np.array([3, 1, 2], dtype=np.uint8),
-        np.array([1.0, 2.0], dtype=np.float32),
-        np.array([True, False]),
-        np.array(["ü", "b", "c"], dtype="<U40"),
-        np.array(["x", "y"], dtype=object),
-    ],
-    ids=["int", "uint8", "float32", "bool", "str", "object"],
-)
-def test_labels_survive(labels: np.ndarray[Any, Any], tmp_path: Path) -> None:
-    X = np.arange(60.0).reshape(30, 2)
-    y = labels[np.arange(30) % len(labels)]
-    forest = NCMForestClassifier(2, min_samples_leaf=1).fit(X, y)
-    forest.save(tmp_path / "forest.evergrow")
-    loaded = evergrow.load(tmp_path / "forest.evergrow")
-    assert loaded.classes_.tolist() == forest.classes_.tolist()
-    assert loaded.classes_.dtype == forest.classes_.dtype
-    assert loaded.predict(X).tolist() == forest.predict(X).tolist()
-
-
-def test_feature_names_survive(digits: Arrays, tmp_path: Path) -> None:
-    X, _, y, _ = digits
-    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
-    NCMForestClassifier(2).fit(frame, y).save(tmp_path / "forest.evergrow")
-    loaded = evergrow.load(tmp_path / "forest.evergrow")
-    assert loaded.feature_names_in_.tolist() == list(frame.columns)
-    with pytest.raises(ValueError, match="feature names"):
-        loaded.predict(frame[frame.columns[::-1]])
 
 
 def test_numpy_parameters_and_generators_can_be_saved(tmp_path: Path) -> None:
@@ -108,18 +60,10 @@ def test_a_newer_format_is_refused_by_name(tmp_path: Path, saved: Path) -> None:
     header, tensors = read_model(saved)
     path = tmp_path / "newer.evergrow"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evergrow.storage.files.FORMAT_VERSION", FORMAT_VERSION + 1)
+        patch.setattr("evergrow.storage.models.format.FORMAT_VERSION", FORMAT_VERSION + 1)
         write_model(path, header, tensors)
     with pytest.raises(ModelFileError, match=rf"format version {FORMAT_VERSION + 1}.*reads up to"):
         evergrow.load(path)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.00001, 0.01, 0.5, 0.9, 0.9999])
-def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
-    content = saved.read_bytes()
-    saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ModelFileError, match="not a whole model file"):
-        evergrow.load(saved)
 
 
 @settings(max_examples=budget(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -154,110 +98,78 @@ ZEROS = ["a" + "\0" * k for k in range(10)]
 CLOSE = [1 + 1e-12 * k for k in range(10)]
 
 
-def hostile(name: str, change: Any) -> Any:
-    """A file with a valid checksum whose content was changed on purpose."""
-    return pytest.param(change, id=name)
+HOSTILE = {
+    "child beyond the nodes": put_first("tree.0.left", 10**6),
+    "child before its parent": put_first("tree.0.left", 0),
+    "negative child": put_first("tree.0.left", -2),
+    "row beyond the samples": put_first("tree.1.rows", 10**6),
+    "negative row": put_first("tree.1.rows", -1),
+    "node rows out of range": put_first("tree.0.row_size", 2**31 - 1),
+    "centroids out of range": put_first("tree.0.centroid_begin", 2**31 - 1),
+    "too many centroids": put_first("tree.0.centroid_size", 2**31 - 1),
+    "no centroid": put_first("tree.0.centroid_size", 0),
+    "unknown class": put_first("tree.0.centroid_class", 10),
+    "unknown class counted": put_first("tree.0.count_class", -1),
+    "count of nothing": put_first("tree.0.count", 0),
+    "source beyond the rows": put_first("tree.0.centroid_source", 10**6),
+    "source beyond the means": put_first("tree.0.centroid_source", -(10**6)),
+    "third side": put_first("tree.0.side", 2),
+    "norm of no number": put_first("tree.0.half_norm", float("nan")),
+    "no sample class": put_first("samples.classes", 10),
+    "wrong type": put("tree.0.left", np.zeros(3, dtype=np.float32)),
+    "wrong shape": put("tree.0.left", np.zeros((3, 3), dtype=np.int32)),
+    "no nodes": put("tree.0.left", np.zeros(0, dtype=np.int32)),
+    "no features": put("mean", np.zeros(0)),
+    "many empty rows": put("samples.rows", np.zeros((2**40, 0), np.float32)),
+    "narrow rows": put("samples.rows", np.zeros((1347, 63), np.float32)),
+    "infinite mean": put("mean", np.full(64, np.inf)),
+    "narrow means": put("tree.0.halves", np.zeros((5, 63), np.float16)),
+    "negative work": put("n_comparisons", np.full(8, -1)),
+    "more trees than arrays": put("n_comparisons", np.zeros(9, np.int64)),
+    "fewer trees than arrays": put("n_comparisons", np.zeros(7, np.int64)),
+    "lacking array": drop("tree.3.count"),
+    "lacking rows of nodes": drop("tree.3.row_size"),
+    "lacking means": drop("tree.3.halves"),
+    "lacking samples": drop("samples.rows"),
+    "stray tree": put("tree.x.left", np.zeros(3, dtype=np.int32)),
+    "no classes": edit(classes=None),
+    "a class twice": edit(classes={"dtype": "<i8", "values": [1] * 10}),
+    "too few classes": edit(classes={"dtype": "<i8", "values": [1, 2]}),
+    "huge class": edit(classes={"dtype": "<i8", "values": [2**70]}),
+    "mixed classes": edit(classes={"dtype": "<i8", "values": [1, "a"]}),
+    "parameters of another": edit(parameters={"n_estimators": 0}),
+    "unknown parameter": edit(parameters={"command": "rm"}),
+    "no parameters": edit(parameters=7),
+    "endless threads": edit(parameters={"n_jobs": 10**12}),
+    "endless gain": edit(parameters={"min_gain": 10**400}),
+    "endless class": edit(classes={"dtype": "<U999999999", "values": ["a"]}),
+    "class of dates": edit(classes={"dtype": "<M8[s]", "values": [1, 2]}),
+    "class of what": edit(classes={"dtype": "what", "values": [1, 2]}),
+    "no finite class": edit(classes={"dtype": "<f8", "values": NOT_FINITE}),
+    "class cut short": edit(classes={"dtype": "<U1", "values": CUT}),
+    "class ending in zero": edit(classes={"dtype": "<U", "values": ZEROS}),
+    "class rounded": edit(classes={"dtype": "<f4", "values": CLOSE}),
+    "class beyond half": edit(classes={"dtype": "<f2", "values": [1e9]}),
+    "rows of no number": put("samples.rows", np.full((1347, 64), np.nan, "f")),
+    "scale of zero": put("scale", np.zeros(64)),
+    "infinite means": put("tree.0.halves", np.full((5, 64), np.inf, np.float16)),
+    "endless number": edit(note="NUMBER"),
+    "names of lists": edit(feature_names=[["a", "b"]] * 64),
+    "no shape": put("n_comparisons", np.array(8)),
+    "feature names": edit(feature_names=["a"]),
+    "unknown estimator": edit(estimator="os.system"),
+}
 
 
-def set_first(name: str, value: float) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = tensors[name].copy()
-        tensors[name][0] = value
-
-    return change
-
-
-def replace(name: str, array: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = array
-
-    return change
-
-
-def edit_header(**entries: Any) -> Any:
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header.update(entries)
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        hostile("child beyond the nodes", set_first("tree.0.left", 10**6)),
-        hostile("child before its parent", set_first("tree.0.left", 0)),
-        hostile("negative child", set_first("tree.0.left", -2)),
-        hostile("row beyond the samples", set_first("tree.1.rows", 10**6)),
-        hostile("negative row", set_first("tree.1.rows", -1)),
-        hostile("node rows out of range", set_first("tree.0.row_size", 2**31 - 1)),
-        hostile("centroids out of range", set_first("tree.0.centroid_begin", 2**31 - 1)),
-        hostile("too many centroids", set_first("tree.0.centroid_size", 2**31 - 1)),
-        hostile("no centroid", set_first("tree.0.centroid_size", 0)),
-        hostile("unknown class", set_first("tree.0.centroid_class", 10)),
-        hostile("unknown class counted", set_first("tree.0.count_class", -1)),
-        hostile("count of nothing", set_first("tree.0.count", 0)),
-        hostile("source beyond the rows", set_first("tree.0.centroid_source", 10**6)),
-        hostile("source beyond the means", set_first("tree.0.centroid_source", -(10**6))),
-        hostile("third side", set_first("tree.0.side", 2)),
-        hostile("norm of no number", set_first("tree.0.half_norm", float("nan"))),
-        hostile("no sample class", set_first("samples.classes", 10)),
-        hostile("wrong type", replace("tree.0.left", np.zeros(3, dtype=np.float32))),
-        hostile("wrong shape", replace("tree.0.left", np.zeros((3, 3), dtype=np.int32))),
-        hostile("no nodes", replace("tree.0.left", np.zeros(0, dtype=np.int32))),
-        hostile("no features", replace("mean", np.zeros(0))),
-        hostile("many empty rows", replace("samples.rows", np.zeros((2**40, 0), np.float32))),
-        hostile("narrow rows", replace("samples.rows", np.zeros((1347, 63), np.float32))),
-        hostile("infinite mean", replace("mean", np.full(64, np.inf))),
-        hostile("narrow means", replace("tree.0.halves", np.zeros((5, 63), np.float16))),
-        hostile("negative work", replace("n_comparisons", np.full(8, -1))),
-        hostile("more trees than arrays", replace("n_comparisons", np.zeros(9, np.int64))),
-        hostile("fewer trees than arrays", replace("n_comparisons", np.zeros(7, np.int64))),
-        hostile("lacking array", lambda _, tensors: tensors.pop("tree.3.count")),
-        hostile("lacking rows of nodes", lambda _, tensors: tensors.pop("tree.3.row_size")),
-        hostile("lacking means", lambda _, tensors: tensors.pop("tree.3.halves")),
-        hostile("lacking samples", lambda _, tensors: tensors.pop("samples.rows")),
-        hostile("stray tree", replace("tree.x.left", np.zeros(3, dtype=np.int32))),
-        hostile("no classes", edit_header(classes=None)),
-        hostile("a class twice", edit_header(classes={"dtype": "<i8", "values": [1] * 10})),
-        hostile("too few classes", edit_header(classes={"dtype": "<i8", "values": [1, 2]})),
-        hostile("huge class", edit_header(classes={"dtype": "<i8", "values": [2**70]})),
-        hostile("mixed classes", edit_header(classes={"dtype": "<i8", "values": [1, "a"]})),
-        hostile("parameters of another", edit_header(parameters={"n_estimators": 0})),
-        hostile("unknown parameter", edit_header(parameters={"command": "rm"})),
-        hostile("no parameters", edit_header(parameters=7)),
-        hostile("endless threads", edit_header(parameters={"n_jobs": 10**12})),
-        hostile("endless gain", edit_header(parameters={"min_gain": 10**400})),
-        hostile("endless class", edit_header(classes={"dtype": "<U999999999", "values": ["a"]})),
-        hostile("class of dates", edit_header(classes={"dtype": "<M8[s]", "values": [1, 2]})),
-        hostile("class of what", edit_header(classes={"dtype": "what", "values": [1, 2]})),
-        hostile("no finite class", edit_header(classes={"dtype": "<f8", "values": NOT_FINITE})),
-        hostile("class cut short", edit_header(classes={"dtype": "<U1", "values": CUT})),
-        hostile("class ending in zero", edit_header(classes={"dtype": "<U", "values": ZEROS})),
-        hostile("class rounded", edit_header(classes={"dtype": "<f4", "values": CLOSE})),
-        hostile("class beyond half", edit_header(classes={"dtype": "<f2", "values": [1e9]})),
-        hostile("rows of no number", replace("samples.rows", np.full((1347, 64), np.nan, "f"))),
-        hostile("scale of zero", replace("scale", np.zeros(64))),
-        hostile("infinite means", replace("tree.0.halves", np.full((5, 64), np.inf, np.float16))),
-        hostile("endless number", edit_header(note="NUMBER")),
-        hostile("names of lists", edit_header(feature_names=[["a", "b"]] * 64)),
-        hostile("no shape", replace("n_comparisons", np.array(8))),
-        hostile("feature names", edit_header(feature_names=["a"])),
-        hostile("unknown estimator", edit_header(estimator="os.system")),
-    ],
-)
-def test_a_hostile_file_is_refused(saved: Path, change: Any) -> None:
-    header, tensors = read_model(saved)
-    change(header, tensors)
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_file_is_refused(saved: Path, case: str, monkeypatch: Any) -> None:
     write = json.dumps
-    with pytest.MonkeyPatch.context() as patch:
-        # A number too long for Python to read, which Python would not write either.
-        patch.setattr(
-            "evergrow.storage.files.json.dumps",
-            lambda *a, **k: write(*a, **k).replace('"NUMBER"', "9" * 5000),
-        )
-        write_model(saved, header, tensors)
-    with pytest.raises(ModelFileError):
-        evergrow.load(saved)
+    # A number too long for Python to read, which Python would not write either.
+    monkeypatch.setattr(
+        "evergrow.storage.models.format.json.dumps",
+        lambda *a, **k: write(*a, **k).replace('"NUMBER"', "9" * 5000),
+    )
+    check_refused(saved, HOSTILE[case])
 
 
 @pytest.mark.parametrize(
@@ -272,7 +184,7 @@ def test_anything_else_is_refused(tmp_path: Path, content: bytes) -> None:
         evergrow.load(path)
 
 
-def test_a_safetensors_file_of_someone_else_is_refused(tmp_path: Path) -> None:
+def test_a_foreign_safetensors_file_is_refused(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     save_file({"weights": np.zeros(3)}, tmp_path / "other.safetensors")
@@ -287,15 +199,6 @@ def test_what_is_loaded_for_inference_only_stays_so_when_saved_again(
     small_forest.save(path, inference_only=True)
     evergrow.load(path).save(path)
     assert read_model(path)[0]["inference_only"] is True
-
-
-def test_only_the_class_that_load_knows_is_saved(digits: Arrays, tmp_path: Path) -> None:
-    class Own(NCMForestClassifier):
-        pass
-
-    X, _, y, _ = digits
-    with pytest.raises(TypeError, match="got Own"):
-        Own(2).fit(X, y).save(tmp_path / "forest.evergrow")
 
 
 def test_the_content_is_synced_before_it_takes_its_name(
@@ -357,7 +260,7 @@ def test_a_model_too_large_to_load_is_not_saved(
     small_forest: NCMForestClassifier, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = saved.read_bytes()
-    monkeypatch.setattr("evergrow.storage.files._MAX_HEADER_BYTES", 1000)
+    monkeypatch.setattr("evergrow.storage.models.format._MAX_HEADER_BYTES", 1000)
     with pytest.raises(ValueError, match="too large for one file"):
         small_forest.save(saved)
     assert saved.read_bytes() == before

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evergrow.estimators.forest.value import standardization
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation import blocks
+from evergrow.estimators.forest.value import fitted
+from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.foundation import rows
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 9, 70])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 def test_mean_and_scale_are_numpys(n: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 8 * 3 * 11)  # eleven rows: several blocks
+    monkeypatch.setattr(rows, "_BLOCK_BYTES", 8 * 3 * 11)  # eleven rows: several blocks
     X = (100 * np.random.default_rng(n).normal(size=(n, 3)) + 7).astype(dtype)
     wide = X.astype(np.float64)
     each = Standardization.of_each(X)
@@ -36,7 +36,7 @@ def test_undoing_gives_the_input_back() -> None:
 def test_one_common_number_scales_all_features(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 20.0] + [5.0, -7.0]
     for n_bytes in (16 << 20, 16 * 1000):  # of all rows, of some
-        monkeypatch.setattr(standardization, "_QUANTILE_BYTES", n_bytes)
+        monkeypatch.setattr(fitted, "_QUANTILE_BYTES", n_bytes)
         common = Standardization.common(X)
         np.testing.assert_allclose(common.mean, [5.0, -7.0], atol=3.0)
         np.testing.assert_allclose(common.scale, 1 / (20.0 * 2.58), rtol=0.1)

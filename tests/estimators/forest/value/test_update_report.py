@@ -14,14 +14,14 @@ from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, strategies_
 FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
 
 
-def taught(kind: Any, update: Any, **options: Any) -> Any:
+def trained(kind: Any, update: Any, **options: Any) -> Any:
     options = {"min_samples_leaf": 3, "random_state": 0, **options}
     return kind(4, update=update, **options).fit(*FIRST)
 
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_a_fit_reports_samples_classes_and_time(kind: Any) -> None:
-    report = taught(kind, "igt").update_report_
+    report = trained(kind, "igt").update_report_
     assert (report.strategy, report.n_samples, report.n_new_classes) == ("fit", 150, 3)
     assert report.n_added == 150 * 4
     assert report.seconds > 0
@@ -29,7 +29,7 @@ def test_a_fit_reports_samples_classes_and_time(kind: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "update"), CASES)
 def test_an_update_reports_samples_classes_and_time(kind: Any, update: str) -> None:
-    report = taught(kind, update).partial_fit(*SECOND).update_report_
+    report = trained(kind, update).partial_fit(*SECOND).update_report_
     assert (report.strategy, report.n_samples, report.n_new_classes) == (update, 60, 2)
     assert report.seconds > 0
     assert report.pass_seconds > 0
@@ -38,13 +38,14 @@ def test_an_update_reports_samples_classes_and_time(kind: Any, update: str) -> N
 
 @pytest.mark.parametrize(("kind", "update"), [case for case in CASES if case[1] != "rust"])
 def test_every_tree_adds_every_sample(kind: Any, update: str) -> None:
-    assert taught(kind, update).partial_fit(*SECOND).update_report_.n_added == 60 * 4
+    assert trained(kind, update).partial_fit(*SECOND).update_report_.n_added == 60 * 4
 
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_only_strategies_that_choose_nodes_choose_nodes(kind: Any) -> None:
     reports = {
-        name: taught(kind, name).partial_fit(*SECOND).update_report_ for name in strategies_of(kind)
+        name: trained(kind, name).partial_fit(*SECOND).update_report_
+        for name in strategies_of(kind)
     }
     assert {name for name, report in reports.items() if report.n_chosen} == (
         {"rtst", "rust"} & set(strategies_of(kind))
@@ -56,32 +57,32 @@ def test_only_strategies_that_choose_nodes_choose_nodes(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_every_tree_is_cut_once_when_all_nodes_are_chosen(kind: Any) -> None:
-    report = taught(kind, RTST(share=1)).partial_fit(*SECOND).update_report_
+    report = trained(kind, RTST(share=1)).partial_fit(*SECOND).update_report_
     assert report.n_cut == 4
     assert report.n_edited == 0
 
 
 def test_nodes_that_take_new_means_are_counted() -> None:
-    report = taught(NCMForestClassifier, "rust").partial_fit(*SECOND).update_report_
+    report = trained(NCMForestClassifier, "rust").partial_fit(*SECOND).update_report_
     assert report.n_edited > 0
     assert report.n_comparisons > 0
 
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_refreshed_trees_are_counted(kind: Any) -> None:
-    forest = taught(kind, "uls", refresh=0.5)
+    forest = trained(kind, "uls", refresh=0.5)
     assert [forest.partial_fit(*SECOND).update_report_.n_refreshed for _ in range(3)] == [2, 2, 2]
 
 
 def test_trees_that_see_a_share_add_a_share() -> None:
-    forest = taught(NCMForestClassifier, "igt", max_samples=0.5).partial_fit(*SECOND)
+    forest = trained(NCMForestClassifier, "igt", max_samples=0.5).partial_fit(*SECOND)
     assert forest.update_report_.n_added == 30 * 4
     assert sum(leaf_counts(forest, tree).sum() for tree in range(4)) == (75 + 30) * 4
 
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_forgetting_reports_the_samples_that_went(kind: Any) -> None:
-    report = taught(kind, "igt").forget(classes=[1]).update_report_
+    report = trained(kind, "igt").forget(classes=[1]).update_report_
     assert report.strategy == "forget"
     assert report.n_samples == (FIRST[1] == 1).sum()
     assert report.n_added == report.n_new_classes == 0
@@ -95,14 +96,14 @@ def test_an_early_update_reports_its_own_samples() -> None:
 
 
 def test_a_report_reads_as_text_without_what_did_not_happen() -> None:
-    text = str(taught(NCMForestClassifier, "uls").partial_fit(*SECOND).update_report_)
+    text = str(trained(NCMForestClassifier, "uls").partial_fit(*SECOND).update_report_)
     assert text.startswith("uls: 60 samples in ")
     assert "\n  n_added: 240" in text
     assert "n_cut" not in text
 
 
 def test_ids_count_samples_from_the_first_on() -> None:
-    forest = taught(NCMForestClassifier, "rust")
+    forest = trained(NCMForestClassifier, "rust")
     assert forest.sample_ids_.tolist() == list(range(150))
     assert forest.partial_fit(*SECOND).sample_ids_.tolist() == list(range(150, 210))
     assert forest.sample_ids_.dtype == np.int64
@@ -120,7 +121,7 @@ def test_ids_count_on_through_early_samples() -> None:
 def test_a_bar_shows_the_trees_on_standard_error(
     kind: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    forest = taught(kind, "igt").set_params(verbose=1).partial_fit(*SECOND)
+    forest = trained(kind, "igt").set_params(verbose=1).partial_fit(*SECOND)
     shown = capsys.readouterr()
     assert "updating trees" in shown.err
     assert "4/4" in shown.err
@@ -131,6 +132,6 @@ def test_a_bar_shows_the_trees_on_standard_error(
 
 
 def test_nothing_is_shown_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    taught(NCMForestClassifier, "rust").partial_fit(*SECOND).forget(classes=[1])
+    trained(NCMForestClassifier, "rust").partial_fit(*SECOND).forget(classes=[1])
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "")

@@ -2,15 +2,12 @@
 
 import pytest
 
-from evergrow.research import Table, find_experiments
+from evergrow.research import Table
 from evergrow.research.experiments.verdicts import compare_values, is_increasing
 from evergrow.research.papers.cvpr2014.protocol import points, relative_to_baseline
+from tests.research.papers.checks import find, verdict
 
 from .made_up import ORDER, SEEDS, seeded
-
-
-def _experiment(name):
-    return find_experiments([name])[0]
 
 
 def _stretch(order, initial=10, sizes=(10, 50, 100)):
@@ -34,26 +31,14 @@ def _stretch(order, initial=10, sizes=(10, 50, 100)):
     )
 
 
-def _verdict(findings, start):
-    (finding,) = [f for f in findings if f.claim.startswith(start)]
-    return finding.agrees
-
-
-def test_fig5_sees_the_papers_order():
-    findings = _experiment("cvpr2014-fig5").judge(_stretch(ORDER))
-    assert _verdict(findings, "The paper orders by accuracy") is True
-
-
-def test_fig5_sees_another_order():
-    swapped = {**ORDER, "igt": 0.62}
-    findings = _experiment("cvpr2014-fig5").judge(_stretch(swapped))
-    assert _verdict(findings, "The paper orders by accuracy") is False
-
-
-def test_fig5_leaves_open_what_seeds_cannot_tell():
-    close = {**ORDER, "rtst": ORDER["rust"]}
-    findings = _experiment("cvpr2014-fig5").judge(_stretch(close))
-    assert _verdict(findings, "The paper orders by accuracy") is None
+@pytest.mark.parametrize(
+    ("change", "agrees"),
+    [({}, True), ({"igt": 0.62}, False), ({"rtst": ORDER["rust"]}, None)],
+    ids=["the paper's order", "another order", "seeds cannot decide"],
+)
+def test_fig5_judges_the_order(change, agrees):
+    table = _stretch({**ORDER, **change})
+    assert verdict("cvpr2014-fig5", table, "The paper orders by accuracy") is agrees
 
 
 AS_PRINTED = {"uls": 0.267, "igt": 0.807, "rust": 0.881, "rtst": 0.912, "retrained": 1.0}
@@ -64,14 +49,17 @@ AS_PRINTED = {"uls": 0.267, "igt": 0.807, "rust": 0.881, "rtst": 0.912, "retrain
 )
 def test_fig5_judges_levels_on_the_papers_stream_alone(change, end, agrees):
     order = {**AS_PRINTED, "uls": AS_PRINTED["uls"] + change}
-    findings = _experiment("cvpr2014-fig5").judge(_stretch(order, 3, (3, 20, end)))
-    assert _verdict(findings, "The paper keeps 26.7") is agrees
+    assert (
+        verdict("cvpr2014-fig5", _stretch(order, 3, (3, 20, end)), "The paper keeps 26.7") is agrees
+    )
 
 
 @pytest.mark.parametrize(("end", "agrees"), [(50, True), (30, None)])
 def test_fig5_judges_savings_on_the_papers_stream_alone(end, agrees):
-    findings = _experiment("cvpr2014-fig5").judge(_stretch(ORDER, 3, (3, 20, end)))
-    assert _verdict(findings, "The paper trains 25 times") is agrees
+    assert (
+        verdict("cvpr2014-fig5", _stretch(ORDER, 3, (3, 20, end)), "The paper trains 25 times")
+        is agrees
+    )
 
 
 @pytest.mark.parametrize(("end", "drawn"), [(50, True), (30, False)])
@@ -79,7 +67,7 @@ def test_fig5_draws_the_papers_marks_only_where_they_were_measured(end, drawn):
     from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")
-    _experiment("cvpr2014-fig5").draw(figure, _stretch(ORDER, 3, (3, 20, end)))
+    find("cvpr2014-fig5").draw(figure, _stretch(ORDER, 3, (3, 20, end)))
     assert ("RUST, paper" in figure.axes[0].get_legend_handles_labels()[1]) is drawn
 
 
@@ -102,15 +90,16 @@ def _subsets(accuracies, distances=(10.0, 20.0, 40.0)):
     ],
 )
 def test_fig3_sees_a_trade_off_only_where_there_is_something_to_gain(accuracies, agrees):
-    findings = _experiment("cvpr2014-fig3").judge(_subsets(accuracies))
-    assert _verdict(findings, "The paper takes the square root") is agrees
+    assert (
+        verdict("cvpr2014-fig3", _subsets(accuracies), "The paper takes the square root") is agrees
+    )
 
 
 @pytest.mark.parametrize(("most", "agrees"), [(40.0, True), (25.0, False)])
 def test_fig3_sees_whether_a_share_takes_much_longer(most, agrees):
-    findings = _experiment("cvpr2014-fig3").judge(_subsets((0.4, 0.5, 0.6), (10.0, 20.0, most)))
-    assert _verdict(findings, "In the paper that share") is agrees
-    assert _verdict(findings, "In the paper a share") is True
+    table = _subsets((0.4, 0.5, 0.6), (10.0, 20.0, most))
+    assert verdict("cvpr2014-fig3", table, "In the paper that share") is agrees
+    assert verdict("cvpr2014-fig3", table, "In the paper a share") is True
 
 
 def _leaves(change):
@@ -127,7 +116,7 @@ def _leaves(change):
     [(0.02, [True, True]), (0.04, [True, False]), (-0.02, [False, True])],
 )
 def test_fig4_judges_the_direction_and_the_size(change, agrees):
-    findings = _experiment("cvpr2014-fig4").judge(_leaves(change))
+    findings = find("cvpr2014-fig4").judge(_leaves(change))
     assert [finding.agrees for finding in findings] == agrees
 
 
@@ -155,7 +144,7 @@ def _shares(rtst, rust, igt=0.5):
     ],
 )
 def test_fig6_judges_both_ends_of_the_shares(table, agrees):
-    assert [f.agrees for f in _experiment("cvpr2014-fig6").judge(table)] == agrees
+    assert [f.agrees for f in find("cvpr2014-fig6").judge(table)] == agrees
 
 
 def _orders(spread, n_orders):
@@ -171,7 +160,7 @@ def _orders(spread, n_orders):
     ("spread", "n_orders", "agrees"), [(0.05, 4, True), (0.3, 4, False), (0.0, 1, None)]
 )
 def test_fig8_judges_a_deviation_that_several_orders_make(spread, n_orders, agrees):
-    (finding,) = _experiment("cvpr2014-fig8").judge(_orders(spread, n_orders))
+    (finding,) = find("cvpr2014-fig8").judge(_orders(spread, n_orders))
     assert finding.agrees is agrees
 
 
@@ -196,7 +185,7 @@ def _chunks(five, whole, seconds=5.0):
     ],
 )
 def test_fig9_judges_the_gain_of_large_chunks_and_the_time_of_small_ones(table, agrees):
-    assert [f.agrees for f in _experiment("cvpr2014-fig9").judge(table)] == agrees
+    assert [f.agrees for f in find("cvpr2014-fig9").judge(table)] == agrees
 
 
 def _panel_b(metric=0.4, igt=30.0):
@@ -219,26 +208,25 @@ def _panel_b(metric=0.4, igt=30.0):
 
 @pytest.mark.parametrize(("metric", "agrees"), [(0.4, True), (0.55, False)])
 def test_fig10_sees_whether_a_metric_of_few_classes_falls_below_the_forests(metric, agrees):
-    findings = _experiment("cvpr2014-fig10").judge(_panel_b(metric))
+    findings = find("cvpr2014-fig10").judge(_panel_b(metric))
     (finding,) = [f for f in findings if "in all dimensions" in f.here]
     assert finding.agrees is agrees
 
 
 @pytest.mark.parametrize(("igt", "agrees"), [(30.0, True), (2.0, False)])
 def test_fig10_sees_whether_leaves_alone_are_by_far_the_fastest(igt, agrees):
-    findings = _experiment("cvpr2014-fig10").judge(_panel_b(igt=igt))
-    assert _verdict(findings, "In the paper ULS is by far") is agrees
+    assert verdict("cvpr2014-fig10", _panel_b(igt=igt), "In the paper ULS is by far") is agrees
 
 
 @pytest.mark.parametrize(
     ("ncm", "met", "leads", "comparable"), [(0.5, 0.7, True, True), (0.65, 0.6, False, False)]
 )
-def test_fig10_tells_leads_and_likeness_from_their_bounds(ncm, met, leads, comparable):
+def test_fig10_derives_leads_and_likeness_from_their_bounds(ncm, met, leads, comparable):
     table = seeded(
         {"panel": "a", "data": "features", "method": m, "n_classes": 50, "accuracy": a}
         for m, a in {"ncmf": 0.7, "ncm": ncm, "rf": 0.5, "met": met, "knn": 0.6, "svm": 0.6}.items()
     )
-    findings = _experiment("cvpr2014-fig10").judge(table)
+    findings = find("cvpr2014-fig10").judge(table)
     assert [finding.agrees for finding in findings] == [leads, comparable, True]
 
 
@@ -250,18 +238,18 @@ def test_fig7_sees_whether_more_initial_classes_gain_a_little(many, agrees):
         for n, relative in {3: 0.88, 5: 0.89, 10: 0.9, 20: many}.items()
         for s in SEEDS
     )
-    (finding,) = _experiment("cvpr2014-fig7").judge(table)
+    (finding,) = find("cvpr2014-fig7").judge(table)
     assert finding.agrees is agrees
     shorter = Table({**row, "n_classes": 40} for row in table)
-    assert _experiment("cvpr2014-fig7").judge(shorter)[0].agrees is None
+    assert find("cvpr2014-fig7").judge(shorter)[0].agrees is None
 
 
 def test_published_numbers_are_the_papers():
-    published = Table(_experiment("cvpr2014-fig5").published).where(data="words", n_classes=50)
+    published = Table(find("cvpr2014-fig5").published).where(data="words", n_classes=50)
     relative = {s: published.mean("relative", strategy=s) for s in ("uls", "igt", "rust", "rtst")}
     assert relative == {"uls": 0.267, "igt": 0.807, "rust": 0.881, "rtst": 0.912}
     assert published.mean("accuracy") == 0.349
-    initial = Table(_experiment("cvpr2014-fig7").published).where(data="features")
+    initial = Table(find("cvpr2014-fig7").published).where(data="features")
     assert [initial.mean("relative", initial=n) for n in (3, 20)] == [0.881, 0.927]
 
 
@@ -275,7 +263,7 @@ def test_accuracies_are_relative_to_the_baseline_of_the_same_seed_and_classes():
     assert [row["relative"] for row in relative_to_baseline(Table(rows))] == [1.0, 1.0, 0.8]
 
 
-def test_an_order_is_told_seed_by_seed():
+def test_an_order_is_judged_seed_by_seed():
     rows = [
         {"method": method, "seed": seed, "accuracy": 0.1 * seed + gained}
         for seed in SEEDS

@@ -6,12 +6,6 @@ import pytest
 from evergrow.research.papers.cvpr2015.evaluation import METRIC_PARTS, apply_metric, evaluate
 from evergrow.research.papers.cvpr2015.learners import LABELS, LEARNERS
 from evergrow.research.papers.cvpr2015.levels import draw
-from tests.research.papers.cvpr2015.levels_of import small_levels
-
-
-@pytest.fixture(scope="module")
-def data():
-    return small_levels()
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -7,7 +7,6 @@ from evergrow.research import (
     ExperimentContext,
     Source,
     Table,
-    find_experiments,
     mixture,
     run_experiment,
 )
@@ -15,14 +14,9 @@ from evergrow.research.experiments.pages import format_published
 from evergrow.research.papers.cvpr2015 import evaluation
 from evergrow.research.papers.cvpr2015.data import settings, sources
 from evergrow.research.papers.cvpr2015.evaluation import relative_to
-from tests.research.papers.checks import check_resuming, save_features, svg_words
+from tests.research.papers.checks import check_resuming, find, save_features, svg_words
 
 NAMES = next(paper.names for paper in PAPERS if paper.name == "cvpr2015")
-
-
-def experiment_of(name):
-    (experiment,) = find_experiments([f"cvpr2015-{name}"])
-    return experiment
 
 
 def tiny():
@@ -46,7 +40,7 @@ def few_trees(monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_experiment_is_measured_drawn_and_judged(name, tmp_path):
-    (experiment,) = find_experiments([name])
+    experiment = find(name)
     outcome = run_experiment(
         experiment, tmp_path, small_context(experiment, quick=True, n_seeds=1, n_jobs=1)
     )
@@ -61,7 +55,7 @@ def test_every_experiment_is_measured_drawn_and_judged(name, tmp_path):
 
 
 def test_a_run_that_was_stopped_gives_the_same_table(tmp_path):
-    experiment = experiment_of("table3")
+    experiment = find("cvpr2015-table3")
     # The number of threads must not matter either.
     threads = iter((1, 1, 2))
 
@@ -73,7 +67,7 @@ def test_a_run_that_was_stopped_gives_the_same_table(tmp_path):
 
 def test_own_features_without_coarse_classes_will_do(tmp_path):
     path = save_features(tmp_path / "mine.npz", tiny())
-    experiment = experiment_of("table5")
+    experiment = find("cvpr2015-table5")
     context = ExperimentContext(experiment.sources, quick=True, data=path, n_seeds=1, n_jobs=1)
     outcome = run_experiment(experiment, tmp_path / "out", context)
     assert outcome.table.values("data") == ["mine"]
@@ -114,18 +108,18 @@ def test_samples_are_cut_of_our_files_only(tmp_path, monkeypatch):
     ],
 )
 def test_what_the_paper_prints(name, where, column, expected):
-    published = Table(experiment_of(name).published)
+    published = Table(find(f"cvpr2015-{name}").published)
     assert published.mean(column, **where) == pytest.approx(expected)
 
 
-def test_numbers_of_a_network_are_told_from_those_of_visual_words():
-    text = format_published(experiment_of("table1"), Table([]))
+def test_numbers_of_a_network_are_distinguished_from_those_of_visual_words():
+    text = format_published(find("cvpr2015-table1"), Table([]))
     assert "metric none, method svm, features network | accuracy | 0.7167 |" in text
     assert "metric none, method svm, features visual words | accuracy | 0.1811 |" in text
 
 
 def test_relations_are_those_that_the_paper_prints_in_brackets():
-    published = Table(experiment_of("table3").published)
+    published = Table(find("cvpr2015-table3").published)
     in_brackets = {("stacked", 0.1): 1.07, ("hierarchical", 0.2): 1.13, ("nn-h", 0.5): 1.09}
     for (method, share), expected in in_brackets.items():
         found = published.mean("relative", method=method, fine=share)

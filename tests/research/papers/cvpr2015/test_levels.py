@@ -7,12 +7,6 @@ import pytest
 
 from evergrow.research import Dataset, mixture
 from evergrow.research.papers.cvpr2015.levels import MISSING, TwoLevels, draw
-from tests.research.papers.cvpr2015.levels_of import small_levels
-
-
-@pytest.fixture(scope="module")
-def data():
-    return small_levels()
 
 
 def rows_of(shown):
@@ -57,7 +51,7 @@ def test_a_class_without_a_coarse_one_is_named():
         TwoLevels.of(replace(plain, parents={0: 0, 1: 0, 2: 1}))
 
 
-def test_too_few_classes_to_group_are_said():
+def test_too_few_classes_to_group_are_refused():
     with pytest.raises(ValueError, match="3 classes make no groups"):
         TwoLevels.of(mixture(3, 3, 5, 2))
 
@@ -68,7 +62,7 @@ def test_pictures_are_refused_with_the_reason():
         TwoLevels.of(Dataset("folder", paths, np.array([0, 1]), paths, np.array([0, 1])))
 
 
-def test_fine_labels_are_told_of_the_same_share_of_every_class(data):
+def test_the_same_share_of_every_class_has_fine_labels(data):
     shown = draw(data, seed=0, fine_share=0.1, coarse_share=0.5)
     assert np.bincount(shown.fine[shown.known]).tolist() == [4] * 6
     assert np.bincount(shown.fine[~shown.known]).tolist() == [20] * 6
@@ -81,7 +75,7 @@ def test_every_class_has_a_fine_label_however_small_the_share(data):
     assert np.bincount(shown.fine[shown.known]).tolist() == [1] * 6
 
 
-def test_all_samples_may_be_told(data):
+def test_all_samples_may_have_fine_labels(data):
     shown = draw(data, seed=0, fine_share=1.0, coarse_share=0.5)
     assert shown.known.all()
     assert rows_of(shown.X) == rows_of(data.X)
@@ -93,17 +87,17 @@ def test_more_labels_are_those_of_fewer_and_others(data):
     assert rows_of(few.X[~few.known]) == rows_of(many.X[~many.known])
 
 
-def test_told_samples_come_in_the_same_order_whatever_comes_beside(data):
+def test_samples_with_fine_labels_keep_their_order(data):
     few, many = (draw(data, 3, 0.5, share) for share in (0.1, 0.5))
     assert np.array_equal(few.X[few.known], many.X[many.known])
 
 
-def test_the_order_of_rows_is_that_of_no_class(data):
+def test_rows_are_shuffled(data):
     shown = draw(data, 3, 0.5, 0.5)
     assert (np.diff(shown.fine) != 0).mean() > 0.5
 
 
-def test_no_sample_is_shown_twice(data):
+def test_no_sample_is_drawn_twice(data):
     shown = draw(data, 1, 0.5, 0.5)
     assert len(rows_of(shown.X)) == len(shown.X) == len(data.X)
 

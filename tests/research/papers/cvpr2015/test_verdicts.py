@@ -2,22 +2,14 @@
 
 import pytest
 
-from evergrow.research import Table, find_experiments
+from evergrow.research import Table
 from evergrow.research.papers.cvpr2015 import fig2, fig3, fig4, table1, table6
 from evergrow.research.papers.cvpr2015.evaluation import published_rows, relative_to
 from evergrow.research.papers.cvpr2015.learners import PAPERS_METHODS
+from tests.research.papers.checks import check_verdicts, find
 
-# Added to the accuracies of three seeds, which then tell half a point, or not even five.
+# Added to the accuracies of three seeds, which then show half a point, or not even five.
 STEADY, WAVERING = (0.0, 0.001, -0.001), (0.0, 0.05, -0.05)
-
-
-def experiment_of(name):
-    (experiment,) = find_experiments([f"cvpr2015-{name}"])
-    return experiment
-
-
-def verdicts(experiment, rows):
-    return [finding.agrees for finding in experiment.judge(Table(rows))]
 
 
 def repeated(rows, *, noise=STEADY, noisy=None):
@@ -33,7 +25,7 @@ def repeated(rows, *, noise=STEADY, noisy=None):
 @pytest.mark.parametrize("name", ["table1", "table2", "table3", "table4", "table5"])
 def test_the_papers_own_numbers_agree_with_its_claims(name):
     """Printed tables as if they were measured here, with every seed the same."""
-    experiment = experiment_of(name)
+    experiment = find(f"cvpr2015-{name}")
     rows = [
         {"data": "paper", "seed": seed, "fine": 0.5} | dict(row)
         for row in experiment.published
@@ -57,20 +49,8 @@ def of_metric(**gains):
     )
 
 
-def test_a_metric_must_improve_class_means_more_than_every_other():
-    experiment = experiment_of("table1")
-    assert verdicts(experiment, of_metric(**{"class means": 0.2}))[-1] is True
-    assert verdicts(experiment, of_metric(**{"class means": 0.2, "svm": 0.3}))[-1] is False
-    assert verdicts(experiment, of_metric())[-1] is None
-
-
-def test_a_metric_that_harms_a_forest_differs():
-    rows = of_metric(**{"class means": 0.2, "plain": -0.05})
-    assert verdicts(experiment_of("table1"), rows)[-1] is False
-
-
-def test_what_the_paper_says_of_a_network_is_asked_of_features_of_a_network_only():
-    experiment, rows = experiment_of("table1"), of_metric()
+def test_the_claim_about_networks_is_judged_on_features_of_a_network_only():
+    experiment, rows = find("cvpr2015-table1"), of_metric()
     claims = [
         {f.claim for f in experiment.judge(Table({**row, "data": data} for row in rows))}
         for data in ("words", "birds")
@@ -86,19 +66,6 @@ def of_shares(accuracies):
     return repeated(relative_to(rows, {"method": "fine-only"}, ["fine"]), noise=(0, 0, 0))
 
 
-def test_a_smaller_loss_with_few_fine_labels_is_no_gain():
-    experiment = experiment_of("table3")
-    assert verdicts(experiment, of_shares({"nn-h": (30.0, 27.0, 25.0)}))[0] is True
-    assert verdicts(experiment, of_shares({"nn-h": (30.0, 20.0, 15.0)}))[0] is False
-    assert verdicts(experiment, of_shares({"nn-h": (19.0, 15.0, 10.0)}))[0] is False
-
-
-def test_an_order_that_is_another_differs():
-    turned = {"nn-h": 10.0, "hierarchical": 20.0, "fine-only": 30.0, "stacked": 40.0}
-    rows = of_shares({name: [turned.get(name, 15.0)] * 3 for name in PAPERS_METHODS})
-    assert verdicts(experiment_of("table3"), rows) == [False] * 4
-
-
 def nearly(share):
     return repeated(
         [
@@ -108,14 +75,8 @@ def nearly(share):
     )
 
 
-def test_almost_full_supervision_is_98_percent_of_it():
-    look = experiment_of("table2").judge
-    said = [look(Table(nearly(share)))[-1].agrees for share in (0.99, 0.98, 0.95)]
-    assert said == [True, None, False]
-
-
 def test_more_coarse_labels_count_by_accuracy_not_by_a_baseline_that_moved():
-    experiment = experiment_of("table4")
+    experiment = find("cvpr2015-table4")
     rows = [
         {"data": "made up", "seed": seed, "method": row["method"], "coarse": row["coarse"]}
         | {"accuracy": 0.5, "relative": 1 + row["coarse"]}
@@ -133,16 +94,6 @@ def of_network(accuracies):
             for share in table6.SHARES
         ],
     )
-
-
-def test_table_6_is_judged_by_the_order_of_its_methods():
-    experiment = experiment_of("table6")
-    order = ("class means", "nn-h", "nn", "fine-only", "hierarchical")
-    fisher = {name: 0.3 + 0.05 * place for place, name in enumerate(order)}
-    # As with Fisher vectors NN-H cannot be above the baseline, as it is with a network.
-    assert verdicts(experiment, of_network(fisher)) == [True, True, False, True]
-    turned = {name: 0.9 - accuracy for name, accuracy in fisher.items()}
-    assert verdicts(experiment, of_network(turned)) == [False, False, True, False]
 
 
 def of_sweeps(change, **more):
@@ -163,28 +114,6 @@ AS_IN_FIGURE_2 = {
 }
 
 
-def test_figure_2_agrees_where_all_is_as_in_the_paper():
-    assert verdicts(fig2.EXPERIMENT, of_sweeps(AS_IN_FIGURE_2)) == [True] * 5
-
-
-def test_figure_2_differs_where_all_is_the_other_way_round():
-    turned = {
-        ("n_subsets", 1000): {"accuracy": 0.4, "comparisons": 90.0},
-        ("n_assignments", 10): {"accuracy": 0.4},
-        ("cost_weight", 0.1): {"accuracy": 0.6, "comparisons": 90.0},
-        ("cost_weight", 0.001): {"accuracy": 0.4, "comparisons": 90.0},
-    }
-    assert verdicts(fig2.EXPERIMENT, of_sweeps(turned)) == [False] * 5
-
-
-def test_what_noise_hides_is_not_no_difference():
-    def moves(row):
-        return (row["parameter"], row["value"]) in {("n_assignments", 10), ("cost_weight", 0.001)}
-
-    rows = of_sweeps(AS_IN_FIGURE_2, noise=WAVERING, noisy=moves)
-    assert verdicts(fig2.EXPERIMENT, rows) == [True, True, None, True, None]
-
-
 def of_weights(joint, hierarchical, both):
     by_method = {"joint": joint, "hierarchical": hierarchical}
     rows = [
@@ -196,13 +125,6 @@ def of_weights(joint, hierarchical, both):
     return repeated(rows)
 
 
-def test_figure_3_is_judged_by_its_best_weights():
-    as_printed = of_weights((0.4, 0.5, 0.4, 0.3, 0.2), (0.4, 0.5, 0.6, 0.5, 0.4), 0.7)
-    assert verdicts(fig3.EXPERIMENT, as_printed) == [True] * 4
-    turned = of_weights((0.4, 0.5, 0.6, 0.7, 0.8), (0.7, 0.5, 0.3, 0.3, 0.3), 0.2)
-    assert verdicts(fig3.EXPERIMENT, turned) == [False] * 4
-
-
 def of_scales(accuracies, comparisons, **more):
     rows = [
         {"scale": scale, "accuracy": accuracy, "comparisons": cost}
@@ -211,18 +133,68 @@ def of_scales(accuracies, comparisons, **more):
     return repeated(rows, **more)
 
 
-def test_ten_roots_are_enough_only_within_a_point():
-    costs = (10.0, 40.0, 80.0, 150.0)
-    near = of_scales((0.4, 0.5, 0.6, 0.605), costs)
-    assert verdicts(fig4.EXPERIMENT, near) == [True, True]
-    far = of_scales((0.7, 0.5, 0.6, 0.65), costs)
-    assert verdicts(fig4.EXPERIMENT, far) == [False, False]
-    hidden = of_scales(
-        (0.4, 0.5, 0.6, 0.605), costs, noise=WAVERING, noisy=lambda row: row["scale"] == 10.0
-    )
-    assert verdicts(fig4.EXPERIMENT, hidden) == [True, None]
+OPPOSITE_OF_FIGURE_2 = {
+    ("n_subsets", 1000): {"accuracy": 0.4, "comparisons": 90.0},
+    ("n_assignments", 10): {"accuracy": 0.4},
+    ("cost_weight", 0.1): {"accuracy": 0.6, "comparisons": 90.0},
+    ("cost_weight", 0.001): {"accuracy": 0.4, "comparisons": 90.0},
+}
+HIDDEN = {("n_assignments", 10), ("cost_weight", 0.001)}
+REVERSED = {"nn-h": 10.0, "hierarchical": 20.0, "fine-only": 30.0, "stacked": 40.0}
+ORDER = ("class means", "nn-h", "nn", "fine-only", "hierarchical")
+FISHER = {name: 0.3 + 0.05 * place for place, name in enumerate(ORDER)}
+NEAR, COSTS = (0.4, 0.5, 0.6, 0.605), (10.0, 40.0, 80.0, 150.0)
+
+CASES = {
+    "table 1: the metric helps class means most": (of_metric(**{"class means": 0.2}), "..+"),
+    "table 1: it helps the SVM more": (of_metric(**{"class means": 0.2, "svm": 0.3}), "..-"),
+    "table 1: it helps all alike": (of_metric(), "..?"),
+    "table 1: it harms a forest": (of_metric(**{"class means": 0.2, "plain": -0.05}), "..-"),
+    "table 2: 99 % of full supervision": (nearly(0.99), "...+"),
+    "table 2: 98 % of full supervision": (nearly(0.98), "...?"),
+    "table 2: 95 % of full supervision": (nearly(0.95), "...-"),
+    "table 3: the gain falls": (of_shares({"nn-h": (30.0, 27.0, 25.0)}), "+..."),
+    "table 3: the gain becomes a loss": (of_shares({"nn-h": (30.0, 20.0, 15.0)}), "-..."),
+    "table 3: a smaller loss is not a gain": (of_shares({"nn-h": (19.0, 15.0, 10.0)}), "-..."),
+    "table 3: another order": (
+        of_shares({name: [REVERSED.get(name, 15.0)] * 3 for name in PAPERS_METHODS}),
+        "----",
+    ),
+    # As with Fisher vectors, NN-H cannot be above the baseline, as it is with a network.
+    "table 6: as with Fisher vectors": (of_network(FISHER), "++-+"),
+    "table 6: the other way round": (of_network({n: 0.9 - a for n, a in FISHER.items()}), "--+-"),
+    "fig2: as in the paper": (of_sweeps(AS_IN_FIGURE_2), "+++++"),
+    "fig2: the other way round": (of_sweeps(OPPOSITE_OF_FIGURE_2), "-----"),
+    "fig2: what noise hides is not no difference": (
+        of_sweeps(
+            AS_IN_FIGURE_2,
+            noise=WAVERING,
+            noisy=lambda row: (row["parameter"], row["value"]) in HIDDEN,
+        ),
+        "++?+?",
+    ),
+    "fig3: as printed": (
+        of_weights((0.4, 0.5, 0.4, 0.3, 0.2), (0.4, 0.5, 0.6, 0.5, 0.4), 0.7),
+        "++++",
+    ),
+    "fig3: the other way round": (
+        of_weights((0.4, 0.5, 0.6, 0.7, 0.8), (0.7, 0.5, 0.3, 0.3, 0.3), 0.2),
+        "----",
+    ),
+    "fig4: ten roots are within a point": (of_scales(NEAR, COSTS), "++"),
+    "fig4: ten roots are not within a point": (of_scales((0.7, 0.5, 0.6, 0.65), COSTS), "--"),
+    "fig4: noise hides it": (
+        of_scales(NEAR, COSTS, noise=WAVERING, noisy=lambda row: row["scale"] == 10.0),
+        "+?",
+    ),
+    "fig4: subsets of all classes": (
+        of_scales((0.4, 0.5, 0.6, 0.6), (10.0, 40.0, 80.0, 80.0)),
+        "+?",
+    ),
+}
 
 
-def test_subsets_of_all_classes_leave_it_open_whether_fewer_are_enough():
-    rows = of_scales((0.4, 0.5, 0.6, 0.6), (10.0, 40.0, 80.0, 80.0))
-    assert verdicts(fig4.EXPERIMENT, rows) == [True, None]
+@pytest.mark.parametrize("case", CASES)
+def test_verdicts(case):
+    experiment = find(f"cvpr2015-{case.partition(':')[0].replace(' ', '')}")
+    check_verdicts(experiment, *CASES[case])

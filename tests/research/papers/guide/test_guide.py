@@ -5,11 +5,12 @@ import csv
 import numpy as np
 import pytest
 
-from evergrow.research import ExperimentContext, Table, find_experiments, mixture, run_experiment
+from evergrow import RLSClassifier
+from evergrow.research import ExperimentContext, Table, mixture, run_experiment
+from evergrow.research.papers.guide import heads
 from evergrow.research.papers.guide.images_per_class import few_of_each
 from evergrow.research.papers.guide.learners import LEARNERS, best
-
-NAMES = [experiment.name for experiment in find_experiments(["guide"])]
+from tests.research.papers.checks import check_verdicts, find
 
 
 def _tiny(experiment):
@@ -21,16 +22,16 @@ def _tiny(experiment):
     return ExperimentContext(sources, quick=True, n_jobs=1)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "guide-many-classes"])
+@pytest.mark.parametrize("name", ["images-per-class", "update-time", "nightly"])
 def test_every_learner_is_measured(name, tmp_path):
-    (experiment,) = find_experiments([name])
+    experiment = find(f"guide-{name}")
     outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
     assert set(outcome.table.values("learner")) == set(LEARNERS)
     assert outcome.findings
 
 
 def test_the_same_table_comes_whatever_the_number_of_threads(tmp_path):
-    (experiment,) = find_experiments(["guide-nightly"])
+    experiment = find("guide-nightly")
     tables = []
     for jobs in (1, 2):
         context = _tiny(experiment)
@@ -41,7 +42,7 @@ def test_the_same_table_comes_whatever_the_number_of_threads(tmp_path):
 
 
 def test_times_stand_in_a_table_of_their_own(tmp_path):
-    (experiment,) = find_experiments(["guide-nightly"])
+    experiment = find("guide-nightly")
     run_experiment(experiment, tmp_path, _tiny(experiment))
     with (tmp_path / "guide-nightly-timings.csv").open() as file:
         assert all(float(row["seconds"]) > 0 for row in csv.DictReader(file))
@@ -61,7 +62,7 @@ def test_the_best_is_that_with_the_highest_mean():
 
 
 def test_advice_differs_where_the_numbers_do():
-    (experiment,) = find_experiments(["guide-images-per-class"])
+    experiment = find("guide-images-per-class")
     rows = [
         {
             "data": "objects",
@@ -73,3 +74,91 @@ def test_advice_differs_where_the_numbers_do():
         for name in LEARNERS
     ]
     assert [finding.agrees for finding in experiment.judge(Table(rows))] == [False]
+
+
+@pytest.mark.parametrize("name", ["first-pictures", "all-pictures"])
+def test_every_head_is_measured_and_stands_in_the_table_of_the_page(name, tmp_path):
+    experiment = find(f"guide-{name}")
+    outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
+    random = {heads.OURS_RANDOM, heads.OURS_AUTO}
+    names = {*heads.HEADS} - (random if name == "first-pictures" else set())
+    assert names <= set(outcome.table.values("learner"))
+    page = (tmp_path / f"guide-{name}.md").read_text()
+    assert all(f"| {each} |" in page for each in names)
+    assert all(0 < row["accuracy"] <= 1 for row in outcome.table)
+
+
+def test_the_best_penalty_in_hindsight_is_not_below_any_of_its_grid():
+    data = few_of_each(mixture(8, 20, 30, 30), 4, seed=0)
+    unit = data.X_train.var(axis=0).mean() * len(data.y_train)
+    single = [
+        RLSClassifier(regularization=penalty * unit, recoding=0.0)
+        .fit(data.X_train, data.y_train)
+        .score(data.X_test, data.y_test)
+        for penalty in heads.PENALTIES[::4]
+    ]
+    assert heads.score(heads.BEST, data, 0, 0) >= max(single) > min(single)
+
+
+def _accuracies(images, draws=3, **others):
+    """Rows in which every head has 0.5 and those named another accuracy."""
+    names = [heads.BEST, *heads.HEADS]
+    found = {name: others.get(name.partition(" ")[0], 0.5) for name in names}
+    return [
+        {"data": "birds", "images": images, "learner": name, "seed": seed, "accuracy": accuracy}
+        for name, accuracy in found.items()
+        for seed in range(draws)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("images", "others", "expected"),
+    [
+        (1, {"best": 0.515}, "++?"),
+        (3, {"best": 0.515}, "-+?"),
+        (3, {"best": 0.505, "class": 0.51}, "+--"),
+        (3, {"least": 0.6}, "+++"),
+        (3, {"least": 0.6, "RanPAC": 0.65}, "++-"),
+    ],
+)
+def test_the_default_is_judged_by_the_best_penalty_and_by_its_peers(images, others, expected):
+    check_verdicts(find("guide-first-pictures"), _accuracies(images, **others), expected)
+
+
+@pytest.mark.parametrize(("ranpac", "expected"), [(0.4, "+"), (0.5, "+"), (0.6, "-")])
+def test_all_pictures_are_judged_by_ranpac(ranpac, expected):
+    check_verdicts(find("guide-all-pictures"), _accuracies("all", RanPAC=ranpac), expected)
+
+
+def test_a_new_class_is_measured_next_to_the_others(tmp_path):
+    experiment = find("guide-new-class")
+    outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
+    assert outcome.table.values("images") == [1, 3, 10]
+    assert "| least squares |" in (tmp_path / "guide-new-class.md").read_text()
+
+
+@pytest.mark.parametrize(("others", "expected"), [(0.5, "+"), (0.4, "-")])
+def test_a_new_class_must_not_cost_the_others(others, expected):
+    rows = [
+        {"learner": name, "images": 3, "seed": seed, "new_class": new, "others": old}
+        for name, new, old in (
+            ("least squares", 0.6, others),
+            ("least squares, choices of the paper", 0.5, 0.5),
+        )
+        for seed in range(3)
+    ]
+    check_verdicts(find("guide-new-class"), rows, expected)
+
+
+@pytest.mark.parametrize(("stages", "expected"), [(0.5, "+"), (0.4, "-")])
+def test_earlier_stages_must_not_cost_accuracy(stages, expected):
+    rows = [
+        {"learner": name, "images": 5, "seed": seed, "accuracy": accuracy}
+        for name, accuracy in (
+            ("with earlier stages (auto)", stages),
+            ("output alone, scaled to length one", 0.5),
+            ("output alone (embed)", 0.5),
+        )
+        for seed in range(3)
+    ]
+    check_verdicts(find("guide-photographs"), rows, expected)

@@ -1,14 +1,10 @@
 """The figures: run with tiny sizes, and resumed after an interruption."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
 from evergrow.research import (
-    Experiment,
     ExperimentContext,
     Source,
     find_experiments,
@@ -29,7 +25,7 @@ FIGURES = {
 
 
 @pytest.fixture(autouse=True)
-def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+def tiny(monkeypatch):
     small = sweeps.Sizes(n_training=200, n_words=8, n_windows=20)
     monkeypatch.setattr(sweeps, "sizes", lambda context: small)
     monkeypatch.setattr(fig4a, "_FEW_WINDOWS", (10, 20))
@@ -38,16 +34,14 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig4c, "_FEW_LEAVES", (2, 8))
 
 
-def context_of(experiment: Experiment, n_seeds: int = 1) -> ExperimentContext:
+def context_of(experiment, n_seeds=1):
     scenes = Source(None, lambda: scene_dataset(12))
     sources = dict.fromkeys(experiment.sources, scenes)
     return ExperimentContext(sources, quick=True, n_seeds=n_seeds, n_jobs=1)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_measured_and_its_picture_names_what_it_shows(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_figure_is_measured_and_its_picture_names_what_it_shows(name, tmp_path):
     module, words = FIGURES[name]
     outcome = run_experiment(module.EXPERIMENT, tmp_path, context_of(module.EXPERIMENT))
     assert outcome.findings
@@ -57,25 +51,25 @@ def test_a_figure_is_measured_and_its_picture_names_what_it_shows(
     assert len(picture) < 500_000
 
 
-def test_a_figure_that_was_stopped_ends_with_the_same_numbers(tmp_path: Path) -> None:
+def test_a_figure_that_was_stopped_ends_with_the_same_numbers(tmp_path):
     experiment = fig4a.EXPERIMENT
     check_resuming(experiment, tmp_path, lambda: context_of(experiment, 2), 2)
 
 
-def test_the_catalogue_finds_all_six_figures() -> None:
+def test_the_catalogue_finds_all_six_figures():
     names = [experiment.name for experiment in find_experiments(["nips2006"])]
     assert names == [f"nips2006-{name}" for name in FIGURES]
 
 
 @pytest.mark.parametrize("name", ["fig4a", "fig4b", "fig4c", "fig4d"])
-def test_the_published_rate_is_that_of_bikes_with_words_from_whole_images(name: str) -> None:
+def test_the_published_rate_is_that_of_bikes_with_words_from_whole_images(name):
     (row,) = FIGURES[name][0].EXPERIMENT.published
     assert row["rate"] == 84.4
 
 
-def test_the_papers_number_is_drawn_only_where_something_was_measured(tmp_path: Path) -> None:
+def test_the_papers_number_is_drawn_only_where_something_was_measured(tmp_path):
     run_experiment(fig4a.EXPERIMENT, tmp_path, context_of(fig4a.EXPERIMENT))
     run_experiment(fig4d.EXPERIMENT, tmp_path, context_of(fig4d.EXPERIMENT))
     # Twenty windows were coded, and the paper's number is of 8000; five trees were measured.
-    said = ["paper:" in (tmp_path / f"nips2006-{n}.svg").read_text() for n in ("fig4a", "fig4d")]
-    assert said == [False, True]
+    texts = [(tmp_path / f"nips2006-{name}.svg").read_text() for name in ("fig4a", "fig4d")]
+    assert ["paper:" in text for text in texts] == [False, True]

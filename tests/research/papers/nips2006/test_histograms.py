@@ -1,7 +1,5 @@
 """Counts of words, and properties of patches."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 
@@ -22,7 +20,7 @@ from evergrow.research.papers.nips2006.scenes import scene_dataset
 from evergrow.vision import KMeansCodebook
 
 
-def scenes() -> Photographs:
+def scenes():
     data = scene_dataset(4)
     images = [*data.X_train, *data.X_test]
     classes = np.concatenate([data.y_train, data.y_test])
@@ -30,7 +28,7 @@ def scenes() -> Photographs:
     return Photographs("scenes", images, classes, trains).against_background("bicycle")
 
 
-def test_counts_are_those_that_the_codebook_gives_itself() -> None:
+def test_counts_are_those_that_the_codebook_gives_itself():
     data = scenes()
     given = training_descriptors(data, "haar", 0, 200)
     for codebook in (ERCForest(2, n_words=8, random_state=0), KMeansCodebook(9, random_state=0)):
@@ -41,22 +39,22 @@ def test_counts_are_those_that_the_codebook_gives_itself() -> None:
         assert np.array_equal(counts.toarray(), expected.toarray())
 
 
-def test_words_that_tell_the_class_give_the_full_rate_and_words_that_do_not_half_of_it() -> None:
+def test_informative_words_give_the_full_rate_and_others_half_of_it():
     data = scenes()
-    telling = sparse.csr_array((data.classes == "bicycle").astype(np.int32)[:, None])
-    assert equal_error_score(data, "bicycle", telling) == 100.0
+    informative = sparse.csr_array((data.classes == "bicycle").astype(np.int32)[:, None])
+    assert equal_error_score(data, "bicycle", informative) == 100.0
     silent = sparse.csr_array(np.ones((len(data.classes), 1), dtype=np.int32))
     assert equal_error_score(data, "bicycle", silent) == 50.0
 
 
-def test_only_training_images_teach_the_words() -> None:
+def test_only_training_images_teach_the_words():
     data = scenes()
     given = training_descriptors(data, "hsl", 0, n_descriptors=80)
     assert given.rows.shape == (80, 768)
     assert given.images.max() == data.trains.sum() - 1
 
 
-def test_codings_of_fewer_patches_see_the_first_of_the_same_ones() -> None:
+def test_codings_of_fewer_patches_see_the_first_of_the_same_ones():
     data = scenes().where(np.arange(len(scenes().images)) < 2)
     rows = training_descriptors(data, "hsl", 0, n_descriptors=40).rows
     forest = ERCForest(2, n_words=5, supervised=False, random_state=0).fit(rows)
@@ -65,41 +63,41 @@ def test_codings_of_fewer_patches_see_the_first_of_the_same_ones() -> None:
     assert ((counts["many"] - counts["few"]).toarray() >= 0).all()
 
 
-def test_some_descriptors_come_from_all_images() -> None:
+def test_some_descriptors_come_from_all_images():
     given = training_descriptors(scenes(), "hsl", 0, 80).some(8)
     assert np.bincount(given.images).tolist() == [2, 2, 2, 2]
 
 
-def test_a_patch_lies_on_an_object_by_its_centre() -> None:
+def test_a_patch_lies_on_an_object_by_its_centre():
     outline = np.zeros((10, 20), dtype=bool)
     outline[:, 10:] = True
     boxes = np.array([[0, 0, 10], [8, 0, 8]], dtype=np.float32)
     assert centres_on(boxes, outline).tolist() == [False, True]
 
 
-def test_a_patch_of_one_grey_is_plain_and_an_edge_is_not() -> None:
+def test_a_patch_of_one_grey_is_plain_and_an_edge_is_not():
     image = np.full((20, 40, 3), 200, dtype=np.uint8)
     image[:, 30:] = 0
     boxes = np.array([[0, 0, 20], [20, 0, 20]], dtype=np.float32)
     assert is_plain(image, boxes).tolist() == [True, False]
 
 
-def test_the_unmixed_leaf_is_the_largest_of_one_class() -> None:
+def test_the_unmixed_leaf_is_the_largest_of_one_class():
     words = np.array([[0], [0], [0], [1], [1], [0], [2]])
     mine = np.array([True, True, True, True, True, False, True])
     assert best_leaf(words, mine, _unmixed) == (0, 1)
 
 
-def test_the_leaf_of_the_largest_surplus_may_be_mixed() -> None:
+def test_the_leaf_of_the_largest_surplus_may_be_mixed():
     words = np.array([[0]] * 12 + [[1]])
     mine = np.array([True] * 10 + [False] * 2 + [True])
     assert best_leaf(words, mine, _surplus) == (0, 0)
 
 
-def test_a_picture_survives_being_text() -> None:
+def test_a_picture_survives_being_text():
     pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
     assert np.array_equal(decode(encode(pixels)), pixels)
 
 
-def test_a_smaller_picture_keeps_its_proportions() -> None:
+def test_a_smaller_picture_keeps_its_proportions():
     assert shrink(np.zeros((100, 200, 3), np.uint8), 50, 50).shape == (25, 50, 3)

@@ -1,9 +1,6 @@
 """Images of an object and of background: where they come from and how they are divided."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,37 +18,37 @@ from evergrow.research.papers.nips2006.photographs import (
 from evergrow.research.papers.nips2006.scenes import generate_scenes, outlines, scene_dataset
 
 
-def of_names(*names: str, n_train: int = 3, n_test: int = 3) -> ExperimentContext:
+def of_names(*names, n_train=3, n_test=3):
     """A context whose images are of one colour per class."""
 
-    def part(n_each: int) -> tuple[Any, Any]:
+    def part(n_each):
         codes = np.repeat(np.arange(len(names), dtype=np.uint8), n_each)
         return np.tile(codes[:, None, None, None], (1, 20, 20, 3)), np.array(names)[codes]
 
-    def made() -> Dataset:
+    def made():
         return Dataset("made", *part(n_train), *part(n_test))
 
     return ExperimentContext({"made": Source(None, made)})
 
 
-def test_a_scene_is_the_same_whenever_it_is_drawn() -> None:
+def test_a_scene_is_the_same_whenever_it_is_drawn():
     first, second = (next(iter(generate_scenes("car", [3]))).pixels for _ in range(2))
     assert np.array_equal(first, second)
 
 
-def test_only_scenes_with_a_thing_have_an_outline() -> None:
+def test_only_scenes_with_a_thing_have_an_outline():
     assert [next(iter(generate_scenes(k, [0]))).outline.any() for k in ("bicycle", BACKGROUND)] == [
         True,
         False,
     ]
 
 
-def test_a_kind_that_is_not_drawn_is_refused() -> None:
+def test_a_kind_that_is_not_drawn_is_refused():
     with pytest.raises(ValueError, match=r"kind must be one of .*bicycle.* got 'boat'"):
         generate_scenes("boat", [0])
 
 
-def test_outlines_are_those_of_the_test_scenes() -> None:
+def test_outlines_are_those_of_the_test_scenes():
     data = scene_dataset(4)
     (first, _) = outlines("bicycle", 2)
     (scene,) = generate_scenes("bicycle", [1])
@@ -59,43 +56,43 @@ def test_outlines_are_those_of_the_test_scenes() -> None:
     assert np.array_equal(first, scene.outline)
 
 
-def test_every_other_image_of_each_class_trains() -> None:
+def test_every_other_image_of_each_class_trains():
     classes = np.array(["b", "b", "b", "a", "a"])
     assert every_other(classes).tolist() == [True, False, True, True, False]
 
 
-def test_a_task_holds_one_object_and_background() -> None:
+def test_a_task_holds_one_object_and_background():
     task = load(of_names("apple", BACKGROUND, "pear"), "made", 2).against_background("pear")
     assert set(task.classes) == {"pear", BACKGROUND}
     assert len(task.images) == len(task.trains) == 12
 
 
-def test_even_files_train_and_odd_ones_test() -> None:
+def test_even_files_train_and_odd_ones_test():
     paths = np.array([f"bikes/{k}.jpg" for k in range(12)])
     labels = np.array(["bikes"] * 12)
     found = split_even_odd(Dataset("x", paths[5:], labels[5:], paths[:5], labels[:5]))
     assert [Path(p).stem for p in found.X_test] == ["1", "3", "5", "7", "9", "11"]
 
 
-def test_a_folder_that_divides_its_images_itself_stays_divided() -> None:
+def test_a_folder_that_divides_its_images_itself_stays_divided():
     train = np.array(["train/bikes/1.jpg", "train/bikes/2.jpg"])
     test = np.array(["test/bikes/3.jpg"])
     given = Dataset("x", train, np.array(["bikes"] * 2), test, np.array(["bikes"]))
     assert split_even_odd(given) is given
 
 
-def test_features_without_images_are_refused_by_what_they_lack() -> None:
+def test_features_without_images_are_refused_by_what_they_lack():
     rows, labels = np.zeros((4, 7), dtype=np.float32), np.array([0, 0, 1, 1])
     with pytest.raises(ValueError, match=r"folder of images per class.*shape \(4, 7\)"):
         split_even_odd(Dataset("features", rows, labels, rows, labels))
 
 
-def test_the_papers_object_comes_first() -> None:
+def test_the_papers_object_comes_first():
     found = load(of_names("apple", BACKGROUND, "motorbikes"), "made")
     assert found.objects == ["motorbikes"]
 
 
-def test_without_a_class_of_background_all_others_are_it() -> None:
+def test_without_a_class_of_background_all_others_are_it():
     found = load(of_names("apple", "pear", "plum"), "made", n_each=2)
     assert (
         found.classes.tolist()
@@ -105,21 +102,21 @@ def test_without_a_class_of_background_all_others_are_it() -> None:
     assert {int(found.images[i][0, 0, 0]) for i in (2, 3)} == {1, 2}
 
 
-def test_two_classes_leave_one_of_them_as_background() -> None:
+def test_two_classes_leave_one_of_them_as_background():
     assert load(of_names("apple", "pear"), "made", n_objects=2).objects == ["apple"]
 
 
-def test_one_class_alone_is_refused() -> None:
+def test_one_class_alone_is_refused():
     with pytest.raises(ValueError, match="one class"):
         load(of_names("apple"), "made")
 
 
-def test_a_class_without_test_images_is_named() -> None:
+def test_a_class_without_test_images_is_named():
     with pytest.raises(ValueError, match="no images of 'apple' for testing"):
         load(of_names("apple", BACKGROUND, n_test=0), "made")
 
 
-def test_drawn_scenes_are_measured_once_where_they_stand_for_photographs() -> None:
+def test_drawn_scenes_are_measured_once_where_they_stand_for_photographs():
     assert names_with_outlines(ExperimentContext(SOURCES_WITH_OUTLINES, quick=True)) == [
         "photographs"
     ]

@@ -1,4 +1,4 @@
-"""The report's experiments: strategies beside retraining, and decision decision_maps."""
+"""The report's experiments: strategies compared with retraining, and decision maps."""
 
 from dataclasses import replace
 
@@ -9,15 +9,17 @@ from evergrow.research import ExperimentContext, Table, find_experiments, mixtur
 from evergrow.research.papers.report import (
     decision_maps,
     fig2,
-    fig3,
     fig4,
-    fig5,
-    fig6,
-    fig7,
     protocol,
     table1,
 )
-from tests.research.papers.checks import check_resuming, save_features, svg_words
+from tests.research.papers.checks import (
+    check_resuming,
+    check_verdicts,
+    save_features,
+    svg_words,
+    verdict,
+)
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments(["report"])}
 
@@ -99,7 +101,7 @@ def test_the_numbers_of_table_1_are_those_of_the_report():
     assert printed.where(forest="NCM", strategy="retrained", n_classes=20).mean("accuracy") == 0.98
 
 
-def test_the_times_beside_fig_4_are_those_of_the_report():
+def test_the_published_times_of_fig_4_are_those_of_the_report():
     svm, ncm = fig4.EXPERIMENT.published
     assert (svm["update_seconds"], ncm["update_seconds"]) == (1762.05, 82.48)
     assert (svm["test_error"], ncm["train_error"]) == (0.036, 0.0098)
@@ -118,11 +120,6 @@ def as_printed(**changes):
     return Table(rows)
 
 
-def verdict(experiment, table, start):
-    (finding,) = [f for f in experiment.judge(table) if f.claim.startswith(start)]
-    return finding.agrees
-
-
 @pytest.mark.parametrize(("change", "agrees"), [(0.0, True), (0.05, False), (-0.05, False)])
 @pytest.mark.parametrize(
     ("group", "names"),
@@ -134,7 +131,7 @@ def verdict(experiment, table, start):
 )
 def test_table_1_holds_when_it_is_neither_below_nor_above_the_report(group, names, change, agrees):
     table = as_printed(**dict.fromkeys(names, change))
-    assert verdict(table1.EXPERIMENT, table, f"The report's table holds for {group}") is agrees
+    assert verdict("report-table1", table, f"The report's table holds for {group}") is agrees
 
 
 def test_one_number_far_from_the_report_is_enough_to_differ():
@@ -144,7 +141,7 @@ def test_one_number_far_from_the_report_is_enough_to_differ():
         for row in as_printed()
         if "relative" in row
     ]
-    assert verdict(table1.EXPERIMENT, Table(moved), "The report's table holds for ULS") is False
+    assert verdict("report-table1", Table(moved), "The report's table holds for ULS") is False
 
 
 def test_the_reports_own_spread_is_that_of_igt_in_forests_of_means():
@@ -153,12 +150,12 @@ def test_the_reports_own_spread_is_that_of_igt_in_forests_of_means():
 
 def test_table_1_sees_strategies_that_depend_on_initial_classes():
     start = "The report finds the other strategies insensitive"
-    assert verdict(table1.EXPERIMENT, as_printed(), start) is True
+    assert verdict("report-table1", as_printed(), start) is True
     moved = [
         {**row, "relative": 0.8} if (row["initial"], row["strategy"]) == (6, "RTST") else row
         for row in as_printed()
     ]
-    assert verdict(table1.EXPERIMENT, Table(moved), start) is False
+    assert verdict("report-table1", Table(moved), start) is False
 
 
 def test_table_1_differs_when_uls_does_not_gain_from_initial_classes():
@@ -167,14 +164,14 @@ def test_table_1_differs_when_uls_does_not_gain_from_initial_classes():
         for row in as_printed()
     ]
     start = "The report finds that ULS gains"
-    assert verdict(table1.EXPERIMENT, as_printed(), start) is True
-    assert verdict(table1.EXPERIMENT, Table(falling), start) is False
+    assert verdict("report-table1", as_printed(), start) is True
+    assert verdict("report-table1", Table(falling), start) is False
 
 
-def test_one_number_of_initial_classes_tells_nothing_of_their_influence():
+def test_one_number_of_initial_classes_shows_no_influence():
     table = as_printed().where(initial=4)
-    assert verdict(table1.EXPERIMENT, table, "The report finds that ULS gains") is None
-    assert verdict(table1.EXPERIMENT, table, "The report finds the other strategies") is None
+    assert verdict("report-table1", table, "The report finds that ULS gains") is None
+    assert verdict("report-table1", table, "The report finds the other strategies") is None
 
 
 def test_the_reports_numbers_are_not_drawn_at_classes_that_were_not_measured():
@@ -187,7 +184,7 @@ def test_the_reports_numbers_are_not_drawn_at_classes_that_were_not_measured():
 
 
 def made_up(forest="NCM", **changes):
-    """Rows of all strategies at 4, 6 and 20 classes, by what is said of each or of all."""
+    """Rows of all strategies at 4, 6 and 20 classes, by the claim about each or about all."""
     usual = {"accuracy": 0.9, "relative": 0.95, "comparisons": 10.0, "update_seconds": 0.1}
     usual |= {"test_seconds": 0.1, "training_seconds": 1.0, "test_error": 0.1, "train_error": 0.1}
     rows = []
@@ -201,101 +198,84 @@ def made_up(forest="NCM", **changes):
     return rows
 
 
-def agreements(experiment, rows):
-    return [finding.agrees for finding in experiment.judge(Table(rows))]
+def both(svm=None, **changes):
+    """The same changes of the NCM forest and, unless others are given, of the SVM forest."""
+    return made_up(**changes) + made_up("SVM", **(changes if svm is None else svm))
 
 
-def test_updates_slower_than_retraining_differ_from_fig_3():
-    fast = agreements(fig3.EXPERIMENT, made_up(retrained={"update_seconds": 1.0}))
-    slow = agreements(fig3.EXPERIMENT, made_up(RTST={"update_seconds": 2.0}))
-    assert (fast[2], slow[2]) == (True, False)
-    assert (fast[3], slow[3]) == (True, False)
-
-
-def test_a_slower_forest_of_means_differs_from_fig_4():
-    ncm = made_up(retrained={"update_seconds": 1.0})
-    found = {
-        times: agreements(
-            fig4.EXPERIMENT, ncm + made_up("SVM", retrained={"update_seconds": times})
-        )[2]
-        for times in (0.5, 1.6, 20.0, 100.0)
-    }
-    assert found == {0.5: False, 1.6: False, 20.0: True, 100.0: False}
-
-
-def test_one_seed_decides_no_order_of_errors():
-    rows = made_up() + made_up("SVM", retrained={"test_error": 0.115})
-    assert agreements(fig4.EXPERIMENT, [row for row in rows if row["seed"] == 0])[4] is None
-    assert agreements(fig4.EXPERIMENT, rows)[4] is True
-
-
-def test_errors_far_apart_differ_from_fig_4():
-    rows = made_up() + made_up("SVM", retrained={"test_error": 0.2})
-    assert agreements(fig4.EXPERIMENT, rows)[4] is False
-
-
-def test_fig_4_asks_forests_that_grow_to_be_near_retraining():
-    near, far = (
-        made_up(IGT={"relative": share}) + made_up("SVM", IGT={"relative": share})
-        for share in (0.95, 0.8)
-    )
-    found = agreements(fig4.EXPERIMENT, near)[0], agreements(fig4.EXPERIMENT, far)[0]
-    assert found == (True, False)
-
-
-def test_chunks_of_unequal_accuracy_differ_from_fig_5():
-    rows = [{**row, "chunk": chunk} for chunk in (2, 4, 8) for row in made_up()]
-    assert agreements(fig5.EXPERIMENT, rows)[0] is True
-    worse = [{**row, "relative": 0.5} if row["chunk"] == 8 else row for row in rows]
-    assert agreements(fig5.EXPERIMENT, worse)[0] is False
-
-
-def test_several_chunks_are_needed_to_tell_that_they_do_not_matter():
-    assert agreements(fig5.EXPERIMENT, made_up()) == [None, None, None]
-
-
-@pytest.mark.parametrize(("igt", "agrees"), [(0.93, True), (0.99, False), (0.63, False)])
-def test_fig_6_asks_igt_to_be_slightly_less_accurate(igt, agrees):
-    rows = made_up(IGT={"relative": igt, "update_seconds": 0.05})
-    assert agreements(fig6.EXPERIMENT, rows)[2] is agrees
-
-
-def test_captions_on_test_times_are_judged_by_comparisons():
-    shorter = made_up(retrained={"comparisons": 12.0})
-    longer = made_up(retrained={"comparisons": 8.0})
-    captions = [
-        (agreements(fig6.EXPERIMENT, rows)[-1], agreements(fig7.EXPERIMENT, rows)[-1])
-        for rows in (shorter, longer)
-    ]
-    assert captions == [(True, False), (False, True)]
-
-
-@pytest.mark.parametrize(("uls", "agrees"), [(0.4, True), (0.85, False)])
-def test_fig_3_asks_leaves_alone_to_fall_far_behind(uls, agrees):
-    rows = [
-        {**row, "relative": uls} if (row["strategy"], row["n_classes"]) == ("ULS", 20) else row
+def by_chunk(last=0.95):
+    """Relative accuracies with chunks of 2, 4 and 8 classes."""
+    return [
+        {**row, "chunk": chunk, "relative": last if chunk == 8 else row["relative"]}
+        for chunk in (2, 4, 8)
         for row in made_up()
     ]
-    assert agreements(fig3.EXPERIMENT, rows)[1] is agrees
 
 
-def test_borders_a_little_shorter_are_not_much_smoother():
-    def rows(ours):
-        lengths = {"axis": 10.0, "SVM": ours, "NCM": ours}
-        return [
-            {"split": split, "seed": seed, "boundary": length, "accuracy": 0.9}
-            for split, length in lengths.items()
-            for seed in SEEDS
-        ]
-
-    found = [agreements(fig2.EXPERIMENT, rows(ours))[0] for ours in (7.0, 9.5)]
-    assert found == [True, False]
+def uls_at_the_end(relative):
+    changed = {"strategy": "ULS", "n_classes": 20}.items()
+    return [{**row, "relative": relative} if changed <= row.items() else row for row in made_up()]
 
 
-def test_text_and_caption_of_fig_7_cannot_both_agree():
-    better = {name: {"accuracy": 0.95} for name in protocol.STRATEGIES}
-    found = agreements(fig7.EXPERIMENT, made_up(**better) + made_up("SVM"))
-    assert found[:2] == [True, False]
+def borders(ours):
+    """Lengths of the borders of thresholds, which are 10, and of other splits."""
+    return [
+        {"split": split, "seed": seed, "boundary": length, "accuracy": 0.9}
+        for split, length in {"axis": 10.0, "SVM": ours, "NCM": ours}.items()
+        for seed in SEEDS
+    ]
+
+
+def svm_training(times):
+    return both(retrained={"update_seconds": 1.0}, svm={"retrained": {"update_seconds": times}})
+
+
+ERRORS = {error: both(svm={"retrained": {"test_error": error}}) for error in (0.115, 0.2)}
+FASTER, SLOWER = (made_up(retrained={"comparisons": n}) for n in (12.0, 8.0))
+IGT = {
+    share: made_up(IGT={"relative": share, "update_seconds": 0.05}) for share in (0.93, 0.99, 0.63)
+}
+BETTER = {name: {"accuracy": 0.95} for name in protocol.STRATEGIES}
+
+CASES = {
+    "fig2: borders are much shorter": (borders(7.0), "+..."),
+    "fig2: borders are a little shorter": (borders(9.5), "-..."),
+    "fig3: updates are faster than retraining": (
+        made_up(retrained={"update_seconds": 1.0}),
+        "..++.",
+    ),
+    "fig3: RTST is slower than retraining": (made_up(RTST={"update_seconds": 2.0}), "..--."),
+    "fig3: ULS falls far behind": (uls_at_the_end(0.4), ".+..."),
+    "fig3: ULS falls a little behind": (uls_at_the_end(0.85), ".-..."),
+    "fig4: SVM forests train half as long": (svm_training(0.5), "..-..."),
+    "fig4: SVM forests train a little longer": (svm_training(1.6), "..-..."),
+    "fig4: SVM forests train 20 times as long": (svm_training(20.0), "..+..."),
+    "fig4: SVM forests train 100 times as long": (svm_training(100.0), "..-..."),
+    "fig4: errors are close": (ERRORS[0.115], "....+."),
+    "fig4: one seed decides no order of errors": (
+        [row for row in ERRORS[0.115] if row["seed"] == 0],
+        "....?.",
+    ),
+    "fig4: errors are far apart": (ERRORS[0.2], "....-."),
+    "fig4: forests that grow are near retraining": (both(IGT={"relative": 0.95}), "+....."),
+    "fig4: forests that grow are far from retraining": (both(IGT={"relative": 0.8}), "-....."),
+    "fig5: chunks of equal accuracy": (by_chunk(), "+.."),
+    "fig5: chunks of unequal accuracy": (by_chunk(0.5), "-.."),
+    "fig5: one chunk size shows nothing": (made_up(), "???"),
+    "fig6: IGT is slightly less accurate": (IGT[0.93], "..+.."),
+    "fig6: IGT is as accurate": (IGT[0.99], "..-.."),
+    "fig6: IGT is far less accurate": (IGT[0.63], "..-.."),
+    "fig6: forests that grow are faster to test": (FASTER, "....+"),
+    "fig6: forests that grow are slower to test": (SLOWER, "....-"),
+    "fig7: forests that grow are faster to test": (FASTER, "......-"),
+    "fig7: forests that grow are slower to test": (SLOWER, "......+"),
+    "fig7: text and caption cannot both agree": (both(**BETTER, svm={}), "+-....."),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_verdicts(case):
+    check_verdicts(EXPERIMENTS[f"report-{case.partition(':')[0]}"], *CASES[case])
 
 
 def test_the_picture_of_maps_names_axes_and_classes(tmp_path):
@@ -303,12 +283,12 @@ def test_the_picture_of_maps_names_axes_and_classes(tmp_path):
     run_experiment(
         experiment, tmp_path, ExperimentContext(experiment.sources, quick=True, n_jobs=1)
     )
-    said = svg_words(tmp_path / "report-fig2.svg")
-    assert {"first feature", "second feature", "class 0", "class 5"} <= said
+    words = svg_words(tmp_path / "report-fig2.svg")
+    assert {"first feature", "second feature", "class 0", "class 5"} <= words
     assert (tmp_path / "report-fig2.svg").stat().st_size < 300_000
 
 
-def test_a_staircase_is_longer_than_the_line_beside_it():
+def test_a_staircase_is_longer_than_a_straight_line():
     n = 200
     x, y = np.meshgrid(np.arange(n), np.arange(n))
     everywhere = np.ones((n, n), bool)

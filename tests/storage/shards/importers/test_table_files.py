@@ -97,16 +97,22 @@ def test_the_same_file_again_adds_nothing(kind: Any, tmp_path: Path) -> None:
     assert (tmp_path / "shards" / "shards.json").read_bytes() == before
 
 
-@every_kind
-def test_an_interrupted_run_goes_on_where_it_was(
-    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, options = kind(tmp_path)
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows at a time, each time committed."""
     monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(
         "evergrow.storage.shards.importers.npy_stream._BLOCK_BYTES", 20 * X[:1].nbytes
     )
     monkeypatch.setattr("evergrow.storage.shards.importers.parquet._MOST_TOGETHER", 20)
+
+
+@every_kind
+@pytest.mark.usefixtures("busy")
+def test_an_interrupted_run_goes_on_where_it_was(
+    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, options = kind(tmp_path)
     plain = ShardWriter.add
 
     def interrupted(self: ShardWriter, batch: Any, what: str, source: str) -> None:
@@ -261,12 +267,12 @@ BAD: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
     "text": (saved("a.npy", Y.reshape(-1, 1)), {}, "must be a matrix of numbers"),
     "nothing": (saved("a.npy", X[:0]), {}, "has no rows"),
     "no zip": (written("a.npz", b"PK no"), {}, "not an .npz file"),
-    "no array": (written("a.npy", b"text"), {}, "not an array"),
+    "no array": (written("a.npy", b"text"), {}, "not in NumPy's .npy format"),
     "cut short": (cut("a.npy"), {}, "ends early"),
     "a header that lies": (stored_header_that_lies, {}, "ends early"),
-    "a header of too few": (header_of("(50, 6)"), {}, "goes on after its end"),
-    "fewer rows than none": (header_of("(-9, 6)"), {}, r"a\.npy.* the shape \(-9, 6\)"),
-    "a truth as a length": (header_of("(True,6)"), {}, "the shape"),
+    "a header of too few": (header_of("(50, 6)"), {}, "has more data than its header declares"),
+    "fewer rows than none": (header_of("(-9, 6)"), {}, r"a\.npy.* shape is \(-9, 6\)"),
+    "a truth as a length": (header_of("(True,6)"), {}, "shape is"),
     "no columns": (saved("a.npy", X[:, :0]), {}, r"a\.npy.* has no features"),
     "another byte": (spoilt_npz, {}, r"a\.npz.* is damaged .*CRC-32"),
     "bytes that cannot be unpacked": (spoilt_compressed, {}, r"a\.npz.* is damaged .*Error -3"),
@@ -316,16 +322,6 @@ def test_a_bad_file_is_named_and_leaves_nothing(name: str, tmp_path: Path) -> No
 DAMAGED = ["NaN", "another byte", "another checksum", "damaged Parquet", "a damaged page"]
 
 
-@pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows at a time, each time committed."""
-    monkeypatch.setattr("evergrow.storage.shards.importers.source._COMMIT_SECONDS", 0.0)
-    monkeypatch.setattr(
-        "evergrow.storage.shards.importers.npy_stream._BLOCK_BYTES", 20 * X[:1].nbytes
-    )
-    monkeypatch.setattr("evergrow.storage.shards.importers.parquet._MOST_TOGETHER", 20)
-
-
 @pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_bad_file_takes_back_what_was_committed_of_it(name: str, tmp_path: Path) -> None:
@@ -339,7 +335,7 @@ def test_a_bad_file_takes_back_what_was_committed_of_it(name: str, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("busy")
-def test_rows_of_a_bad_file_from_an_interrupted_run_are_told_of(
+def test_rows_of_a_bad_file_from_an_interrupted_run_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, plain = spoilt_npz(tmp_path), ShardWriter.add
@@ -359,7 +355,7 @@ def test_rows_of_a_bad_file_from_an_interrupted_run_are_told_of(
 
 @pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize("n_written", [0, 2])
-def test_a_full_disk_is_what_is_said_and_the_next_run_goes_on(
+def test_a_full_disk_is_reported_and_the_next_run_continues(
     n_written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, folder = saved("a.npy", X)(tmp_path), tmp_path / "shards"
@@ -420,6 +416,6 @@ def test_without_pyarrow_the_extra_is_named(
     assert not (tmp_path / "shards").exists()
 
 
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no\.npz"):
         shard_table(tmp_path / "shards", tmp_path / "no.npz")

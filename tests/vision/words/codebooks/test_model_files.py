@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evergrow
-from evergrow import ModelFileError
-from evergrow.storage.files import read_model, write_model
+from tests.estimators import model_files
 from tests.vision.words.cases import CODEBOOKS, descriptors
 
 D = descriptors()
 every_codebook = pytest.mark.parametrize("make", CODEBOOKS.values(), ids=CODEBOOKS)
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 @every_codebook
 def test_a_loaded_codebook_gives_the_same_words(make: Any, tmp_path: Path) -> None:
     codebook = make().fit(pd.DataFrame(D, columns=list("abcdef")))
-    codebook.save(tmp_path / "words.evergrow")
-    loaded = evergrow.load(tmp_path / "words.evergrow")
+    loaded = model_files.reload(codebook, tmp_path)
     frame = pd.DataFrame(D, columns=list("abcdef"))
     np.testing.assert_array_equal(loaded.transform(frame), codebook.transform(frame))
     assert loaded.get_params() == codebook.get_params()
@@ -34,32 +29,19 @@ def test_a_loaded_codebook_gives_the_same_words(make: Any, tmp_path: Path) -> No
 
 @every_codebook
 def test_a_file_with_a_wrong_parameter_is_refused(make: Any, tmp_path: Path) -> None:
-    path = tmp_path / "words.evergrow"
-    make().fit(D).save(path)
-    header, tensors = read_model(path)
-    header["parameters"]["n_words"] = -1
-    write_model(path, header, tensors)
-    with pytest.raises(ModelFileError, match="n_words must be"):
-        evergrow.load(path)
+    make().fit(D).save(tmp_path / "words.evergrow")
+    model_files.check_refused(
+        tmp_path / "words.evergrow",
+        model_files.edit_part("parameters", n_words=-1),
+        "n_words must be",
+    )
 
 
-def put(name: str, at: Any, value: Any) -> Callable[[Arrays], None]:
-    def change(arrays: Arrays) -> None:
-        arrays[name] = arrays[name].copy()
-        arrays[name][at] = value
-
-    return change
+def shorter(name: str) -> model_files.Change:
+    return model_files.put(name, lambda array: array[:-1])
 
 
-def without(name: str) -> Callable[[Arrays], None]:
-    return lambda arrays: arrays.__delitem__(name)
-
-
-def shorter(name: str) -> Callable[[Arrays], None]:
-    return lambda arrays: arrays.__setitem__(name, arrays[name][:-1])
-
-
-def node_below_itself(arrays: Arrays) -> None:
+def node_below_itself(_: dict[str, Any], arrays: dict[str, Any]) -> None:
     # Every node but the root has one parent, but node 1 is its own.
     child = np.array([3, 1, 0, 0, 0], dtype=np.int32)
     arrays["child"] = child
@@ -72,62 +54,57 @@ def node_below_itself(arrays: Arrays) -> None:
         arrays["feature"], arrays["threshold"] = arrays["feature"][:5], arrays["threshold"][:5]
 
 
-DAMAGE: dict[str, list[Callable[[Arrays], None]]] = {
+DAMAGE: dict[str, list[model_files.Change]] = {
     "k-means": [
-        without("centres"),
-        put("centres", 0, np.nan),
-        put("centres", 0, 1e30),
-        lambda arrays: arrays.__setitem__("centres", arrays["centres"][:0]),
-        lambda arrays: arrays.__setitem__("centres", arrays["centres"].astype(np.float64)),
+        model_files.drop("centres"),
+        model_files.put_first("centres", np.nan),
+        model_files.put_first("centres", 1e30),
+        model_files.put("centres", lambda centres: centres[:0]),
+        model_files.put("centres", lambda centres: centres.astype(np.float64)),
     ],
     "hierarchical": [
-        without("child"),
+        model_files.drop("child"),
         shorter("child"),
-        put("centre", 0, np.inf),
-        put("child", 0, 2),
-        put("child", 0, -1),
-        put("child", 1, 1),
-        put("child", 0, 2**31 - 1),
-        put("n_children", 0, 2),
-        put("n_children", 0, 2**31 - 1),
-        put("n_children", 0, -3),
-        put("n_children", -1, 2),
-        put("child", slice(None), 0),
+        model_files.put_first("centre", np.inf),
+        model_files.put_first("child", 2),
+        model_files.put_first("child", -1),
+        model_files.put_at("child", 1, 1),
+        model_files.put_first("child", 2**31 - 1),
+        model_files.put_first("n_children", 2),
+        model_files.put_first("n_children", 2**31 - 1),
+        model_files.put_first("n_children", -3),
+        model_files.put_at("n_children", -1, 2),
+        model_files.put_at("child", slice(None), 0),
         node_below_itself,
     ],
     "kd-trees": [
-        without("word"),
+        model_files.drop("word"),
         shorter("threshold"),
         shorter("n_nodes"),
-        put("threshold", 0, np.nan),
-        put("feature", 0, 6),
-        put("feature", 0, -1),
-        put("n_features", 0, 0),
-        put("child", 0, 0),
-        put("child", 0, -1),
-        put("child", 0, 2),
-        put("child", 0, 2**31 - 1),
+        model_files.put_first("threshold", np.nan),
+        model_files.put_first("feature", 6),
+        model_files.put_first("feature", -1),
+        model_files.put_first("n_features", 0),
+        model_files.put_first("child", 0),
+        model_files.put_first("child", -1),
+        model_files.put_first("child", 2),
+        model_files.put_first("child", 2**31 - 1),
         node_below_itself,
-        put("word", -1, 0),
-        put("word", -1, 99),
-        put("word", 0, 0),
-        put("n_nodes", 0, 2**62),
-        put("n_nodes", 0, -1),
-        put("n_nodes", slice(None), 0),
+        model_files.put_at("word", -1, 0),
+        model_files.put_at("word", -1, 99),
+        model_files.put_first("word", 0),
+        model_files.put_first("n_nodes", 2**62),
+        model_files.put_first("n_nodes", -1),
+        model_files.put_at("n_nodes", slice(None), 0),
     ],
 }
 CASES = [(name, change) for name, changes in DAMAGE.items() for change in changes]
 
 
-@pytest.mark.parametrize(("name", "damage"), CASES)
-def test_damaged_arrays_are_refused(name: str, damage: Any, tmp_path: Path) -> None:
-    path = tmp_path / "words.evergrow"
-    CODEBOOKS[name]().fit(D).save(path)
-    header, tensors = read_model(path)
-    damage(tensors)
-    write_model(path, header, tensors)
-    with pytest.raises(ModelFileError, match="model file"):
-        evergrow.load(path)
+@pytest.mark.parametrize(("name", "change"), CASES)
+def test_damaged_arrays_are_refused(name: str, change: Any, tmp_path: Path) -> None:
+    CODEBOOKS[name]().fit(D).save(tmp_path / "words.evergrow")
+    model_files.check_refused(tmp_path / "words.evergrow", change, "model file")
 
 
 @every_codebook

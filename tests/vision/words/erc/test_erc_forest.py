@@ -6,16 +6,17 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evergrow
-from evergrow import ERCForest, ModelFileError, RaggedArray
-from evergrow.storage.files import read_model, write_model
+from evergrow import ERCForest, RaggedArray
+from tests.estimators import model_files
 
 X, Y = load_digits(return_X_y=True)
 TRAIN, TEST = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
+# The training digits below 8, and those that come later.
+OLD, NEW = ((X[TRAIN][rows], Y[TRAIN][rows]) for rows in (Y[TRAIN] < 8, Y[TRAIN] >= 8))
 
 
 def fitted(**parameters):
@@ -96,11 +97,6 @@ def test_threads_do_not_change_the_forest(n_jobs):
     assert np.array_equal(fitted().transform(X), fitted(n_jobs=n_jobs).transform(X))
 
 
-def test_a_seed_gives_the_same_forest_and_another_seed_another():
-    assert np.array_equal(fitted().transform(X), fitted().transform(X))
-    assert not np.array_equal(fitted().transform(X), fitted(random_state=1).transform(X))
-
-
 def test_images_and_rows_with_the_images_labels_give_the_same_forest():
     images = RaggedArray(X, [0, 900, 900, 1797])
     by_image = ERCForest(n_words=30, random_state=0).fit(images, ["a", "b", "c"])
@@ -129,30 +125,27 @@ def test_histograms_count_the_words_of_each_tree():
 
 
 def test_new_classes_get_words_in_proportion_and_old_words_stay():
-    old = Y[TRAIN] < 8
-    forest = ERCForest(n_words=40, random_state=0).fit(X[TRAIN][old], Y[TRAIN][old])
-    before = forest.transform(X[TRAIN][old])
-    forest.partial_fit(X[TRAIN][~old], Y[TRAIN][~old])
+    forest = ERCForest(n_words=40, random_state=0).fit(*OLD)
+    before = forest.transform(OLD[0])
+    forest.partial_fit(*NEW)
     assert forest.words_per_tree_.tolist() == [50] * 5
-    after = forest.transform(X[TRAIN][old])
+    after = forest.transform(OLD[0])
     assert (before == after).mean() > 0.7
     assert forest.classes_.tolist() == list(range(10))
 
 
 def test_new_classes_are_recognised_by_the_vote():
-    old = Y[TRAIN] < 8
-    forest = ERCForest(15, n_words=200, random_state=0).fit(X[TRAIN][old], Y[TRAIN][old])
-    forest.partial_fit(X[TRAIN][~old], Y[TRAIN][~old])
+    forest = ERCForest(15, n_words=200, random_state=0).fit(*OLD)
+    forest.partial_fit(*NEW)
     new = Y[TEST] >= 8
     assert forest.score(X[TEST][new], Y[TEST][new]) > 0.75
     assert forest.score(X[TEST], Y[TEST]) > 0.85
 
 
 def test_a_column_of_histograms_means_one_word_for_life():
-    old = Y[TRAIN] < 8
-    forest = ERCForest(n_words=40, random_state=0).fit(X[TRAIN][old], Y[TRAIN][old])
+    forest = ERCForest(n_words=40, random_state=0).fit(*OLD)
     before, words = forest.encode([X[:300]]).toarray()[0], forest.transform(X[:300])
-    forest.partial_fit(X[TRAIN][~old], Y[TRAIN][~old])
+    forest.partial_fit(*NEW)
     after = forest.encode([X[:300]]).toarray()[0]
     assert len(after) == 250
     same = forest.transform(X[:300]) == words
@@ -190,12 +183,11 @@ def test_the_forest_copies_its_descriptors():
 
 
 def test_announced_classes_get_words_when_they_come():
-    old = Y[TRAIN] < 8
     forest = ERCForest(n_words=40, random_state=0)
-    forest.partial_fit(X[TRAIN][old], Y[TRAIN][old], classes=np.arange(10))
-    forest.partial_fit(X[TRAIN][old], Y[TRAIN][old], classes=[10])
+    forest.partial_fit(*OLD, classes=np.arange(10))
+    forest.partial_fit(*OLD, classes=[10])
     assert forest.words_per_tree_.tolist() == [40] * 5
-    forest.partial_fit(X[TRAIN][~old], Y[TRAIN][~old])
+    forest.partial_fit(*NEW)
     assert forest.words_per_tree_.tolist() == [50] * 5
 
 
@@ -259,24 +251,15 @@ def test_with_single_images_the_square_root_stands():
     assert forest.max_trials_ == 8
 
 
-def test_choosing_trials_needs_labels():
-    with pytest.raises(ValueError, match="needs labels"):
-        ERCForest(supervised=False, max_trials="auto").fit(X)
-
-
-def test_copies_and_pickles_code_alike():
+def test_a_copy_learns_on_its_own():
     forest = fitted()
-    again = pickle.loads(pickle.dumps(forest))
-    assert np.array_equal(again.transform(X), forest.transform(X))
-    again.partial_fit(X[:3], [20, 21, 22])
+    pickle.loads(pickle.dumps(forest)).partial_fit(X[:3], [20, 21, 22])
     assert len(forest.classes_) == 10
-    assert clone(forest).get_params() == forest.get_params()
 
 
 def test_saved_loaded_and_updated_is_updated(tmp_path):
     forest = ERCForest(n_words=30, random_state=0).fit(X[Y < 8], Y[Y < 8])
-    forest.save(tmp_path / "words.evergrow")
-    again = evergrow.load(tmp_path / "words.evergrow")
+    again = model_files.reload(forest, tmp_path)
     for one in (forest, again):
         one.partial_fit(X[Y >= 8], Y[Y >= 8])
     assert np.array_equal(forest.transform(X), again.transform(X))
@@ -297,59 +280,50 @@ def test_saved_for_inference_it_is_small_and_finds_no_words_for_new_classes(tmp_
 
 def test_a_forest_without_labels_is_saved(tmp_path):
     blind = ERCForest(supervised=False, n_words=9, random_state=0).fit(X)
-    blind.save(tmp_path / "blind.evergrow")
-    again = evergrow.load(tmp_path / "blind.evergrow")
+    again = model_files.reload(blind, tmp_path)
     assert np.array_equal(again.transform(X), blind.transform(X))
 
 
-def damaged(tmp_path, change):
-    fitted(n_estimators=2).save(tmp_path / "good.evergrow")
-    header, tensors = read_model(tmp_path / "good.evergrow")
-    change(header, tensors)
-    write_model(tmp_path / "bad.evergrow", header, tensors)
-    return tmp_path / "bad.evergrow"
-
-
-def raised(tensors, name, index, value):
-    array = tensors[name].copy()
-    array[index] = value
-    tensors[name] = array
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("words") / "good.evergrow"
+    fitted(n_estimators=2).save(path)
+    return path
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda h, t: t.pop("counts"),
-        lambda h, t: t.pop("word"),
-        lambda h, t: raised(t, "n_nodes", 0, t["n_nodes"][0] + 2),
-        lambda h, t: raised(t, "n_nodes", 0, 2**62),
-        lambda h, t: raised(t, "n_features", 0, 3),
-        lambda h, t: raised(t, "n_features", 0, 0),
-        lambda h, t: h["forest"].update(n_first_classes=11),
-        lambda h, t: h["forest"].update(n_first_classes=0),
-        lambda h, t: h["forest"].update(seed=-1),
-        lambda h, t: h["forest"].update(seed=True),
-        lambda h, t: h["forest"].update(max_trials=0),
-        lambda h, t: h["forest"].update(max_trials=2**40),
-        lambda h, t: h["forest"].update(seed=2**70),
-        lambda h, t: h["forest"].update(n_updates=2**64),
-        lambda h, t: h["parameters"].update(n_estimators=3),
-        lambda h, t: t.update(counts=np.full_like(t["counts"], 2**62)),
-        lambda h, t: t.update(counts=np.zeros_like(t["counts"])),
-        lambda h, t: raised(t, "columns", 0, 1),
-        lambda h, t: h.pop("forest"),
-        lambda h, t: h["parameters"].update(n_words=0),
-        lambda h, t: raised(t, "counts", (0, 0), -1),
-        lambda h, t: raised(t, "child", 0, 10**6),
-        lambda h, t: raised(t, "feature", 0, 64),
-        lambda h, t: raised(t, "descriptor_classes", 0, 10),
-        lambda h, t: raised(t, "descriptors", (0, 0), np.nan),
-        lambda h, t: t.update(descriptors=t["descriptors"][:-1]),
+        model_files.drop("counts"),
+        model_files.drop("word"),
+        model_files.put("n_nodes", lambda n: n + np.array([2, 0])),
+        model_files.put_first("n_nodes", 2**62),
+        model_files.put_first("n_features", 3),
+        model_files.put_first("n_features", 0),
+        model_files.edit_entry("forest/n_first_classes", 11),
+        model_files.edit_entry("forest/n_first_classes", 0),
+        model_files.edit_entry("forest/seed", -1),
+        model_files.edit_entry("forest/seed", True),
+        model_files.edit_entry("forest/max_trials", 0),
+        model_files.edit_entry("forest/max_trials", 2**40),
+        model_files.edit_entry("forest/seed", 2**70),
+        model_files.edit_entry("forest/n_updates", 2**64),
+        model_files.edit_part("parameters", n_estimators=3),
+        model_files.put("counts", lambda counts: np.full_like(counts, 2**62)),
+        model_files.put("counts", np.zeros_like),
+        model_files.put_first("columns", 1),
+        model_files.drop("forest"),
+        model_files.edit_part("parameters", n_words=0),
+        model_files.put_first("counts", -1),
+        model_files.put_first("child", 10**6),
+        model_files.put_first("feature", 64),
+        model_files.put_first("descriptor_classes", 10),
+        model_files.put_first("descriptors", np.nan),
+        model_files.put("descriptors", lambda rows: rows[:-1]),
     ],
 )
-def test_damaged_files_are_refused(tmp_path, change):
-    with pytest.raises(ModelFileError):
-        evergrow.load(damaged(tmp_path, change))
+def test_damaged_files_are_refused(saved, change):
+    model_files.check_refused(saved, change)
 
 
 @pytest.mark.parametrize(
@@ -380,11 +354,14 @@ def test_a_failed_update_leaves_the_forest_as_it_was():
     assert pickle.dumps(forest) == before
 
 
-def test_values_beyond_single_precision_are_refused():
-    with pytest.raises(ValueError, match="single precision"):
-        ERCForest().fit([[1e300], [0.0]], [0, 1])
-
-
-def test_labels_per_image_must_be_as_many_as_images():
-    with pytest.raises(ValueError, match="2 images, got 3"):
-        ERCForest().fit([X[:3], X[3:5]], [0, 1, 1])
+@pytest.mark.parametrize(
+    ("parameters", "data", "message"),
+    [
+        ({}, ([[1e300], [0.0]], [0, 1]), "single precision"),
+        ({}, ([X[:3], X[3:5]], [0, 1, 1]), "2 images, got 3"),
+        ({"supervised": False, "max_trials": "auto"}, (X,), "needs labels"),
+    ],
+)
+def test_wrong_training_data_are_refused(parameters, data, message):
+    with pytest.raises(ValueError, match=message):
+        ERCForest(**parameters).fit(*data)

@@ -51,7 +51,7 @@ rules_strategy = st.builds(
 @given(
     st.integers(0, 2**32), rules_strategy, st.integers(1, 40), st.integers(1, 5), st.integers(1, 3)
 )
-# A test that tells nothing, where rounding left less than nothing.
+# A test without information, for which rounding gave a negative value.
 @example(1, Rules(min_score=0.0), 21, 1, 1)
 def test_core_and_twin_grow_and_extend_the_same_trees(seed, rules, n_rows, n_features, n_classes):
     random = np.random.default_rng(seed)

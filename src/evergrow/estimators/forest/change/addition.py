@@ -1,6 +1,7 @@
 """Add samples to a forest by the update strategy of the request.
 
-What a strategy does to a tree is in the core: ``cpp/update/`` has a file per strategy.
+What a strategy does to a tree is in the core: ``cpp/update/strategy_table.cpp`` lists the
+strategies, and ``cpp/update/rust.cpp`` is the longest of them.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from evergrow import _core
-from evergrow.estimators.forest.change.eviction import choose_evicted, without_rows
-from evergrow.estimators.forest.change.growth import NO_IDS, regrow_with
-from evergrow.estimators.forest.change.update_plan import update_plan
+from evergrow.estimators.forest.change.growth import (
+    NO_IDS,
+    choose_evicted,
+    regrow_with,
+    update_plan,
+    without_rows,
+)
 from evergrow.estimators.forest.cluster.driver_update import note_update, resident_trees
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.storage.placement import budget_to_change, store_more
-from evergrow.estimators.forest.value.batch import ForestBatch, Ids
-from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.locks import file_lock
+from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
 Numbers = npt.NDArray[np.int32]
@@ -43,7 +46,7 @@ def add_samples(
     """
     if len(known.history.early):
         return regrow_with(known, labels, batch, request, expendable)
-    with file_lock(known.forest.samples.path):
+    with path_mutex(known.forest.samples.path):
         return _add_samples(known, labels, batch, request, expendable)
 
 
@@ -69,8 +72,18 @@ def _add_samples(
     keep = request.keep_per_class if known.has_training_rows else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
     resident = resident_trees(known, request)
-    update = _update_here if resident is None else resident.update
-    forest, counts = update(known.forest, samples, numbers, evicted, request, plan)
+    if resident is not None:
+        forest, counts = resident.update(samples, numbers, evicted, request, plan)
+    else:
+        with progress_bar("updating trees", len(known.forest), request.verbose) as progress:
+            forest, counts = known.forest.update(
+                samples=samples,
+                rows=numbers,
+                evicted=evicted,
+                plan=plan,
+                n_threads=request.n_threads,
+                progress=progress,
+            )
     if not known.has_training_rows:
         forest = forest.with_samples(stored)
     elif len(evicted):
@@ -78,7 +91,7 @@ def _add_samples(
     forest = tidy_files(forest, request.memory_limit)
     forest.samples.claim()
     report = UpdateReport(
-        request.strategy.name,
+        request.strategy._name,
         len(numbers),
         n_new_classes=len(labels) - len(known.labels),
         n_refreshed=plan.n_refreshed,
@@ -88,22 +101,3 @@ def _add_samples(
     fitted = replace(known, labels=labels, forest=forest, history=history)
     note_update(fitted, resident)
     return fitted, report
-
-
-def _update_here(
-    forest: _core.Forest,
-    samples: _core.Samples,
-    numbers: Numbers,
-    evicted: Numbers,
-    request: ForestRequest,
-    plan: _core.UpdatePlan,
-) -> tuple[_core.Forest, _core.UpdateReport]:
-    with progress_bar("updating trees", len(forest), request.verbose) as progress:
-        return forest.update(
-            samples=samples,
-            rows=numbers,
-            evicted=evicted,
-            plan=plan,
-            n_threads=request.n_threads,
-            progress=progress,
-        )

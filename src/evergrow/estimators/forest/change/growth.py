@@ -1,27 +1,42 @@
-"""Grow a forest from scratch, or again from its early samples."""
+"""Grow a forest from scratch or again from its early samples, and evict samples beyond a limit.
+
+The checks and the plan that all changes of a forest need are here too.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.change.eviction import evict_samples
 from evergrow.estimators.forest.cluster.driver_grow import can_grow_in_groups, grow_in_groups
 from evergrow.estimators.forest.cluster.worker_grow import GrowthPlan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget
-from evergrow.estimators.forest.storage.placement import budget_to_grow, store_first
-from evergrow.estimators.forest.value.batch import EarlySamples, ForestBatch, Ids
-from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.history import History
+from evergrow.estimators.forest.storage.compaction import tidy_files
+from evergrow.estimators.forest.storage.placement import (
+    budget_to_change,
+    budget_to_grow,
+    store_first,
+)
+from evergrow.estimators.forest.value.fitted import (
+    EarlySamples,
+    FittedForest,
+    ForestBatch,
+    History,
+    Ids,
+    Standardization,
+)
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.engine import current_engine
+from evergrow.foundation.engine import Engine, current_engine
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.rows import priorities
 
 NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 
@@ -55,8 +70,8 @@ def grow_forest(
         row_budget=budget.row_budget,
     )
     # Few samples are not worth handing out to workers.
-    grow = _grow_here if len(early) else _grow_trees
-    forest = grow(batch, standardization, growth, request, budget)
+    engine = None if len(early) else current_engine()
+    forest = _grow_trees(batch, standardization, growth, request, budget, engine)
     n_seen = len(batch) if n_seen is None else n_seen
     history = History(seed, 0, n_seen, n_drawn / len(batch), early=early)
     fitted = FittedForest(labels, standardization, forest, history, request.splits.proposer)
@@ -80,28 +95,20 @@ def _grow_trees(
     growth: GrowthPlan,
     request: ForestRequest,
     budget: MemoryBudget,
+    engine: Engine | None,
 ) -> _core.Forest:
-    """Grow the trees with the engine in use, or in this process if it has none or cannot."""
-    engine = current_engine()
+    """Grow the trees with an engine, or in this process if there is none or it cannot."""
     if engine is not None and can_grow_in_groups(engine, batch.X, request, budget):
         return grow_in_groups(engine, batch, standardization, growth, request, budget)
-    return _grow_here(batch, standardization, growth, request, budget)
-
-
-def _grow_here(
-    batch: ForestBatch,
-    standardization: Standardization,
-    growth: GrowthPlan,
-    request: ForestRequest,
-    budget: MemoryBudget,
-) -> _core.Forest:
     samples, _ = store_first(batch, standardization, request, budget)
     with progress_bar("growing trees", request.n_estimators, request.verbose) as progress:
-        return growth.grow(samples, (0, request.n_estimators), progress)
+        return _core.Forest.grow(
+            samples=samples, n_trees=request.n_estimators, progress=progress, **growth
+        )
 
 
 def regrow_early(fitted: FittedForest, request: ForestRequest) -> FittedForest:
-    """Grow a forest again from its early samples, some of which changed; else return it."""
+    """Grow a forest again from its early samples if it has any; otherwise return it."""
     history, early = fitted.history, fitted.history.early
     if not len(early):
         return fitted
@@ -128,3 +135,110 @@ def regrow_with(
     fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
     n_new = len(labels) - len(known.labels)
     return fitted, replace(report, n_samples=len(batch), n_new_classes=n_new)
+
+
+def choose_evicted(
+    samples: _core.Samples, keep_per_class: int | None, seed: int, expendable: Ids
+) -> npt.NDArray[np.int32]:
+    """Stored and new rows to remove, so that each class keeps a uniform choice of its samples.
+
+    Of each class ``keep_per_class`` samples may stay, or all if it is None. The samples with the
+    ids ``expendable`` are evicted before any others of their class.
+    """
+    if keep_per_class is None:
+        return np.zeros(0, dtype=np.int32)
+    rows = np.flatnonzero(samples.classes >= 0)
+    classes, ids = samples.classes[rows], samples.ids[rows]
+    # Ids break ties between equal random priorities.
+    order = np.lexsort((ids, priorities(f"{seed} kept", ids), np.isin(ids, expendable), classes))
+    _, firsts, counts = np.unique(classes[order], return_index=True, return_counts=True)
+    rank = np.arange(len(rows)) - np.repeat(firsts, counts)
+    return np.sort(rows[order[rank >= keep_per_class]]).astype(np.int32)
+
+
+def evict_samples(fitted: FittedForest, request: ForestRequest, expendable: Ids) -> FittedForest:
+    """Evict samples beyond ``keep_per_class`` from a forest that was just grown."""
+    samples, history = fitted.forest.samples, fitted.history
+    evicted = choose_evicted(samples, request.keep_per_class, history.seed, expendable)
+    if not len(evicted):
+        return fitted
+    plan = update_plan(request, history, len(fitted.labels), fitted)
+    forest, _ = fitted.forest.update(
+        samples=samples,
+        rows=np.zeros(0, dtype=np.int32),
+        evicted=evicted,
+        plan=plan,
+        n_threads=request.n_threads,
+        progress=None,
+    )
+    forest = tidy_files(forest.with_samples(without_rows(samples, evicted)), request.memory_limit)
+    return replace(fitted, forest=forest)
+
+
+def without_rows(samples: _core.Samples, rows: npt.NDArray[np.int32]) -> _core.Samples:
+    """A copy of the samples from which some rows are removed."""
+    left = samples.copy()
+    left.remove(rows)
+    return left
+
+
+def update_plan(
+    request: ForestRequest,
+    history: History,
+    n_classes: int,
+    known: FittedForest,
+    *,
+    row_budget: int | None = None,
+) -> _core.UpdatePlan:
+    """The plan of one update of ``known``; ``history`` is the one after the update.
+
+    ``row_budget`` is that of the stored samples unless given.
+    """
+    if row_budget is None:
+        row_budget = budget_to_change(request, known.forest.samples, n_classes).row_budget
+    n_trees = len(known.forest)
+    # Rounding errors in the sum of shares must not delay a tree.
+    due = (known.history.refresh_due, history.refresh_due)
+    first, last = (math.floor(n + 1e-6) for n in due)
+    return _core.UpdatePlan(
+        n_classes=n_classes,
+        seed=history.seed,
+        update=history.n_updates,
+        strategy=request.strategy._name,
+        share=request.share,
+        node_sampling=request.node_sampling,
+        row_rate=history.row_rate,
+        bootstrap=request.bootstrap,
+        first_refreshed=first % n_trees,
+        n_refreshed=min(last - first, n_trees),
+        n_trees=n_trees,
+        row_budget=row_budget,
+        rules=request.splits.rules(n_classes, known.n_features),
+        keep_rows=known.has_training_rows,
+    )
+
+
+def check_growable(known: FittedForest, request: ForestRequest) -> None:
+    """Raise a ``ValueError`` if a forest cannot be updated with these parameters."""
+    if len(known.forest) != request.n_estimators:
+        raise InvalidInputError(
+            f"n_estimators is {request.n_estimators} but the forest has {len(known.forest)} "
+            "trees: fit again to change their number"
+        )
+    if known.has_training_rows and known.forest.samples.half != request.half_samples:
+        wanted = "float16" if request.half_samples else "float32"
+        raise InvalidInputError(
+            f"sample_dtype is {wanted!r} but the forest stores samples of another "
+            "precision: fit again to change it"
+        )
+    if request.strategy._needs_rows or request.refresh > 0:
+        check_has_rows(known, "update")
+
+
+def check_has_rows(known: FittedForest, action: str) -> None:
+    """Raise a ``ValueError`` if a forest has no training samples."""
+    if not known.has_training_rows:
+        raise InvalidInputError(
+            f"cannot {action}: the forest was saved with inference_only=True and has no training "
+            "samples; update='uls' with refresh=0 needs none"
+        )

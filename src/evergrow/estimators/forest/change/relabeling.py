@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.change.growth import regrow_early
-from evergrow.estimators.forest.change.update_plan import update_plan
+from evergrow.estimators.forest.change.growth import regrow_early, update_plan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.locks import file_lock
+from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
 Rows = npt.NDArray[np.int32]
@@ -25,7 +24,7 @@ Rows = npt.NDArray[np.int32]
 
 def rename_classes(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     """Rename classes; classes that get the same name are merged."""
-    with file_lock(known.forest.samples.path):
+    with path_mutex(known.forest.samples.path):
         known.check_memory()
         renamed = with_columns(known, *known.labels.renamed(names))
         renamed.forest.samples.claim()
@@ -66,7 +65,15 @@ def relabel(
     counts = _core.UpdateReport()
     if not len(early):
         plan = update_plan(request, history, len(labels), known)
-        forest, counts = _refine(known.forest, samples, rows, share, plan, request)
+        with progress_bar("refining trees", len(known.forest), request.verbose) as progress:
+            forest, counts = known.forest.refine(
+                samples=samples,
+                rows=rows,
+                share=share,
+                plan=plan,
+                n_threads=request.n_threads,
+                progress=progress,
+            )
         fitted = replace(fitted, forest=forest)
     seconds = time.perf_counter() - start
     return fitted, UpdateReport("refine", len(rows), seconds=seconds, **counts.as_dict())
@@ -78,22 +85,3 @@ def settle(fitted: FittedForest, request: ForestRequest) -> FittedForest:
     # Last, because from here on only the new forest may write to the file of the samples.
     fitted.forest.samples.claim()
     return fitted
-
-
-def _refine(
-    forest: _core.Forest,
-    samples: _core.Samples,
-    rows: Rows,
-    share: float,
-    plan: _core.UpdatePlan,
-    request: ForestRequest,
-) -> tuple[_core.Forest, _core.UpdateReport]:
-    with progress_bar("refining trees", len(forest), request.verbose) as progress:
-        return forest.refine(
-            samples=samples,
-            rows=rows,
-            share=share,
-            plan=plan,
-            n_threads=request.n_threads,
-            progress=progress,
-        )

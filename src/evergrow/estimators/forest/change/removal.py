@@ -8,17 +8,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.change.eviction import without_rows
-from evergrow.estimators.forest.change.growth import regrow_early
+from evergrow.estimators.forest.change.growth import regrow_early, update_plan, without_rows
 from evergrow.estimators.forest.change.relabeling import with_columns
-from evergrow.estimators.forest.change.update_plan import update_plan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
-from evergrow.estimators.forest.value.batch import Ids
-from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import FittedForest, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.locks import file_lock
+from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
 _MOST_SHOWN = 5
@@ -28,7 +25,7 @@ def forget(
     known: FittedForest, codes: list[int], ids: Ids, request: ForestRequest
 ) -> tuple[FittedForest, UpdateReport]:
     """Remove whole classes, by their columns, and single samples, by their ids."""
-    with file_lock(known.forest.samples.path):
+    with path_mutex(known.forest.samples.path):
         return _forget(known, codes, ids, request)
 
 

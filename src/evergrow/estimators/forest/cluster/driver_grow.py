@@ -27,11 +27,10 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget
 from evergrow.estimators.forest.storage.placement import budget_to_grow, store_first
 from evergrow.estimators.forest.storage.scratch_file import standardize_all
-from evergrow.estimators.forest.value.batch import Codes, ForestBatch
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.blocks import float_blocks
+from evergrow.estimators.forest.value.fitted import Codes, ForestBatch, Standardization
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
 from evergrow.foundation.errors import ClusterWarning, InvalidInputError, warn_user
+from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import Shards
 
@@ -100,7 +99,7 @@ def grow_in_groups(
         samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
         return work.run(grow_over_rows, [rows, codes, ids, X.shape[1]], samples, n_threads, budget)
     # Each worker observes the memory limit with its own number of threads.
-    budget = budget_to_grow(replace(request, n_threads=n_threads), X.shape, growth.n_classes)
+    budget = budget_to_grow(replace(request, n_threads=n_threads), X.shape, growth["n_classes"])
     file = NodeFile(X, standardization, half=request.half_samples, chunk_bytes=budget.chunk_bytes)
     try:
         samples = open_node_samples(file, codes, ids)
@@ -129,14 +128,18 @@ class _GroupedGrowth:
     ) -> _core.Forest:
         """Run the task for every group; it gets ``values`` and the growth plan."""
         engine, request = self.engine, self.request
-        n_values = self.growth.rows_per_tree * samples.n_features
+        n_values = self.growth["rows_per_tree"] * samples.n_features
         groups = tree_groups(request.n_estimators, n_values, n_threads)
-        growth = replace(self.growth, n_threads=n_threads, row_budget=budget.row_budget)
+        growth: GrowthPlan = {
+            **self.growth,
+            "n_threads": n_threads,
+            "row_budget": budget.row_budget,
+        }
         found: list[Any] = [None] * len(groups)
 
         def take(place: int, arrays: Arrays) -> None:
-            proposer = growth.rules.proposer
-            forest = forest_from_arrays(arrays, samples, proposer, growth.n_classes)
+            proposer = growth["rules"].proposer
+            forest = forest_from_arrays(arrays, samples, proposer, growth["n_classes"])
             if len(forest) != groups[place][1]:
                 raise InvalidInputError(f"expected {groups[place][1]} trees, got {len(forest)}")
             found[place] = forest
@@ -157,14 +160,13 @@ class _GroupedGrowth:
 
     def _name(self, groups: list[Group]) -> str:
         # Rows of a named file are never used as centroids, so the trees differ.
-        request, named = self.request, self.request.memory is not None
-        growth = self.growth
+        growth, request, named = self.growth, self.request, self.request.memory is not None
         about = {
-            "n_classes": growth.n_classes,
-            "seed": growth.seed,
-            "rows_per_tree": growth.rows_per_tree,
-            "bootstrap": growth.bootstrap,
-            "rules": growth.rules.as_dict(),
+            "n_classes": growth["n_classes"],
+            "seed": growth["seed"],
+            "rows_per_tree": growth["rows_per_tree"],
+            "bootstrap": growth["bootstrap"],
+            "rules": growth["rules"].as_dict(),
             "half": request.half_samples,
             "standardize": request.standardize,
             "named": named,

@@ -28,10 +28,8 @@ from evergrow.estimators.forest.cluster.worker_update import (
 )
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.scratch_file import standardize_all
-from evergrow.estimators.forest.value.batch import Codes
-from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.fitted import Codes, FittedForest, Standardization
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
-from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Engine, Job, VersionChange, current_engine
 
 # Estimated: sending and receiving the changes of RTST and RUST takes about half as long as the
@@ -64,7 +62,6 @@ class ResidentTrees:
 
     def update(
         self,
-        forest: _core.Forest,  # noqa: ARG002
         samples: _core.Samples,
         numbers: Codes,
         evicted: Codes,
@@ -164,7 +161,7 @@ def _can_be_resident(known: FittedForest, request: ForestRequest) -> bool:
 
 def _is_worth_it(engine: Engine, request: ForestRequest) -> bool:
     n_there = engine.capacity.n_workers * engine.capacity.threads_per_worker
-    return request.strategy.grows_again and n_there >= _FEWEST_TIMES * request.n_threads
+    return request.strategy._grows_again and n_there >= _FEWEST_TIMES * request.n_threads
 
 
 def _even_groups(n_trees: int, n_workers: int) -> tuple[Group, ...]:

@@ -27,9 +27,9 @@ from evergrow.estimators.forest.storage.scratch_file import (
     scratch_folder,
     write_by_class,
 )
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import Standardization
 from evergrow.foundation.engine import Arrays
-from evergrow.foundation.locks import locked
+from evergrow.foundation.locks import lock_or_wait
 
 try:
     import fcntl
@@ -94,7 +94,7 @@ def _path(name: str) -> Path:
 
 def _open_or_write(wanted: NodeFile, codes: npt.NDArray[np.int32]) -> BinaryIO:
     path = _path(wanted.name)
-    with locked(path, lambda: None):
+    with lock_or_wait(path, lambda: None):
         try:
             file = open(path, "rb")  # noqa: SIM115
         except FileNotFoundError:

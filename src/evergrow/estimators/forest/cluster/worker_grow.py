@@ -7,25 +7,22 @@ process would grow. This module imports as little as possible, because every wor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.forest.cluster.node_files import NodeFile, open_node_samples
-from evergrow.estimators.forest.value.batch import Codes, Ids
+from evergrow.estimators.forest.value.fitted import Codes, Ids
 from evergrow.foundation.engine import Arrays
 
 # First tree, and number of trees.
 Group = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class GrowthPlan:
-    """How the core grows trees: all arguments except samples and number of trees."""
+class GrowthPlan(TypedDict):
+    """How the core grows trees: all arguments of ``_core.Forest.grow`` but samples and trees."""
 
     n_classes: int
     seed: int
@@ -35,36 +32,19 @@ class GrowthPlan:
     n_threads: int
     row_budget: int
 
-    def grow(
-        self,
-        samples: _core.Samples,
-        group: Group,
-        progress: Callable[[int], None] | None = None,
-        *,
-        packs_trees: bool = True,
-    ) -> _core.Forest:
-        """Grow a group of trees of the forest."""
-        first_tree, n_trees = group
-        return _core.Forest.grow(
-            samples=samples,
-            n_trees=n_trees,
-            first_tree=first_tree,
-            n_classes=self.n_classes,
-            seed=self.seed,
-            rows_per_tree=self.rows_per_tree,
-            bootstrap=self.bootstrap,
-            rules=self.rules,
-            n_threads=self.n_threads,
-            row_budget=self.row_budget,
-            progress=progress,
-            packs_trees=packs_trees,
-        )
-
 
 def grow_over(group: Group, samples: _core.Samples, growth: GrowthPlan) -> Arrays:
     """Grow a group of trees."""
+    first_tree, n_trees = group
     # The trees are freed as soon as they are arrays, so they need not be packed.
-    forest = growth.grow(samples, group, packs_trees=False)
+    forest = _core.Forest.grow(
+        samples=samples,
+        n_trees=n_trees,
+        first_tree=first_tree,
+        progress=None,
+        packs_trees=False,
+        **growth,
+    )
     return trees_to_arrays(forest)
 
 
@@ -83,7 +63,7 @@ def grow_over_rows(
 def grow_over_shards(
     group: Group, file: NodeFile, codes: Codes, ids: Ids, growth: GrowthPlan
 ) -> Arrays:
-    """Grow a group of trees over shards, of which each node makes one file sorted by class."""
+    """Grow a group of trees over shards; each node writes one file sorted by class."""
     return grow_over(group, open_node_samples(file, codes, ids), growth)
 
 

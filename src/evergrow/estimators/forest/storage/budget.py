@@ -140,21 +140,9 @@ def budget_for(
 ) -> MemoryBudget:
     """What a memory limit allows; a ``ValueError`` if it is less than training needs.
 
-    Parameters
-    ----------
-    demand : MemoryDemand
-        What training needs.
-    limit : int or None
-        Bytes that may be used in addition to the trees; None for no limit.
-    held : int, default=0
-        Bytes of rows that are in memory already.
-    mapped : bool, default=False
-        New rows go to a file that the caller named, whatever the limit.
-
-    Returns
-    -------
-    budget : MemoryBudget
-        Where new rows are stored, and how many bytes of them may be held in memory.
+    ``limit`` is the number of bytes that may be used in addition to the trees, None for no limit;
+    ``held`` bytes of rows are in memory already. With ``mapped``, new rows go to a file that the
+    caller named, whatever the limit.
     """
     if limit is None:
         return MemoryBudget()

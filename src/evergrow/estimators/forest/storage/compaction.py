@@ -18,8 +18,8 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.forest.storage.budget import copy_bytes
 from evergrow.estimators.forest.storage.scratch_file import ScratchRows, aligned_rows
+from evergrow.estimators.forest.value.fitted import Standardization
 from evergrow.estimators.forest.value.sample_matrix import as_floats
-from evergrow.estimators.forest.value.standardization import Standardization
 
 Numbers = npt.NDArray[np.int32]
 
@@ -32,7 +32,7 @@ def tidy_files(forest: _core.Forest, limit: int | None) -> _core.Forest:
     ``limit`` is the memory limit in bytes; without a limit the samples are moved to memory.
     """
     samples = forest.samples
-    capacities = np.array(samples.foreign_rooms, dtype=np.int64)
+    capacities = np.array(samples.lender_capacities, dtype=np.int64)
     # Most forests have no files. Their updates must not take time for every stored sample.
     if not len(capacities):
         return forest

@@ -13,10 +13,9 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget, MemoryDemand, budget_for
 from evergrow.estimators.forest.storage.compaction import spill_to_file
 from evergrow.estimators.forest.storage.scratch_file import ScratchRows
-from evergrow.estimators.forest.value.batch import ForestBatch
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.blocks import float_blocks
+from evergrow.estimators.forest.value.fitted import ForestBatch, Standardization
 from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.rows import float_blocks
 
 Numbers = npt.NDArray[np.int32]
 

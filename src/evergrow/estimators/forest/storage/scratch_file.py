@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.blocks import float_blocks
+from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.foundation.rows import float_blocks
 
 # Bytes of rows that are read and standardised at once.
 _BLOCK_BYTES = 4 << 20
@@ -116,29 +116,11 @@ def write_by_class(
     chunk_bytes: int,
     progress: Callable[[int], None] | None = None,
 ) -> npt.NDArray[np.int32]:
-    """Write standardised rows to a file, sorted by class.
+    """Write standardised rows to a file, sorted by class; return the position of each row.
 
-    Parameters
-    ----------
-    file : int
-        Descriptor of a file.
-    read : callable
-        Takes ascending row numbers and returns these rows of the input.
-    codes : ndarray of shape (n_rows,)
-        Class column of each row.
-    standardization : Standardization
-        Transform of the features.
-    half : bool
-        Write half precision.
-    chunk_bytes : int
-        Bytes of rows that are held in memory at once. Smaller chunks read the input more often.
-    progress : callable, default=None
-        Called with the number of rows written so far.
-
-    Returns
-    -------
-    places : ndarray of shape (n_rows,)
-        Position of each row in the file.
+    ``read`` takes ascending row numbers and returns these rows of the input. At most
+    ``chunk_bytes`` of rows are held in memory at once; smaller chunks read the input more often.
+    ``progress`` is called with the number of rows written so far.
     """
     width, dtype = _row_type(standardization, half)
     order, places = class_order(codes)

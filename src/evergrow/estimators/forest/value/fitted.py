@@ -1,35 +1,199 @@
-"""A fitted forest as one immutable value.
+"""A fitted forest as one immutable value, with the samples and the scale it was grown from.
 
-An estimator holds exactly one of these and replaces it as a whole. A thread that predicts while
-another one trains sees the forest before or after the change, never in between.
+An estimator holds exactly one :class:`FittedForest` and replaces it as a whole. A thread that
+predicts while another one trains sees the forest before or after the change, never in between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.history import History
 from evergrow.estimators.forest.value.sample_matrix import check_file
-from evergrow.estimators.forest.value.serialization import (
-    forest_from_tensors,
-    forest_to_tensors,
-    read_early_samples,
-    read_standardization,
-    require,
-)
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.rows import float_blocks
+from evergrow.storage.shards import join_rows
 
+Codes: TypeAlias = npt.NDArray[np.int32]
+Ids: TypeAlias = npt.NDArray[np.int64]
+
+# The scale of the features is measured again until there are this many samples.
+_SETTLED = 50
+# Quantiles are estimated from about this many bytes of rows.
+_QUANTILE_BYTES = 16 << 20
+_FEATURES_AT_ONCE = 64
 # Bytes of probabilities held at once when only the best classes are wanted.
 _PREDICT_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class ForestBatch:
+    """Samples of one call: features, class columns and ids."""
+
+    X: npt.NDArray[Any]
+    codes: Codes
+    ids: Ids
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class EarlySamples(ForestBatch):
+    """The first samples as they came, until there are enough to fix the feature scale.
+
+    While a forest has early samples, each change of them grows it again from all of them. Once
+    there are 50 samples the scale is fixed, and the early samples are empty from then on: all
+    methods then return an empty value.
+    """
+
+    @classmethod
+    def of(cls, batch: ForestBatch) -> EarlySamples:
+        """Copy of a batch, or empty if the batch is large enough to fix the scale."""
+        if len(batch) >= _SETTLED:
+            return NO_EARLY_SAMPLES
+        # The caller gets the ids as sample_ids_ and may change them, so they are copied too.
+        return cls(np.array(batch.X[:], dtype=np.float64), batch.codes, batch.ids.copy())
+
+    def with_batch(self, batch: ForestBatch) -> ForestBatch:
+        """The early samples and those of a batch."""
+        return ForestBatch(
+            join_rows(self.X, batch.X),
+            np.concatenate([self.codes, batch.codes]),
+            np.concatenate([self.ids, batch.ids]),
+        )
+
+    def without(self, ids: Ids) -> EarlySamples:
+        """All but the samples with these ids."""
+        left = ~np.isin(self.ids, ids)
+        return EarlySamples(self.X[left], self.codes[left], self.ids[left])
+
+    def with_classes(self, ids: Ids, codes: Codes) -> EarlySamples:
+        """The same samples, those with these ids in other classes."""
+        if not len(self):
+            return self
+        order = np.argsort(self.ids)
+        changed = self.codes.copy()
+        changed[order[np.searchsorted(self.ids[order], ids)]] = codes
+        return replace(self, codes=changed)
+
+    def with_columns(self, columns: list[int]) -> EarlySamples:
+        """The same samples with classes renumbered: class ``c`` becomes ``columns[c]``."""
+        return replace(self, codes=np.array(columns, dtype=np.int32)[self.codes])
+
+
+NO_EARLY_SAMPLES = EarlySamples(
+    np.zeros((0, 0)), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Standardization:
+    """``(x - mean) * scale`` per feature, fixed for the life of the model."""
+
+    mean: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
+
+    @cached_property
+    def core(self) -> _core.Standardizer:
+        """The same transform as an object of the core."""
+        return _core.Standardizer(self.mean, self.scale)
+
+    @classmethod
+    def identity(cls, n_features: int) -> Standardization:
+        """Leave features as they are."""
+        return cls(np.zeros(n_features), np.ones(n_features))
+
+    @classmethod
+    def of_each(cls, X: npt.NDArray[Any]) -> Standardization:
+        """Centre every feature and divide it by its standard deviation.
+
+        A feature that does not vary is only centred.
+        """
+        mean, variance = _moments(X)
+        # A constant feature has a tiny variance from rounding, which is not its spread.
+        rounding = (X.shape[0] * np.abs(mean) * np.finfo(np.float64).eps) ** 2
+        scale = np.ones(len(mean))
+        np.divide(1.0, np.sqrt(variance), out=scale, where=variance > rounding)
+        return cls(mean, scale)
+
+    @classmethod
+    def common(cls, X: npt.NDArray[Any]) -> Standardization:
+        """Centre every feature and divide all by one common number.
+
+        Distances keep their proportions, so nothing but rounding changes: class means come to lie
+        where half precision is finest. Centre and number are quantiles of a sample of the rows, so
+        outliers do not matter.
+        """
+        n_rows = max(256, _QUANTILE_BYTES // (8 * X.shape[1]))
+        step = -(-X.shape[0] // n_rows)
+        sample = np.asarray(X[::step], dtype=np.float64)
+        centre, common, most = np.empty(X.shape[1]), 0.0, 0.0
+        # Some features at a time, because each pass makes a copy.
+        for first in range(0, X.shape[1], _FEATURES_AT_ONCE):
+            columns = slice(first, first + _FEATURES_AT_ONCE)
+            centre[columns] = np.median(sample[:, columns], axis=0)
+            away = np.abs(sample[:, columns] - centre[columns])
+            common = max(common, float(np.quantile(away, 0.99, axis=0).max()))
+            most = max(most, float(away.max()))
+        # If nearly all values equal the centre, the largest deviation is used.
+        spread = common if common > 0 else most
+        return cls(centre, np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0))
+
+    def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Convert back to the units of the input."""
+        return np.asarray(x / self.scale + self.mean, dtype=np.float64)
+
+
+def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    n_rows, n_features = X.shape
+    total, squares = np.zeros(n_features), np.zeros(n_features)
+    for _, block in float_blocks(X):
+        _core.add_sums(block, total)
+    mean = total / n_rows
+    for _, block in float_blocks(X):
+        _core.add_squares(block, mean, squares)
+    variance = squares / n_rows
+    if not np.isfinite(variance).all():
+        raise InvalidInputError("Input X contains values too large to compute their variance.")
+    return mean, variance
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Seed and counters of a forest.
+
+    Attributes
+    ----------
+    seed : int
+        All random numbers of the model derive from it.
+    n_updates : int
+        Updates so far; each draws its own random numbers.
+    n_seen : int
+        Samples seen so far, evicted ones included; the id of the next sample.
+    row_rate : float
+        Rows that a tree draws per sample seen.
+    refresh_due : float
+        Number of trees that were due to be grown again so far; modulo the number of trees, it is
+        the next one.
+    early : EarlySamples
+        Empty once the feature scale is fixed.
+    """
+
+    seed: int
+    n_updates: int
+    n_seen: int
+    row_rate: float
+    refresh_due: float = 0.0
+    early: EarlySamples = NO_EARLY_SAMPLES
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +210,21 @@ class FittedForest:
     def n_features(self) -> int:
         """Number of features."""
         return len(self.standardization.mean)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.forest)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all trees."""
+        return self.forest.nbytes
+
+    @property
+    def samples(self) -> _core.Samples:
+        """The training samples."""
+        return self.forest.samples
 
     @property
     def has_training_rows(self) -> bool:
@@ -109,55 +288,9 @@ class FittedForest:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays."""
-        header, tensors = self.to_tensors()
+        # Imported here because it rebuilds this class.
+        from evergrow.estimators.forest.value.serialization import from_tensors, to_tensors
+
+        header, tensors = to_tensors(self)
         tensors["samples.rows"] = np.asarray(tensors["samples.rows"])
-        return (FittedForest.from_tensors, (self.labels, header, tensors))
-
-    def to_tensors(
-        self, *, inference_only: bool = False
-    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header and named arrays of a model file, without the classes.
-
-        Removed samples are left out. With ``inference_only`` all training samples are left out,
-        except those that a node compares with.
-        """
-        if not inference_only:
-            self.check_memory()
-        tensors = {
-            "mean": self.standardization.mean,
-            "scale": self.standardization.scale,
-            **forest_to_tensors(self.forest, inference_only=inference_only),
-        }
-        if not inference_only:
-            tensors |= self.history.early.to_tensors()
-        return {"history": self.history.to_json(), "proposer": self.proposer}, tensors
-
-    @classmethod
-    def from_tensors(
-        cls, labels: ClassList, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
-    ) -> FittedForest:
-        """Rebuild from :meth:`to_tensors`; a ``ModelFileError`` if the arrays are inconsistent."""
-        try:
-            return cls._build(labels, header, tensors)
-        except KeyError as error:
-            raise ModelFileError(f"the model file lacks the array {error}") from error
-        except (ValueError, TypeError) as error:
-            raise ModelFileError(f"the model file is inconsistent: {error}") from error
-
-    @classmethod
-    def _build(
-        cls, labels: ClassList, header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]
-    ) -> FittedForest:
-        standardization = read_standardization(tensors)
-        n_features = len(standardization.mean)
-        proposer = str(header.get("proposer"))
-        forest = forest_from_tensors(tensors, n_features, len(labels), proposer)
-        history = History.from_json(header.get("history"))
-        early = read_early_samples(tensors, n_features, len(labels))
-        ids = forest.samples.ids
-        # The id of the next sample must be a new one.
-        is_new = bool((ids < history.n_seen).all())
-        require(is_new or not forest.keeps_rows, "samples.ids")
-        if len(early):
-            require(np.array_equal(np.sort(early.ids), np.sort(ids)), "early.ids")
-        return cls(labels, standardization, forest, replace(history, early=early), proposer)
+        return from_tensors, (self.labels, header, tensors)

@@ -1,4 +1,4 @@
-"""Forests as the arrays and parameters of a model file, and back.
+"""Fitted forests as the header and arrays of a model file, and back.
 
 Everything read from a file is checked here: a ``ValueError`` names the array that is wrong.
 """
@@ -11,13 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.strategies import strategy_from_json, strategy_to_json
-from evergrow.estimators.forest.value.batch import NO_EARLY_SAMPLES, EarlySamples
+from evergrow.estimators.forest.request import strategy_from_json, strategy_to_json
+from evergrow.estimators.forest.value.fitted import (
+    NO_EARLY_SAMPLES,
+    EarlySamples,
+    FittedForest,
+    History,
+    Standardization,
+)
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
-from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.blocks import float_blocks
-from evergrow.foundation.errors import InvalidInputError
-from evergrow.storage.modelfile import parameters_of, plain_parameters
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.labels import ClassList
+from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.header import parameters_of, plain_parameters
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -25,6 +31,7 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _MOST_COMPARISONS = 1 << 53
 
 _NODE_ROWS = ("row_begin", "row_size")
+_COUNTERS = ("seed", "n_updates", "n_seen")
 
 
 def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +52,70 @@ def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:
+def to_tensors(
+    fitted: FittedForest, *, inference_only: bool = False
+) -> tuple[dict[str, Any], Tensors]:
+    """Header and named arrays of a model file, without the classes.
+
+    Removed samples are left out. With ``inference_only`` all training samples are left out, except
+    those that a node compares with.
+    """
+    scale, early = fitted.standardization, fitted.history.early
+    if not inference_only:
+        fitted.check_memory()
+    tensors = {
+        "mean": scale.mean,
+        "scale": scale.scale,
+        **_forest_to_tensors(fitted.forest, inference_only=inference_only),
+    }
+    if not inference_only and len(early):
+        tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
+    counters = ("n_seen", "n_updates", "refresh_due", "row_rate", "seed")
+    history = {name: getattr(fitted.history, name) for name in counters}
+    return {"history": history, "proposer": fitted.proposer}, tensors
+
+
+def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
+    """Rebuild from :func:`to_tensors`; a ``ModelFileError`` if the arrays are inconsistent."""
+    try:
+        return _build(labels, header, tensors)
+    except KeyError as error:
+        raise ModelFileError(f"the model file lacks the array {error}") from error
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"the model file is inconsistent: {error}") from error
+
+
+def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
+    standardization = _read_standardization(tensors)
+    n_features = len(standardization.mean)
+    proposer = str(header.get("proposer"))
+    forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
+    early = _read_early_samples(tensors, n_features, len(labels))
+    history = _read_history(header.get("history"), early)
+    ids = forest.samples.ids
+    # The id of the next sample must be a new one.
+    is_new = bool((ids < history.n_seen).all())
+    _require(is_new or not forest.keeps_rows, "samples.ids")
+    if len(early):
+        _require(np.array_equal(np.sort(early.ids), np.sort(ids)), "early.ids")
+    return FittedForest(labels, standardization, forest, history, proposer)
+
+
+def _read_history(entry: Any, early: EarlySamples) -> History:
+    values = entry if isinstance(entry, dict) else {}
+    integers = [values.get(name) for name in _COUNTERS]
+    rate, due = values.get("row_rate"), values.get("refresh_due")
+    if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
+        raise InvalidInputError("the counters of the model are damaged")
+    if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 < rate < 2**32:
+        raise InvalidInputError("the row rate of the model is damaged")
+    if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
+        raise InvalidInputError("the refreshed trees of the model are damaged")
+    seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
+    return History(seed, n_updates, n_seen, float(rate), float(due), early)
+
+
+def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:
     """Trees and samples as named arrays, without removed samples.
 
     With ``inference_only`` only those samples are left that a node compares with.
@@ -92,33 +162,33 @@ def _renumbered(arrays: Tensors, number: npt.NDArray[np.int32], without_rows: bo
     return changed
 
 
-def require(condition: bool, name: str) -> None:
+def _require(condition: bool, name: str) -> None:
     """Raise a ``ValueError`` that names an array unless the condition holds."""
     if not condition:
         raise InvalidInputError(f"the array {name} has the wrong type, shape or values")
 
 
-def read_standardization(tensors: Tensors) -> Standardization:
+def _read_standardization(tensors: Tensors) -> Standardization:
     """The scale of the features."""
     mean, scale = tensors["mean"], tensors["scale"]
     n_features = len(mean)
-    require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
-    require(mean.shape == scale.shape == (n_features,), "mean or scale")
-    require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
-    require(bool((scale > 0).all()), "scale")
+    _require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
+    _require(mean.shape == scale.shape == (n_features,), "mean or scale")
+    _require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
+    _require(bool((scale > 0).all()), "scale")
     return Standardization(mean, scale)
 
 
-def forest_from_tensors(
+def _forest_from_tensors(
     tensors: Tensors, n_features: int, n_classes: int, proposer: str
 ) -> _core.Forest:
-    """Trees and samples from :func:`forest_to_tensors`."""
+    """Trees and samples from :func:`_forest_to_tensors`."""
     n_comparisons = tensors["n_comparisons"]
-    require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
-    require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
-    require(bool((n_comparisons < _MOST_COMPARISONS).all()), "n_comparisons")
+    _require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
+    _require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
+    _require(bool((n_comparisons < _MOST_COMPARISONS).all()), "n_comparisons")
     by_tree = _arrays_by_tree(tensors)
-    require(len(by_tree) == len(n_comparisons), "n_comparisons")
+    _require(len(by_tree) == len(n_comparisons), "n_comparisons")
     samples = _read_samples(tensors, n_features, n_classes)
     return _core.Forest.from_arrays(
         samples=samples,
@@ -131,12 +201,12 @@ def forest_from_tensors(
 
 def _read_samples(tensors: Tensors, n_features: int, n_classes: int) -> _core.Samples:
     rows = tensors["samples.rows"]
-    require(rows.dtype in (np.float32, np.float16), "samples.rows")
-    require(rows.ndim == 2 and rows.shape[1] == n_features, "samples.rows")
-    require(bool(np.isfinite(rows).all()), "samples.rows")
+    _require(rows.dtype in (np.float32, np.float16), "samples.rows")
+    _require(rows.ndim == 2 and rows.shape[1] == n_features, "samples.rows")
+    _require(bool(np.isfinite(rows).all()), "samples.rows")
     classes = _read_codes(tensors, "samples.classes", len(rows), n_classes)
     ids = _read_ids(tensors, "samples.ids", len(rows))
-    require(bool((ids >= 0).all()) and len(np.unique(ids)) == len(ids), "samples.ids")
+    _require(bool((ids >= 0).all()) and len(np.unique(ids)) == len(ids), "samples.ids")
     samples = _core.Samples(n_features, half=rows.dtype == np.float16)
     numbers = samples.add(len(rows))
     plain = Standardization.identity(n_features).core
@@ -145,27 +215,27 @@ def _read_samples(tensors: Tensors, n_features: int, n_classes: int) -> _core.Sa
     return samples
 
 
-def read_early_samples(tensors: Tensors, n_features: int, n_classes: int) -> EarlySamples:
+def _read_early_samples(tensors: Tensors, n_features: int, n_classes: int) -> EarlySamples:
     """The early samples; empty if the file has none."""
     if "early.X" not in tensors:
         return NO_EARLY_SAMPLES
     X = tensors["early.X"]
-    require(X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == n_features, "early.X")
-    require(bool(np.isfinite(X).all()), "early.X")
+    _require(X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == n_features, "early.X")
+    _require(bool(np.isfinite(X).all()), "early.X")
     codes = _read_codes(tensors, "early.codes", len(X), n_classes)
     return EarlySamples(X, codes, _read_ids(tensors, "early.ids", len(X)))
 
 
 def _read_codes(tensors: Tensors, name: str, n_rows: int, n_classes: int) -> npt.NDArray[np.int32]:
     codes = tensors[name]
-    require(codes.dtype == np.int32 and codes.shape == (n_rows,), name)
-    require(bool(((codes >= 0) & (codes < n_classes)).all()), name)
+    _require(codes.dtype == np.int32 and codes.shape == (n_rows,), name)
+    _require(bool(((codes >= 0) & (codes < n_classes)).all()), name)
     return codes
 
 
 def _read_ids(tensors: Tensors, name: str, n_rows: int) -> npt.NDArray[np.int64]:
     ids = tensors[name]
-    require(ids.dtype == np.int64 and ids.shape == (n_rows,), name)
+    _require(ids.dtype == np.int64 and ids.shape == (n_rows,), name)
     return ids
 
 
@@ -181,8 +251,8 @@ def _arrays_by_tree(tensors: Tensors) -> list[Tensors]:
 
 def _padded_tree(arrays: Tensors, n_features: int, width: int) -> Tensors:
     halves = arrays["halves"]
-    require(halves.dtype == np.float16 and halves.ndim == 2, "halves")
-    require(halves.shape[1] == n_features and bool(np.isfinite(halves).all()), "halves")
+    _require(halves.dtype == np.float16 and halves.ndim == 2, "halves")
+    _require(halves.shape[1] == n_features and bool(np.isfinite(halves).all()), "halves")
     padded = np.zeros((halves.shape[0], width), dtype=np.float16)
     padded[:, :n_features] = halves
     arrays["halves"] = padded.view(np.uint16).reshape(-1)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
+from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.subcategory.guess.guesser import Codes
 from evergrow.estimators.sums.accumulation import check_magnitude
 from evergrow.foundation.errors import InvalidInputError
@@ -16,6 +17,7 @@ from evergrow.foundation.errors import InvalidInputError
 MISSING = -1
 
 
+@translate_errors()
 def validate_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
     """A matrix of finite numbers whose squares do not overflow."""
     rows = np.asarray(check_array(X, dtype="numeric"))

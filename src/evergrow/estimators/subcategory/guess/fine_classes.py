@@ -12,7 +12,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import Standardization
 from evergrow.estimators.subcategory.guess.checks import (
     MISSING,
     checked_codes,
@@ -27,7 +27,7 @@ from evergrow.estimators.subcategory.guess.guesser import (
     SingleClass,
     leave_one_of_each_out,
 )
-from evergrow.estimators.subcategory.guess.registry import GuesserRule, guesser_of
+from evergrow.estimators.subcategory.guess.registry import GUESSER_RULES, guesser_of
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
@@ -38,7 +38,7 @@ Places = npt.NDArray[np.int64]
 
 
 _RULES: dict[str, list[Rule]] = {
-    "guesser": [GuesserRule()],
+    "guesser": GUESSER_RULES,
     "check": [Flag()],
     "n_jobs": [Nothing(), Integer(-(1 << 20), -1), Integer(1, 1 << 20)],
     "random_state": [Nothing(), RandomState()],

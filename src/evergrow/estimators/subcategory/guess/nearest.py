@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.subcategory.guess.guesser import Codes
-from evergrow.foundation.blocks import float_blocks
+from evergrow.foundation.rows import float_blocks
 
 # Rows of a block: enough for a fast matrix product, and a block of scores stays small.
 _BLOCK_ROWS = 1024

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from evergrow.estimators.forest import NCMForestClassifier
@@ -11,8 +11,16 @@ from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.nearest import NearestGuesser
 from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
 from evergrow.foundation.errors import InvalidTypeError, ModelFileError
-from evergrow.foundation.params import Flag, Nothing, Number, Rule, check_parameters
-from evergrow.storage.modelfile import plain_parameters
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Nothing,
+    Number,
+    Rule,
+    Satisfies,
+    check_parameters,
+)
+from evergrow.storage.models.header import plain_parameters
 
 # The first one is the default.
 GUESSERS: dict[str, Guesser] = {
@@ -27,35 +35,20 @@ GUESSERS: dict[str, Guesser] = {
 _KINDS: dict[str, Any] = {"forest": ForestGuesser, "nn": NearestGuesser, "ridge": RidgeGuesser}
 
 
-@dataclass(frozen=True)
-class GuesserRule:
-    """Rule of a parameter that takes a guesser: its name, or a value with options."""
+# A parameter that takes a guesser: its name, or a value with options.
+GUESSER_RULES: list[Rule] = [
+    Choice(tuple(GUESSERS)),
+    Satisfies(
+        "a value such as RidgeGuesser()", lambda value: isinstance(value, tuple(_KINDS.values()))
+    ),
+]
 
-    def admits(self, value: object) -> bool:
-        """Whether the value is allowed."""
-        if isinstance(value, str):
-            return value in GUESSERS
-        return isinstance(value, tuple(_KINDS.values()))
-
-    def __str__(self) -> str:
-        """Describe the allowed values."""
-        return f"one of {sorted(GUESSERS)} or a value such as RidgeGuesser()"
-
-
-@dataclass(frozen=True)
-class _ForestRule:
-    def admits(self, value: object) -> bool:
-        return isinstance(value, NCMForestClassifier)
-
-    def __str__(self) -> str:
-        return "an NCMForestClassifier"
-
-
+_FOREST = Satisfies("an NCMForestClassifier", lambda value: isinstance(value, NCMForestClassifier))
 _OPTION_RULES: dict[str, list[Rule]] = {
     "within": [Flag()],
     "discard": [Flag()],
     "scaling": [Number(0.0, 1.0)],
-    "forest": [Nothing(), _ForestRule()],
+    "forest": [Nothing(), _FOREST],
 }
 
 

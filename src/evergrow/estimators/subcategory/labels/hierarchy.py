@@ -17,7 +17,7 @@ from evergrow.estimators.subcategory.labels.columns import listed
 from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import GONE, ClassList
-from evergrow.storage.modelfile import class_list, classes_to_json
+from evergrow.storage.models.header import class_list, classes_to_json
 
 # The class of a sample whose fine class is not known.
 UNKNOWN = -1

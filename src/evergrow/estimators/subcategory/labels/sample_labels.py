@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
+from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.subcategory.labels.columns import (
     Column,
     check_hierarchy,
@@ -46,21 +47,16 @@ def check_labels(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
             "is None"
         )
-    check_consistent_length(X, y)
+    with translate_errors():
+        check_consistent_length(X, y)
     return read_labels(y, hierarchy, tree)
 
 
 def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> SampleLabels:
     """Read training labels and check them against the hierarchy and the known classes.
 
-    Parameters
-    ----------
-    Y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
-        Coarse and fine labels; coarse ones alone; or a flat list of the finest known labels.
-    hierarchy : mapping or None
-        Coarse class of each fine class, for classes that are not known yet.
-    tree : LabelTree
-        The known classes.
+    Labels have two columns, coarse and fine; or one column of coarse ones; or they are a flat list
+    of the finest known ones. ``hierarchy`` maps fine classes that are not known yet to coarse ones.
     """
     columns = label_columns(Y)
     parents = _join_hierarchies(check_hierarchy(hierarchy), tree)

@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest, Standardization
 from evergrow.estimators.subcategory.labels.columns import listed
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.rows import float_blocks
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,10 +73,25 @@ class FittedSubcategories:
         return self.forest.n_features if self.stack is None else self.stack.n_features
 
     @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.forest.n_trees
+
+    @property
+    def samples(self) -> _core.Samples:
+        """The training samples."""
+        return self.forest.samples
+
+    @property
+    def stored_ids(self) -> npt.NDArray[np.int64]:
+        """Ids of the samples that are stored."""
+        return self.forest.stored_ids
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all trees."""
-        first = 0 if self.stack is None else int(self.stack.first.forest.nbytes)
-        return first + int(self.forest.forest.nbytes)
+        first = 0 if self.stack is None else self.stack.first.nbytes
+        return first + self.forest.nbytes
 
     @cached_property
     def coarse_of_column(self) -> npt.NDArray[np.intp]:
@@ -112,6 +126,11 @@ class FittedSubcategories:
         for column, place in enumerate(self.coarse_of_column.tolist()):
             sums[:, place] += fine[:, column]
         return sums
+
+    def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
+        """Leaf of every row in every tree."""
+        blocks = self.blocks(X, n_threads)
+        return np.concatenate([self.forest.leaves(rows, n_threads) for _, rows in blocks])
 
     def comparisons(self, X: npt.NDArray[Any], n_threads: int) -> int:
         """Distances computed to classify the rows, over all trees."""

@@ -7,21 +7,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.forest.value.serialization import parameters_from_json, parameters_to_json
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest, Standardization
+from evergrow.estimators.forest.value.serialization import (
+    from_tensors,
+    parameters_from_json,
+    parameters_to_json,
+    to_tensors,
+)
 from evergrow.estimators.subcategory.guess.registry import guesser_from_json, guesser_to_json
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import UnconfirmedSamples
 from evergrow.foundation.errors import ModelFileError
-from evergrow.storage.modelfile import (
-    arrays_inside,
-    check_array,
-    common_header,
-    feature_names,
-)
+from evergrow.storage.models.header import arrays_inside, check_array, common_header, feature_names
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -33,7 +32,7 @@ def to_file(
     estimator: Any, fitted: FittedSubcategories, *, inference_only: bool
 ) -> tuple[dict[str, Any], Tensors]:
     """Header and arrays of a fitted estimator."""
-    learnt, tensors = fitted.forest.to_tensors(inference_only=inference_only)
+    learnt, tensors = to_tensors(fitted.forest, inference_only=inference_only)
     rows_left_out = inference_only or not fitted.forest.has_training_rows
     unconfirmed = UnconfirmedSamples.none() if rows_left_out else fitted.unconfirmed
     tensors |= {"unconfirmed.ids": unconfirmed.ids, "unconfirmed.coarse": unconfirmed.coarse}
@@ -50,7 +49,7 @@ def to_file(
     if fitted.stack is not None:
         stack = fitted.stack
         # The first forest is never updated.
-        inside, arrays = stack.first.to_tensors(inference_only=True)
+        inside, arrays = to_tensors(stack.first, inference_only=True)
         header["stack"] = {"scale": stack.scale, "first": inside}
         tensors |= {f"{_FIRST}{name}": array for name, array in arrays.items()}
         tensors |= {"stack.mean": stack.features.mean, "stack.scale": stack.features.scale}
@@ -66,7 +65,7 @@ def from_file(
     if not isinstance(method, str) or method not in METHODS:
         raise ModelFileError(f"the model file was trained by an unknown method {method!r}")
     own = {name: array for name, array in tensors.items() if not name.startswith(_FIRST)}
-    forest = FittedForest.from_tensors(tree.core_labels, header, own)
+    forest = from_tensors(tree.core_labels, header, own)
     stack = _read_stack(header.get("stack"), tensors, tree) if METHODS[method].is_stacked else None
     if stack is not None and forest.n_features != stack.n_features + len(tree.coarse_ids):
         raise ModelFileError(
@@ -97,7 +96,7 @@ def _read_stack(entry: Any, tensors: Tensors, tree: LabelTree) -> Stack:
     if not isinstance(scale, float) or not 0 <= scale < np.inf or not isinstance(inside, dict):
         raise ModelFileError("the model file lacks the first of its two forests")
     arrays = arrays_inside(tensors, _FIRST)
-    first = FittedForest.from_tensors(tree.coarse_level().core_labels, inside, arrays)
+    first = from_tensors(tree.coarse_level().core_labels, inside, arrays)
     shape = (first.n_features,)
     mean = check_array(tensors.get("stack.mean"), "stack.mean", np.float64, shape)
     spread = check_array(tensors.get("stack.scale"), "stack.scale", np.float64, shape)

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from evergrow.foundation.errors import DatasetError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.research.datasets.formats.files import Budget
 
 _GZIP = b"\x1f\x8b"
@@ -30,7 +30,7 @@ def read_files(files: Mapping[str, BinaryIO], budget: Budget) -> dict[str, bytes
     contents = {}
     for name, file in files.items():
         n_bytes = os.fstat(file.fileno()).st_size
-        budget.take(n_bytes, name_of(name))
+        budget.take(n_bytes, display_name(name))
         contents[name] = file.read(n_bytes)
     return contents
 
@@ -54,19 +54,7 @@ class _Bounded:
 def read_members(
     file: BinaryIO, wanted: Collection[str], budget: Budget, what: str
 ) -> dict[str, bytes]:
-    """Read the wanted members that exist in a tar file, compressed or not.
-
-    Parameters
-    ----------
-    file : binary file
-        Open to read.
-    wanted : collection of str
-        Paths in the archive.
-    budget : Budget
-        Memory limit for the members.
-    what : str
-        Name of the archive in errors.
-    """
+    """Read the wanted members that exist in a tar file, compressed or not."""
     compressed = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
     content: Any = gzip.GzipFile(fileobj=file) if compressed else file
@@ -91,13 +79,13 @@ def _read_members(
         if name not in wanted:
             continue
         if member.type not in _REGULAR:
-            raise DatasetError(f"{name_of(name)} in {what} is not a regular file")
+            raise DatasetError(f"{display_name(name)} in {what} is not a regular file")
         if name in found:
-            raise DatasetError(f"{what} holds {name_of(name)} twice")
-        budget.take(member.size, f"{name_of(name)} in {what}")
+            raise DatasetError(f"{what} holds {display_name(name)} twice")
+        budget.take(member.size, f"{display_name(name)} in {what}")
         file = archive.extractfile(member)
         content = b"" if file is None else file.read()
         if len(content) != member.size:
-            raise DatasetError(f"{name_of(name)} in {what} is truncated")
+            raise DatasetError(f"{display_name(name)} in {what} is truncated")
         found[name] = content
     return found

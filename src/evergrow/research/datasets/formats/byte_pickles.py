@@ -69,18 +69,8 @@ _NAMES = {
 def read_plain_pickle(content: bytes, what: str) -> dict[str, Any]:
     """Read a pickled dictionary of text, numbers, lists and arrays of bytes.
 
-    Parameters
-    ----------
-    content : bytes
-        The whole pickle, of protocol 2 as Python 2 wrote it, or 3.
-    what : str
-        Its name in errors.
-
-    Returns
-    -------
-    values : dict
-        Text of Python 2, which is bytes, as letters of Latin-1; arrays as read-only
-        :class:`numpy.ndarray` of uint8.
+    The pickle is of protocol 2 as Python 2 wrote it, whose text is read as Latin-1, or 3; ``what``
+    names it in errors.
 
     Examples
     --------

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import DatasetError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.datasets.formats.archives import read_files, read_members
 from evergrow.research.datasets.formats.byte_pickles import read_plain_pickle
@@ -41,8 +42,8 @@ def _read(name: str, path: Path, budget: Budget, sha256: Expected) -> Dataset:
         return _from_folder(name, folder, found, budget, sha256)
     with open_files({found.name: found}, sha256) as archive:
         wanted = {f"{layout.folder}/{file}" for layout in layouts for file in layout.files}
-        members = read_members(archive.files[found.name], wanted, budget, name_of(found))
-        layout = _layout_of_members(members, layouts, name_of(found))
+        members = read_members(archive.files[found.name], wanted, budget, display_name(found))
+        layout = _layout_of_members(members, layouts, display_name(found))
     contents = {
         file: members[f"{layout.folder}/{file}"]
         for file in layout.files
@@ -54,7 +55,7 @@ def _read(name: str, path: Path, budget: Budget, sha256: Expected) -> Dataset:
 def _locate(path: Path, layouts: Sequence[Layout]) -> Layout | Path:
     """Return the version whose files are in the folder or its subfolder, or an archive."""
     if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {name_of(path)}")
+        raise FileNotFoundError(f"there is no file or folder {display_name(path)}")
     if not path.is_dir():
         return path
     for layout in layouts:
@@ -65,7 +66,7 @@ def _locate(path: Path, layouts: Sequence[Layout]) -> Layout | Path:
             return path / layout.archive
     sought = [name for layout in layouts for name in (layout.archive, f"{layout.folder}/")]
     raise FileNotFoundError(
-        f"{name_of(path)} has none of {', '.join(sought)}, and no files of such a folder"
+        f"{display_name(path)} has none of {', '.join(sought)}, and no files of such a folder"
     )
 
 
@@ -137,7 +138,6 @@ def _chosen(names: list[list[str]] | None, level: int, classes: Any) -> dict[int
     return None if names is None else {int(label): names[level][label] for label in classes}
 
 
-Array = npt.NDArray[Any]
 # The names of the classes of each level, the finest first.
 Names = list[list[str]]
 

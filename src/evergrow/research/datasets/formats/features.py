@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import DatasetError, InvalidInputError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.datasets.formats.files import MAX_BYTES, Budget, Expected, open_files
 from evergrow.research.datasets.formats.npy import ArrayArchive, read_npy
@@ -24,8 +24,6 @@ from evergrow.research.datasets.formats.samples import (
     refuse_split,
     split,
 )
-
-Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 _SPLIT = tuple(f"{letter}_{part}" for part in _PARTS for letter in "Xy")
@@ -50,14 +48,14 @@ def read_features(
     division = (test_share, random_state)
     if path.suffix.lower() == ".npz":
         if labels is not None:
-            raise InvalidInputError(f"labels cannot be used: {name_of(path)} has its own")
+            raise InvalidInputError(f"labels cannot be used: {display_name(path)} has its own")
         with open_files({path.name: path}, sha256) as found:
             file = found.files[path.name]
-            with ArrayArchive(file, Budget.of(max_bytes), name_of(path)) as arrays:
+            with ArrayArchive(file, Budget.of(max_bytes), display_name(path)) as arrays:
                 return _from_archive(path, arrays, division, found.sha256)
     if labels is None:
         raise DatasetError(
-            f"{name_of(path)} has no labels: labels must name the .npy file with the labels"
+            f"{display_name(path)} has no labels: labels must name the .npy file with the labels"
         )
     return _from_two_files(path, Path(labels), division, Budget.of(max_bytes), sha256)
 
@@ -68,24 +66,24 @@ def _from_two_files(
     if path.name == labels.name:
         # Expected hashes are given by file name.
         raise InvalidInputError(
-            f"the files of features and labels have the same name {name_of(path.name)}: rename one"
+            "the files of features and labels have the same name "
+            f"{display_name(path.name)}: rename one"
         )
     with open_files({path.name: path, labels.name: labels}, sha256) as found:
-        X, y = (_whole_file(found.files[one.name], budget, name_of(one)) for one in (path, labels))
-    X, y = as_rows(X, name_of(path)), as_labels(y, name_of(labels))
-    check_lengths(X, y, (name_of(path), name_of(labels)))
+        X, y = (
+            read_npy(file, os.fstat(file.fileno()).st_size, budget, display_name(one))
+            for one, file in ((one, found.files[one.name]) for one in (path, labels))
+        )
+    X, y = as_rows(X, display_name(path)), as_labels(y, display_name(labels))
+    check_lengths(X, y, (display_name(path), display_name(labels)))
     train, test = split(y, *division)
     return Dataset(path.stem, X[train], y[train], X[test], y[test], sha256=found.sha256)
-
-
-def _whole_file(file: BinaryIO, budget: Budget, what: str) -> Array:
-    return read_npy(file, os.fstat(file.fileno()).st_size, budget, what)
 
 
 def _from_archive(
     path: Path, arrays: ArrayArchive, division: tuple[Any, Any], sha256: str
 ) -> Dataset:
-    what = name_of(path)
+    what = display_name(path)
     names, read = _layout(arrays, what)
     _check_names(arrays, names, what)
     X_train, y_train, X_test, y_test = read(arrays, what, division)

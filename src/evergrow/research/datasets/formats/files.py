@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import DatasetError, InvalidInputError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import Integer, check_parameters
+from evergrow.foundation.regular_files import open_regular
 
 # One hash of everything, or one per file name.
 Expected = str | Mapping[str, str] | None
@@ -63,27 +63,22 @@ class OpenFiles:
 def open_files(paths: Mapping[str, Path], expected: Expected) -> Iterator[OpenFiles]:
     """Open files and check their hashes; they stay open, so what was hashed is what is read."""
     with ExitStack() as stack:
-        files = {name: stack.enter_context(open_regular(path)) for name, path in paths.items()}
+        files = {name: stack.enter_context(open_file(path)) for name, path in paths.items()}
         digests = {name: digest_of(file) for name, file in files.items()}
         yield OpenFiles(files, checked_digest(digests, expected))
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read; raise an error for anything else."""
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file to read; an error that names it for anything else."""
     if path.is_dir():
-        raise IsADirectoryError(f"cannot read {name_of(path)}: it is a folder, not a file")
-    # Without O_NONBLOCK, opening a pipe would wait for a writer.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        raise IsADirectoryError(f"cannot read {display_name(path)}: it is a folder, not a file")
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+        return open_regular(path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise type(error)(f"cannot read {name_of(path)}: {reason}") from error
-    file = os.fdopen(descriptor, "rb")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
-        raise DatasetError(f"cannot read {name_of(path)}: it is not a regular file")
-    return file
+        raise type(error)(f"cannot read {display_name(path)}: {reason}") from error
+    except InvalidInputError as error:
+        raise DatasetError(f"cannot read {display_name(path)}: {error}") from error
 
 
 def digest_of(file: BinaryIO) -> str:
@@ -114,9 +109,9 @@ def checked_digest(digests: Mapping[str, str], expected: Expected) -> str:
                 f"the files are: {sorted(digests)[:10]}"
             )
         for name, wanted in expected.items():
-            _compare(name_of(name), digests[name], wanted)
+            _compare(display_name(name), digests[name], wanted)
     elif expected is not None:
-        whole = name_of(next(iter(digests))) if len(digests) == 1 else f"{len(digests)} files"
+        whole = display_name(next(iter(digests))) if len(digests) == 1 else f"{len(digests)} files"
         _compare(whole, total, expected)
     return total
 

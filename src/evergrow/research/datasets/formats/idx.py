@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import DatasetError
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.naming import display_name
 from evergrow.research.datasets.dataset import Dataset
 from evergrow.research.datasets.formats.files import MAX_BYTES, Budget, Expected, fill, open_files
 from evergrow.research.datasets.formats.samples import as_labels, as_rows, check_lengths
@@ -38,16 +38,17 @@ def read_mnist(path: Path, *, max_bytes: int = MAX_BYTES, sha256: Expected = Non
     """Read the four files of MNIST from a folder."""
     if not path.is_dir():
         raise NotADirectoryError(
-            f"{name_of(path)} is not a folder: name the folder with {', '.join(_FILES.values())}"
+            f"{display_name(path)} is not a folder: name the folder with "
+            f"{', '.join(_FILES.values())}"
         )
     paths = {key: _locate(path, stem) for key, stem in _FILES.items()}
     budget = Budget.of(max_bytes)
     with open_files({one.name: one for one in paths.values()}, sha256) as found:
         arrays = {
-            key: read_idx(found.files[one.name], _N_DIMENSIONS[key[0]], budget, name_of(one))
+            key: read_idx(found.files[one.name], _N_DIMENSIONS[key[0]], budget, display_name(one))
             for key, one in paths.items()
         }
-    names = {key: name_of(one) for key, one in paths.items()}
+    names = {key: display_name(one) for key, one in paths.items()}
     for part in ("train", "test"):
         X_name, y_name = f"X_{part}", f"y_{part}"
         check_lengths(arrays[X_name], arrays[y_name], (names[X_name], names[y_name]))
@@ -67,7 +68,7 @@ def _locate(folder: Path, stem: str) -> Path:
     for name in (stem, f"{stem}.gz", dotted, f"{dotted}.gz"):
         if (folder / name).exists():
             return folder / name
-    raise FileNotFoundError(f"there is no file {stem} or {stem}.gz in {name_of(folder)}")
+    raise FileNotFoundError(f"there is no file {stem} or {stem}.gz in {display_name(folder)}")
 
 
 def read_idx(file: BinaryIO, n_dimensions: int, budget: Budget, what: str) -> npt.NDArray[np.uint8]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from evergrow.foundation.errors import DatasetWarning
-from evergrow.foundation.naming import name_of
+from evergrow.foundation.arrays import Array
+from evergrow.foundation.errors import DatasetWarning, warn_user
+from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import Flag, Integer, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.research.datasets.dataset import Dataset
@@ -19,14 +18,12 @@ from evergrow.research.datasets.formats.files import (
     Expected,
     checked_digest,
     digest_of,
-    open_regular,
+    open_file,
 )
 from evergrow.research.datasets.formats.samples import check_split, refuse_split, split
 
 if TYPE_CHECKING:
     from evergrow.vision.images import LabelledImages
-
-Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 
@@ -43,12 +40,12 @@ def read_image_folder(
     check_split(test_share, random_state)
     check_parameters({"verbose": verbose}, {"verbose": [Integer(0), Flag()]})
     if not path.is_dir():
-        raise NotADirectoryError(f"{name_of(path)} is not a folder")
+        raise NotADirectoryError(f"{display_name(path)} is not a folder")
     # The import takes seconds, and other data sets do not need it.
     from evergrow.vision.images import find_labelled
 
     if all((path / part).is_dir() for part in _PARTS):
-        refuse_split(test_share, name_of(path))
+        refuse_split(test_share, display_name(path))
         _warn_about_others(path)
         X_train, y_train = _listed(find_labelled(path / "train"))
         X_test, y_test = _listed(find_labelled(path / "test"))
@@ -64,7 +61,7 @@ def read_image_folder(
 def _listed(found: LabelledImages) -> tuple[Array, Array]:
     from evergrow.vision.images.results import warn_about
 
-    warn_about(found.problems, stacklevel=6)
+    warn_about(found.problems, stacklevel=5)
     return np.array([os.fspath(path) for path in found.paths]), found.labels
 
 
@@ -77,11 +74,10 @@ def _warn_about_others(root: Path) -> None:
         if entry.name not in _PARTS and entry.is_dir(follow_symlinks=False)
     )
     if others:
-        warnings.warn(
-            f"{name_of(root)} has the folders train and test; other folders are not "
-            f"read: {', '.join(map(name_of, others[:5]))}",
+        warn_user(
+            f"{display_name(root)} has the folders train and test; other folders are not "
+            f"read: {', '.join(map(display_name, others[:5]))}",
             DatasetWarning,
-            stacklevel=5,
         )
 
 
@@ -89,7 +85,7 @@ def _digest(root: Path, paths: list[str], expected: Expected, verbose: int) -> s
     digests = {}
     with progress_bar("Hashing images", len(paths), verbose) as show:
         for place, path in enumerate(paths, 1):
-            with open_regular(Path(path)) as file:
+            with open_file(Path(path)) as file:
                 digests[Path(path).relative_to(root).as_posix()] = digest_of(file)
             if show is not None:
                 show(place)

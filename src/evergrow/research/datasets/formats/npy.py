@@ -6,27 +6,18 @@ reads headers of any length.
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
 import zlib
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from evergrow.foundation.errors import DatasetError
+from evergrow.foundation.arrays import Array
+from evergrow.foundation.errors import DatasetError, InvalidInputError
 from evergrow.research.datasets.formats.files import Budget, fill
+from evergrow.storage.npy import read_npy_header
 
-Array = npt.NDArray[Any]
-
-_MAGIC_BYTES = 8
-_MAX_HEADER_BYTES = 10_000
-# By format version: the number of bytes of the header length, and the reader.
-_HEADERS = {
-    (1, 0): (2, np.lib.format.read_array_header_1_0),
-    (2, 0): (4, np.lib.format.read_array_header_2_0),
-}
 # Booleans, numbers and text.
 _KINDS = "biufSU"
 # As float32, values may need more memory than in the file.
@@ -36,7 +27,11 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 def read_npy(file: BinaryIO, n_bytes: int, budget: Budget, what: str) -> Array:
     """Read one array from a file of ``n_bytes``; ``what`` names it in errors."""
-    shape, fortran_order, dtype, n_header = _header(file, what)
+    try:
+        header = read_npy_header(file)
+    except InvalidInputError as error:
+        raise DatasetError(f"{what} {error}") from error
+    shape, dtype, n_header = header.shape, header.dtype, header.n_bytes
     if dtype.hasobject:
         raise DatasetError(
             f"{what} is an array of Python objects, which only pickle can read, and a pickle can "
@@ -53,46 +48,11 @@ def read_npy(file: BinaryIO, n_bytes: int, budget: Budget, what: str) -> Array:
     budget.take(n_values * max(dtype.itemsize, _FLOAT_BYTES), what)
     values = np.empty(n_values, dtype)
     fill(values, file, what)
-    return values.reshape(shape, order="F" if fortran_order else "C")
-
-
-def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    start = file.read(_MAGIC_BYTES)
-    try:
-        version = np.lib.format.read_magic(io.BytesIO(start))
-    except ValueError as error:
-        raise DatasetError(f"{what} is not in NumPy's .npy format") from error
-    if version not in _HEADERS:
-        raise DatasetError(f"{what} has version {version} of the .npy format; 1.0 and 2.0 are read")
-    n_size, read = _HEADERS[version]
-    size = file.read(n_size)
-    n_header = int.from_bytes(size, "little")
-    if n_header > _MAX_HEADER_BYTES:
-        raise DatasetError(
-            f"{what} has a header of {n_header} bytes; at most {_MAX_HEADER_BYTES} are read"
-        )
-    try:
-        shape, fortran_order, dtype = read(io.BytesIO(size + file.read(n_header)))
-    # Untrusted header text can raise many kinds of errors.
-    except Exception as error:
-        raise DatasetError(f"{what} has a damaged header: {error}") from error
-    if any(side < 0 for side in shape):
-        raise DatasetError(f"{what} has a damaged header: its shape is {shape}")
-    return shape, fortran_order, dtype, len(start) + n_size + n_header
+    return values.reshape(shape, order="F" if header.by_columns else "C")
 
 
 class ArrayArchive:
-    """The named arrays of an ``.npz`` file, read on demand.
-
-    Parameters
-    ----------
-    file : binary file
-        Open to read.
-    budget : Budget
-        Memory limit for all arrays together.
-    what : str
-        Name of the file in errors.
-    """
+    """The named arrays of an ``.npz`` file, read on demand; ``what`` names it in errors."""
 
     def __init__(self, file: BinaryIO, budget: Budget, what: str) -> None:
         self._what = what

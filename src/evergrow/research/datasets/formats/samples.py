@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import DatasetError, DatasetWarning, InvalidInputError
+from evergrow.foundation.arrays import Array
+from evergrow.foundation.errors import DatasetError, DatasetWarning, InvalidInputError, warn_user
+from evergrow.foundation.formatting import format_count
 from evergrow.foundation.params import Fraction, Integer, Nothing, check_parameters
-
-Array = npt.NDArray[Any]
 
 _NUMBERS = "biuf"
 _TEXTS = "SU"
@@ -32,7 +31,7 @@ def as_rows(values: Array, what: str) -> npt.NDArray[np.float32]:
         raise DatasetError(f"{what} is empty: its shape is {values.shape}")
     flat = values.reshape(len(values), -1)
     rows = flat if flat.dtype == np.float32 else np.empty(flat.shape, np.float32)
-    step = max(1, _CHUNK_BYTES // (_bytes_per_row(flat)))
+    step = max(1, _CHUNK_BYTES // (flat.shape[1] * max(4, flat.itemsize)))
     for first in range(0, len(flat), step):
         part = slice(first, first + step)
         if rows is not flat:
@@ -41,10 +40,6 @@ def as_rows(values: Array, what: str) -> npt.NDArray[np.float32]:
                 rows[part] = flat[part]
         _check_finite(rows[part], first, what)
     return np.ascontiguousarray(rows)
-
-
-def _bytes_per_row(rows: Array) -> int:
-    return int(rows.shape[1] * max(4, rows.itemsize))
 
 
 def _check_finite(rows: Array, first: int, what: str) -> None:
@@ -167,22 +162,17 @@ def check_tested(y_train: Array, y_test: Array, what: str) -> None:
             raise DatasetError(f"{what} has no samples for {part}")
     unknown = np.setdiff1d(y_test, y_train)
     if len(unknown):
+        classes = format_count(len(unknown), "class")
         raise DatasetError(
-            f"{what} has test samples of {_several(unknown)} without training samples: "
-            f"{_listed(unknown)}"
+            f"{what} has test samples of {classes} without training samples: {_listed(unknown)}"
         )
     untested = np.setdiff1d(y_train, y_test)
     if len(untested):
-        warnings.warn(
-            f"{what} has {_several(untested)} without test samples (perhaps a single sample), "
-            f"which are learnt but never tested: {_listed(untested)}",
+        warn_user(
+            f"{what} has {format_count(len(untested), 'class')} without test samples (perhaps a "
+            f"single sample), which are learnt but never tested: {_listed(untested)}",
             DatasetWarning,
-            stacklevel=3,
         )
-
-
-def _several(labels: Array) -> str:
-    return "1 class" if len(labels) == 1 else f"{len(labels)} classes"
 
 
 def _listed(labels: Iterable[Any]) -> str:

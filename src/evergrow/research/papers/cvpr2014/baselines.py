@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.forest import AxisForestClassifier
 from evergrow.estimators.means import NCMClassifier, NCMMetric
-from evergrow.research.experiments import ExperimentContext
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import protocol
 
 N_NEIGHBORS = 10
@@ -52,23 +52,19 @@ def metric_means(seed: int, n_components: int | None = None) -> NCMClassifier:
     return NCMClassifier(metric=NCMMetric(n_components, random_state=seed))
 
 
-def _low_rank(seed: int, n_features: int) -> NCMClassifier:
-    return metric_means(seed, max(2, n_features // FEATURES_PER_DIMENSION))
-
-
-def _neighbors(context: ExperimentContext, seed: int) -> Any:  # noqa: ARG001
+def _neighbors(context: ex.ExperimentContext, seed: int) -> Any:  # noqa: ARG001
     from sklearn.neighbors import KNeighborsClassifier
 
     return KNeighborsClassifier(N_NEIGHBORS, algorithm="brute", n_jobs=context.n_jobs)
 
 
-def _axis_forest(context: ExperimentContext, seed: int) -> AxisForestClassifier:
+def _axis_forest(context: ex.ExperimentContext, seed: int) -> AxisForestClassifier:
     n_trees = context.scaled(protocol.N_TREES, protocol.N_TREES_QUICK)
     return AxisForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed)
 
 
 # Trained on all classes at once; each is made from the context and a seed.
-CLASSIFIERS: dict[str, Callable[[ExperimentContext, int], Any]] = {
+CLASSIFIERS: dict[str, Callable[[ex.ExperimentContext, int], Any]] = {
     "ncmf": protocol.forest,
     "met": lambda context, seed: metric_means(seed),  # noqa: ARG005
     "svm": lambda context, seed: _MulticlassSVM(seed),  # noqa: ARG005
@@ -79,6 +75,8 @@ CLASSIFIERS: dict[str, Callable[[ExperimentContext, int], Any]] = {
 
 # Learnt on the first classes and then fixed; each is made from a seed and the number of features.
 METRICS: dict[str, Callable[[int, int], NCMClassifier]] = {
-    "met_low_rank": _low_rank,
+    "met_low_rank": lambda seed, n_features: metric_means(
+        seed, max(2, n_features // FEATURES_PER_DIMENSION)
+    ),
     "met": lambda seed, n_features: metric_means(seed),  # noqa: ARG005
 }

@@ -5,16 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLACK, GREY, ORANGE, PINK, RED, SKY, Figure
-from evergrow.research.experiments.verdicts import (
-    UNKNOWN_NOISE,
-    combine_verdicts,
-    compare_values,
-    format_mean,
-    is_best,
-    is_increasing,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import baselines, plots, protocol
 from evergrow.research.streams import Learner, Retrained
 
@@ -36,23 +27,23 @@ LEAD, COMPARABLE = 10, 3
 FAR = 10
 
 CLASSIFIER_STYLES = {
-    "ncmf": plots.Style("NCMF", BLACK, "o"),
-    "met": plots.Style("MET + NCM", PINK, "P"),
-    "svm": plots.Style("multi-class SVM", SKY, "X"),
-    "knn": plots.Style("kNN", ORANGE, "D"),
-    "rf": plots.Style("RF", RED, "s"),
-    "ncm": plots.Style("NCM", GREY, "v"),
+    "ncmf": plots.Style("NCMF", ex.BLACK, "o"),
+    "met": plots.Style("MET + NCM", ex.PINK, "P"),
+    "svm": plots.Style("multi-class SVM", ex.SKY, "X"),
+    "knn": plots.Style("kNN", ex.ORANGE, "D"),
+    "rf": plots.Style("RF", ex.RED, "s"),
+    "ncm": plots.Style("NCM", ex.GREY, "v"),
 }
 INCREMENTAL_STYLES = {
     **plots.STYLES,
-    "met": plots.Style("MET + NCM", PINK, "P"),
-    "met_low_rank": plots.Style("MET + NCM,\nlow rank", GREY, "X"),
+    "met": plots.Style("MET + NCM", ex.PINK, "P"),
+    "met_low_rank": plots.Style("MET + NCM,\nlow rank", ex.GREY, "X"),
 }
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     """One run per panel, data set, seed and method."""
-    found: list[Run] = []
+    found: list[ex.Run] = []
     for name in protocol.data_names(context, *protocol.SOURCES):
         wanted = context.scaled(WORDS_END if name == "words" else END, QUICK_END)
         end = protocol.last_class(context, name, wanted)
@@ -65,7 +56,7 @@ def _runs(context: ExperimentContext) -> list[Run]:
     return found + _incremental_runs(context)
 
 
-def _incremental_runs(context: ExperimentContext) -> list[Run]:
+def _incremental_runs(context: ex.ExperimentContext) -> list[ex.Run]:
     name = protocol.data_names(context, "features")[0]
     end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
     return [
@@ -85,7 +76,7 @@ def _incremental_runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     """Train a classifier from scratch at every size, or follow the stream."""
     method, seed = run["method"], run["seed"]
     if run["panel"] == "a":
@@ -97,7 +88,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return protocol.rows_of(run, KEYS, measured, timed=method != protocol.BASELINE)
 
 
-def _incremental(context: ExperimentContext, run: Run) -> Learner:
+def _incremental(context: ex.ExperimentContext, run: ex.Run) -> Learner:
     method, seed = run["method"], run["seed"]
     if method == protocol.BASELINE:
         return protocol.retrained(context, seed)
@@ -107,11 +98,11 @@ def _incremental(context: ExperimentContext, run: Run) -> Learner:
     return protocol.forest(context, seed, update=method)
 
 
-def _parts(table: Table) -> list[tuple[str, str]]:
+def _parts(table: ex.Table) -> list[tuple[str, str]]:
     return [*dict.fromkeys((row["panel"], row["data"]) for row in table)]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     """Panel a for each data set, then b and c, each with its own legend."""
     parts = _parts(table)
     grid = [
@@ -130,12 +121,12 @@ def _draw(figure: Figure, table: Table) -> None:
 
 def _describe(panel: str, data: str) -> str:
     how = f"{INITIAL[panel]} initial classes" if panel in INITIAL else "trained on all at once"
-    return f"{protocol.DATA_NAMES[data]}, {how}"
+    return f"{plots.DATA_NAMES[data]}, {how}"
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     """The paper's claims about each panel."""
-    found: list[Finding] = []
+    found: list[ex.Finding] = []
     for panel, data in _parts(table):
         part = table.where(panel=panel, data=data)
         first, last = (part.where(n_classes=f(part.values("n_classes"))) for f in (min, max))
@@ -147,24 +138,24 @@ def _judge(table: Table) -> list[Finding]:
     return found
 
 
-def _listed(last: Table, styles: dict[str, plots.Style], names: tuple[str, ...]) -> str:
-    shown = (f"{styles[n].label} {format_mean(last, 'accuracy', method=n)}" for n in names)
+def _listed(last: ex.Table, styles: dict[str, plots.Style], names: tuple[str, ...]) -> str:
+    shown = (f"{styles[n].label} {ex.format_mean(last, 'accuracy', method=n)}" for n in names)
     return ", ".join(shown).replace("\n", " ")
 
 
-def _leads_baselines(last: Table, where: str) -> Finding:
-    gaps = [compare_values(last, "accuracy", "method", name, "ncmf") for name in ("ncm", "rf")]
-    return Finding(
+def _leads_baselines(last: ex.Table, where: str) -> ex.Finding:
+    gaps = [ex.compare_values(last, "accuracy", "method", name, "ncmf") for name in ("ncm", "rf")]
+    return ex.Finding(
         "In the paper the forest of class means beats plain class means and a forest of thresholds "
         f"by at least {LEAD} points.",
         f"On {where}: {_listed(last, CLASSIFIER_STYLES, ('ncmf', 'ncm', 'rf'))} %.",
-        combine_verdicts(gap.above(LEAD / 100) for gap in gaps),
+        ex.combine_verdicts(gap.above(LEAD / 100) for gap in gaps),
     )
 
 
-def _comparable(last: Table, where: str) -> Finding:
-    gap = compare_values(last, "accuracy", "method", "ncmf", "met")
-    return Finding(
+def _comparable(last: ex.Table, where: str) -> ex.Finding:
+    gap = ex.compare_values(last, "accuracy", "method", "ncmf", "met")
+    return ex.Finding(
         "In the paper class means with a metric learnt on all classes are as good as the forest or "
         f"slightly better; up to {COMPARABLE} points count as that.",
         f"On {where} the metric is {100 * gap.mean:+.1f} points from the forest.",
@@ -172,46 +163,45 @@ def _comparable(last: Table, where: str) -> Finding:
     )
 
 
-def _better(last: Table, where: str) -> Finding:
-    return Finding(
+def _better(last: ex.Table, where: str) -> ex.Finding:
+    return ex.Finding(
         "In the paper the forest also beats nearest neighbours and a multi-class SVM.",
         f"On {where}: {_listed(last, CLASSIFIER_STYLES, ('ncmf', 'knn', 'svm'))} %.",
-        is_best(last, "accuracy", {"method": "ncmf"}, [{"method": "knn"}, {"method": "svm"}]),
+        ex.is_best(last, "accuracy", {"method": "ncmf"}, [{"method": "knn"}, {"method": "svm"}]),
     )
 
 
-def _order(last: Table, where: str) -> Finding:
+def _order(last: ex.Table, where: str) -> ex.Finding:
     names = (*protocol.STRATEGIES, protocol.BASELINE)
-    return Finding(
+    return ex.Finding(
         "The paper orders by accuracy: IGT, RUST, RTST, the retrained forest; ULS is far below.",
         f"On {where}: {_listed(last, INCREMENTAL_STYLES, names)} %.",
-        is_increasing(last, "accuracy", "method", names),
+        ex.is_increasing(last, "accuracy", "method", names),
     )
 
 
-def _metrics(first: Table, last: Table, where: str) -> list[Finding]:
+def _metrics(first: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
     kinds = {"met_low_rank": "of low rank, as the paper's,", "met": "in all dimensions"}
-    found = []
-    for name, kind in kinds.items():
-        others = ("igt", "rust", "rtst")
-        above = [
-            compare_values(last, "accuracy", "method", name, other).verdict for other in others
-        ]
-        found.append(
-            Finding(
-                "In the paper class means with a metric learnt on the initial classes alone fall "
-                "below IGT, RUST and RTST.",
-                f"With a metric {kind} on {where}: "
-                f"{_listed(last, INCREMENTAL_STYLES, (name, *others))} %. On the classes it was "
-                f"learnt from it has {format_mean(first, 'accuracy', method=name)} %, the forest "
-                f"{format_mean(first, 'accuracy', method=protocol.BASELINE)} %.",
-                combine_verdicts(above),
-            )
-        )
-    return found
+    return [_metric(first, last, where, name, kind) for name, kind in kinds.items()]
 
 
-def _times(last: Table, where: str) -> Finding:
+def _metric(first: ex.Table, last: ex.Table, where: str, name: str, kind: str) -> ex.Finding:
+    others = ("igt", "rust", "rtst")
+    own, forest = (
+        ex.format_mean(first, "accuracy", method=method) for method in (name, protocol.BASELINE)
+    )
+    return ex.Finding(
+        "In the paper class means with a metric learnt on the initial classes alone fall "
+        "below IGT, RUST and RTST.",
+        f"With a metric {kind} on {where}: {_listed(last, INCREMENTAL_STYLES, (name, *others))} %. "
+        f"On the classes it was learnt from it has {own} %, the forest {forest} %.",
+        ex.combine_verdicts(
+            ex.compare_values(last, "accuracy", "method", name, other).verdict for other in others
+        ),
+    )
+
+
+def _times(last: ex.Table, where: str) -> ex.Finding:
     seconds, tests = (
         {s: last.mean(column, method=s) for s in PAPER_SECONDS}
         for column in ("seconds", "comparisons")
@@ -232,16 +222,16 @@ def _times(last: Table, where: str) -> Finding:
         "comparisons": (*protocol.STRATEGIES, protocol.BASELINE),
     }
     orders = [
-        is_increasing(last, column, "method", values, few_seeds_noise=UNKNOWN_NOISE)
+        ex.is_increasing(last, column, "method", values, few_seeds_noise=ex.UNKNOWN_NOISE)
         for column, values in rising.items()
     ]
-    return Finding(
+    return ex.Finding(
         "In the paper ULS is by far the fastest to train, then IGT, RUST and RTST; ULS is also the "
         f"fastest to test and the retrained forest the slowest. IGT at {FAR} times the training of "
         "ULS or more counts as by far; the paper's sizes are for 1000 classes.",
         f"On {where}, training: {training}; distances at test time as shares of the retrained "
         f"forest's, beside the paper's times: {testing}.",
-        combine_verdicts([seconds["igt"] >= FAR * seconds["uls"], *orders]),
+        ex.combine_verdicts([seconds["igt"] >= FAR * seconds["uls"], *orders]),
     )
 
 
@@ -249,10 +239,10 @@ EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig10",
     title="Fig. 10 of Ristin et al. 2014: other classifiers, and a metric learnt on few classes",
     shows="Accuracy of NCMF and other classifiers; of growing forests and a fixed metric.",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=KEYS,
     exact=("accuracy", "newest", "comparisons", "n_distances"),
     size=(9.5, 6.0),

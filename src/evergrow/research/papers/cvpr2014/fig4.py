@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
-from evergrow.research.experiments.plots import Figure, add_legend, set_log_ticks
-from evergrow.research.experiments.verdicts import (
-    FEW_SEEDS_NOISE,
-    UNKNOWN_NOISE,
-    combine_verdicts,
-    compare_extremes,
-    compare_values,
-    format_mean,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import plots, protocol
 
 KEYS = ("data", "strategy", "min_samples_leaf", "seed", "n_classes")
@@ -24,9 +15,9 @@ LEAVES = (2, 5, 10, 20, 50)
 LIMITED = 10
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     """One run per data set, seed, strategy and smallest leaf."""
-    found: list[Run] = []
+    found: list[ex.Run] = []
     for name in protocol.data_names(context, "features"):
         end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
         (initial,) = protocol.initials(context, name, [INITIAL], end)
@@ -42,7 +33,7 @@ def _runs(context: ExperimentContext) -> list[Run]:
     return found
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     """Accuracy and test time over the smallest leaf."""
     (row,) = plots.panels(figure, 1, 2)
     accuracy, comparisons = row
@@ -53,49 +44,41 @@ def _draw(figure: Figure, table: Table) -> None:
     comparisons.set(title="test time", ylabel=plots.DISTANCES)
     for axes in row:
         axes.set_xlabel("samples in a leaf, at least")
-        set_log_ticks(axes, LEAVES)
-    add_legend(figure, accuracy)
+        ex.set_log_ticks(axes, LEAVES)
+    ex.add_legend(figure, accuracy)
 
 
-def _judge(table: Table) -> list[Finding]:
-    """Small leaves are more accurate and slower; for RUST they matter little."""
-    found: list[Finding] = []
-    for data, end, last in protocol.last_rows(table):
-        where = f"On {data}, {end} classes"
-        found += [_small_leaves(last.where(strategy=protocol.BASELINE), where)]
-        found += [_limited(last.where(strategy="rust"), where)]
-    return found
-
-
-def _shown(table: Table, column: str, scale: float) -> str:
+def _shown(table: ex.Table, column: str, scale: float) -> str:
     return ", ".join(
-        f"{format_mean(table, column, scale=scale, min_samples_leaf=n)} with {n}" for n in LEAVES
+        f"{ex.format_mean(table, column, scale=scale, min_samples_leaf=n)} with {n}" for n in LEAVES
     )
 
 
-def _small_leaves(table: Table, where: str) -> Finding:
+def _small_leaves(last: ex.Table, where: str) -> ex.Finding:
+    table = last.where(strategy=protocol.BASELINE)
     smallest, largest = LEAVES[0], LEAVES[-1]
-    noises = {"accuracy": FEW_SEEDS_NOISE, "comparisons": UNKNOWN_NOISE}
+    noises = {"accuracy": ex.FEW_SEEDS_NOISE, "comparisons": ex.UNKNOWN_NOISE}
     verdicts = [
-        compare_values(
+        ex.compare_values(
             table, column, "min_samples_leaf", largest, smallest, few_seeds_noise=noise
         ).verdict
         for column, noise in noises.items()
     ]
-    return Finding(
+    return ex.Finding(
         "In the paper smaller leaves make forests more accurate and slower to test.",
         f"{where} the forest trained at once has {_shown(table, 'accuracy', 100)} samples (%), and "
         f"{_shown(table, 'comparisons', 1)} distances.",
-        combine_verdicts(verdicts),
+        ex.combine_verdicts(verdicts),
     )
 
 
-def _limited(table: Table, where: str) -> Finding:
-    return Finding(
+def _limited(last: ex.Table, where: str) -> ex.Finding:
+    table = last.where(strategy="rust")
+    return ex.Finding(
         f"In the paper the influence on RUST is limited as well; {LIMITED} points from best to "
         "worst count as that.",
         f"{where}, {INITIAL} initial, RUST has {_shown(table, 'accuracy', 100)} samples (%).",
-        compare_extremes(table, "accuracy", "min_samples_leaf").below(LIMITED / 100),
+        ex.compare_extremes(table, "accuracy", "min_samples_leaf").below(LIMITED / 100),
     )
 
 
@@ -103,10 +86,10 @@ EXPERIMENT = protocol.make_experiment(
     name="cvpr2014-fig4",
     title="Fig. 4 of Ristin et al. 2014: samples in a leaf",
     shows="Accuracy and test time by the least samples of a leaf, trained at once and with RUST.",
-    runs=_runs,
+    runs=runs,
+    draw=draw,
     measure=partial(protocol.measure_strategy, keys=KEYS),
-    draw=_draw,
-    judge=_judge,
+    judge=partial(protocol.judge_last_rows, judges=(_small_leaves, _limited)),
     keys=KEYS,
     exact=("accuracy", "newest", "comparisons", "n_distances"),
     size=(7.5, 3.0),

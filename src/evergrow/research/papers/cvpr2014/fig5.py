@@ -6,15 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Axes, Figure, add_legend
-from evergrow.research.experiments.verdicts import (
-    UNKNOWN_NOISE,
-    combine_verdicts,
-    compare_seeds,
-    format_mean,
-    is_increasing,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import plots, protocol
 
 KEYS = ("data", "initial", "strategy", "seed", "n_classes")
@@ -44,9 +36,9 @@ STRETCHES = {"features": (TO_ALL, AS_PAPER), "words": (AS_PAPER,)}
 QUICK_STRETCHES = (Stretch(10, 40), Stretch(PAPER_INITIAL, 30))
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     """One run per data set, stretch, seed and strategy."""
-    found: list[Run] = []
+    found: list[ex.Run] = []
     for name in protocol.data_names(context, *STRETCHES):
         stretches = context.scaled(STRETCHES[name], QUICK_STRETCHES)
         most = protocol.last_class(context, name, max(stretch.end for stretch in stretches))
@@ -68,23 +60,24 @@ def _runs(context: ExperimentContext) -> list[Run]:
     return found
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     """One row of panels per data set and stretch: accuracy twice, test time, training time."""
     stretches = _stretches(table)
     grid = plots.panels(figure, len(stretches), 4)
     for row, (data, initial) in zip(grid, stretches, strict=True):
         _draw_stretch(row, table.where(data=data, initial=initial))
-        row[0].set_title(f"{protocol.DATA_NAMES[data]}, {initial} initial classes")
-        if initial == PAPER_INITIAL and PAPER_END in _sizes(table, data, initial):
+        row[0].set_title(f"{plots.DATA_NAMES[data]}, {initial} initial classes")
+        sizes = table.where(data=data, initial=initial).values("n_classes")
+        if initial == PAPER_INITIAL and PAPER_END in sizes:
             for strategy, relative in PAPER_RELATIVE.items():
                 for axes in row[: 1 if strategy == "uls" else 2]:
                     plots.plot_published(axes, PAPER_END, 100 * relative, plots.STYLES[strategy])
     for axes in grid[-1]:
         axes.set_xlabel("classes")
-    add_legend(figure, grid[0][0], grid[-1][0], columns=5)
+    ex.add_legend(figure, grid[0][0], grid[-1][0], columns=5)
 
 
-def _draw_stretch(row: list[Axes], table: Table) -> None:
+def _draw_stretch(row: list[ex.Axes], table: ex.Table) -> None:
     accuracy, upper, comparisons, seconds = row
     for strategy, style in plots.STYLES.items():
         chosen = table.where(strategy=strategy)
@@ -99,22 +92,18 @@ def _draw_stretch(row: list[Axes], table: Table) -> None:
     seconds.set(ylabel="training so far, CPU s", yscale="log")
 
 
-def _stretches(table: Table) -> list[tuple[str, int]]:
+def _stretches(table: ex.Table) -> list[tuple[str, int]]:
     return [*dict.fromkeys((row["data"], row["initial"]) for row in table)]
 
 
-def _sizes(table: Table, data: str, initial: int) -> list[int]:
-    return table.where(data=data, initial=initial).values("n_classes")
-
-
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     """The order on every stream; levels and times only on the paper's stream."""
-    found: list[Finding] = []
+    found: list[ex.Finding] = []
     for data, initial in _stretches(table):
         stretch = table.where(data=data, initial=initial)
         end = max(stretch.values("n_classes"))
         last = stretch.where(n_classes=end)
-        where = f"{protocol.DATA_NAMES[data]}, {initial} to {end} classes"
+        where = f"{plots.DATA_NAMES[data]}, {initial} to {end} classes"
         found.append(_order(last, where))
         as_paper = (initial, end) == (PAPER_INITIAL, PAPER_END)
         if initial == PAPER_INITIAL:
@@ -124,47 +113,49 @@ def _judge(table: Table) -> list[Finding]:
     return found
 
 
-def _only_if(as_paper: bool, finding: Finding) -> Finding:
+def _only_if(as_paper: bool, finding: ex.Finding) -> ex.Finding:
     """Leave a finding undecided on any other stream than the paper's."""
     return finding if as_paper else replace(finding, agrees=None)
 
 
-def _order(last: Table, where: str) -> Finding:
+def _order(last: ex.Table, where: str) -> ex.Finding:
     shown = ", ".join(
-        f"{plots.STYLES[s].label} {format_mean(last, 'relative', strategy=s)}"
+        f"{plots.STYLES[s].label} {ex.format_mean(last, 'relative', strategy=s)}"
         for s in protocol.STRATEGIES
     )
     names = (*protocol.STRATEGIES, protocol.BASELINE)
-    return Finding(
+    return ex.Finding(
         "The paper orders by accuracy: ULS, IGT, RUST, RTST, and the retrained forest best.",
         f"On {where}: {shown} % of the retrained accuracy of "
-        f"{format_mean(last, 'accuracy', strategy=protocol.BASELINE)} %.",
-        is_increasing(last, "relative", "strategy", names),
+        f"{ex.format_mean(last, 'accuracy', strategy=protocol.BASELINE)} %.",
+        ex.is_increasing(last, "relative", "strategy", names),
     )
 
 
-def _levels(last: Table, where: str) -> Finding:
+def _levels(last: ex.Table, where: str) -> ex.Finding:
     gaps = {
-        s: compare_seeds([r - PAPER_RELATIVE[s] for r in last.where(strategy=s).column("relative")])
+        s: ex.compare_seeds(
+            [r - PAPER_RELATIVE[s] for r in last.where(strategy=s).column("relative")]
+        )
         for s in protocol.STRATEGIES
     }
     shown = ", ".join(f"{plots.STYLES[s].label} {100 * g.mean:+.1f}" for s, g in gaps.items())
-    return Finding(
+    return ex.Finding(
         "The paper keeps 26.7 (ULS), 80.7 (IGT), 88.1 (RUST) and 91.2 % (RTST) of the accuracy at "
         f"50 classes; {100 * NEAR:.0f} points more or less count as the same.",
         f"On {where} the differences in points are {shown}.",
-        combine_verdicts(gap.within(NEAR) for gap in gaps.values()),
+        ex.combine_verdicts(gap.within(NEAR) for gap in gaps.values()),
     )
 
 
-def _test_time(stretch: Table, end: int, where: str) -> Finding:
+def _test_time(stretch: ex.Table, end: int, where: str) -> ex.Finding:
     first, last = (
         {s: stretch.mean("comparisons", strategy=s, n_classes=n) for s in plots.STYLES}
         for n in (stretch.values("n_classes")[0], end)
     )
     constant = last["uls"] / first["uls"]
     saved = last[protocol.BASELINE] / last["igt"]
-    return Finding(
+    return ex.Finding(
         "In the paper ULS keeps its test time, and IGT tests three times faster than the "
         f"retrained forest; at most {KEPT} times the first and at least {FEWER} times count.",
         f"On {where} ULS ends at {constant:.2f} times its first test time, IGT needs "
@@ -173,7 +164,7 @@ def _test_time(stretch: Table, end: int, where: str) -> Finding:
     )
 
 
-def _savings(last: Table, where: str) -> Finding:
+def _savings(last: ex.Table, where: str) -> ex.Finding:
     seconds, distances = (
         {s: last.mean(column, strategy=s) for s in plots.STYLES}
         for column in ("seconds", "n_distances")
@@ -181,7 +172,7 @@ def _savings(last: Table, where: str) -> Finding:
     faster = {s: seconds[protocol.BASELINE] / seconds[s] for s in ("igt", "rust")}
     fewer = {s: distances[protocol.BASELINE] / distances[s] for s in ("igt", "rust")}
     ratio = seconds["rtst"] / seconds["rust"]
-    return Finding(
+    return ex.Finding(
         "The paper trains 25 times faster than retraining with IGT, 5 times with RUST, and twice "
         "as fast with RUST as with RTST; at least three fifths of each are asked for.",
         f"On {where} IGT is {faster['igt']:.1f} times faster ({fewer['igt']:.0f} times fewer "
@@ -191,7 +182,7 @@ def _savings(last: Table, where: str) -> Finding:
     )
 
 
-def _widening(stretch: Table, end: int, where: str) -> Finding:
+def _widening(stretch: ex.Table, end: int, where: str) -> ex.Finding:
     def ratio(n: int, **seed: int) -> float:
         at = stretch.where(n_classes=n, **seed)
         return at.mean("seconds", strategy="rtst") / at.mean("seconds", strategy="rust")
@@ -200,15 +191,15 @@ def _widening(stretch: Table, end: int, where: str) -> Finding:
     middle = known[len(known) // 2]
     early, late = ratio(middle), ratio(end)
     widened = [ratio(end, seed=s) - ratio(middle, seed=s) for s in stretch.values("seed")]
-    return Finding(
+    return ex.Finding(
         "In the paper the gap between the training times of RTST and RUST widens with the classes.",
         f"On {where} RTST takes {early:.2f} times as long at {middle} classes and {late:.2f} times "
         f"at {end}.",
-        compare_seeds(widened, few_seeds_noise=UNKNOWN_NOISE).verdict,
+        ex.compare_seeds(widened, few_seeds_noise=ex.UNKNOWN_NOISE).verdict,
     )
 
 
-def _published() -> tuple[Row, ...]:
+def _published() -> tuple[ex.Row, ...]:
     rows: list[dict[str, Any]] = []
     for data in protocol.SOURCES:
         place = {"data": data, "initial": PAPER_INITIAL, "n_classes": PAPER_END}
@@ -221,11 +212,11 @@ EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig5",
     title="Fig. 5 of Ristin et al. 2014: ways to update a forest",
     shows="Accuracy, test time and training time of ULS, IGT, RUST and RTST as classes come.",
-    runs=_runs,
+    runs=runs,
+    draw=draw,
+    judge=judge,
     # The baseline is trained from scratch at every class, for its time.
     measure=partial(protocol.measure_strategy, keys=KEYS, ask="always"),
-    draw=_draw,
-    judge=_judge,
     keys=KEYS,
     published=_published(),
     size=(12.0, 3.0),

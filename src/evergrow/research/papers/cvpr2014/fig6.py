@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure, add_legend
-from evergrow.research.experiments.verdicts import (
-    FEW_SEEDS_NOISE,
-    UNKNOWN_NOISE,
-    combine_verdicts,
-    compare_means,
-    compare_values,
-    format_mean,
-)
+from functools import partial
+
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import plots, protocol
 
 KEYS = ("data", "strategy", "share", "seed", "n_classes")
@@ -23,9 +16,9 @@ CHANGING = ("rtst", "rust")
 CONVERGED = 0.98
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     """One run per data set, seed, strategy and share; retraining at every class; IGT."""
-    found: list[Run] = []
+    found: list[ex.Run] = []
     for name in protocol.data_names(context, "features"):
         end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
         (initial,) = protocol.initials(context, name, [INITIAL], end)
@@ -45,13 +38,13 @@ def _runs(context: ExperimentContext) -> list[Run]:
     return found
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     """Learn all classes; the baseline is trained from scratch at every class, for its time."""
     ask = "always" if run["strategy"] == protocol.BASELINE else "measured"
     return protocol.measure_in_sweep(context, run, KEYS, ask=ask)
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     """Accuracy, test time and training time over the share of the nodes."""
     (row,) = plots.panels(figure, 1, 3)
     accuracy, comparisons, seconds = row
@@ -70,76 +63,69 @@ def _draw(figure: Figure, table: Table) -> None:
     accuracy.set_ylabel(plots.RELATIVE)
     comparisons.set_ylabel(plots.DISTANCES)
     seconds.set(ylabel="training, CPU s", ylim=(0, None))
-    add_legend(figure, accuracy)
+    ex.add_legend(figure, accuracy)
 
 
-def _judge(table: Table) -> list[Finding]:
-    """From IGT at 0 towards the baseline at 1, which RUST does not reach."""
-    found: list[Finding] = []
-    for data, end, last in protocol.last_rows(table):
-        where = f"On {data}, {INITIAL} to {end} classes"
-        found += [judge_one(last, where) for judge_one in (_as_igt, _rising, _ends, _cheaper)]
-    return found
-
-
-def _as_igt(table: Table, where: str) -> Finding:
+def _as_igt(table: ex.Table, where: str) -> ex.Finding:
     igt = [*table.where(strategy="igt").column("accuracy")]
     same = all(
         [*table.where(strategy=strategy, share=0.0).column("accuracy")] == igt
         for strategy in CHANGING
     )
-    return Finding(
+    return ex.Finding(
         "In the paper RTST and RUST are IGT when they change no node.",
         f"{where} all three have {'the same' if same else 'different'} accuracies, "
-        f"{format_mean(table, 'relative', strategy='igt')} % of the retrained one with IGT.",
+        f"{ex.format_mean(table, 'relative', strategy='igt')} % of the retrained one with IGT.",
         same,
     )
 
 
-def _rising(table: Table, where: str) -> Finding:
+def _rising(table: ex.Table, where: str) -> ex.Finding:
     verdicts = [
-        compare_values(
+        ex.compare_values(
             table.where(strategy=s), column, "share", 0.0, 1.0, few_seeds_noise=noise
         ).verdict
         for s in CHANGING
-        for column, noise in (("relative", FEW_SEEDS_NOISE), ("seconds", UNKNOWN_NOISE))
+        for column, noise in (("relative", ex.FEW_SEEDS_NOISE), ("seconds", ex.UNKNOWN_NOISE))
     ]
     shown = "; ".join(
         f"{plots.STYLES[s].label} "
-        + ", ".join(f"{format_mean(table, 'relative', strategy=s, share=p)} at {p}" for p in SHARES)
+        + ", ".join(
+            f"{ex.format_mean(table, 'relative', strategy=s, share=p)} at {p}" for p in SHARES
+        )
         for s in CHANGING
     )
-    return Finding(
+    return ex.Finding(
         "In the paper changing more nodes is more accurate and takes longer.",
         f"{where}, in % of the retrained accuracy: {shown}.",
-        combine_verdicts(verdicts),
+        ex.combine_verdicts(verdicts),
     )
 
 
-def _ends(table: Table, where: str) -> Finding:
+def _ends(table: ex.Table, where: str) -> ex.Finding:
     whole = table.where(share=1.0)
     rtst, rust = (whole.mean("relative", strategy=s) for s in CHANGING)
-    from_retrained = compare_means(
+    from_retrained = ex.compare_means(
         table, "relative", {"strategy": "rtst", "share": 1.0}, {"strategy": protocol.BASELINE}
     )
-    below = compare_values(whole, "relative", "strategy", "rust", "rtst").verdict
-    return Finding(
+    below = ex.compare_values(whole, "relative", "strategy", "rust", "rtst").verdict
+    return ex.Finding(
         "In the paper RTST comes to the retrained forest when it changes all nodes, slightly below "
         "for the features' scaling, and RUST stays below RTST; at most "
         f"{100 * (1 - CONVERGED):.0f} points below count as that.",
         f"{where} RTST ends at {100 * rtst:.1f} %, RUST at {100 * rust:.1f} %.",
-        combine_verdicts([from_retrained.above(CONVERGED - 1), below]),
+        ex.combine_verdicts([from_retrained.above(CONVERGED - 1), below]),
     )
 
 
-def _cheaper(table: Table, where: str) -> Finding:
+def _cheaper(table: ex.Table, where: str) -> ex.Finding:
     chosen = table.where(share=0.8)
-    longer = compare_values(
-        chosen, "seconds", "strategy", "rust", "rtst", few_seeds_noise=UNKNOWN_NOISE
+    longer = ex.compare_values(
+        chosen, "seconds", "strategy", "rust", "rtst", few_seeds_noise=ex.UNKNOWN_NOISE
     )
     seconds = {s: table.mean("seconds", strategy=s, share=0.8) for s in CHANGING}
     baseline = table.mean("seconds", strategy=protocol.BASELINE)
-    return Finding(
+    return ex.Finding(
         "In the paper RUST trains faster than RTST with the same share.",
         f"{where} and a share of 0.8 RUST takes {seconds['rust']:.3g} s of processor time, RTST "
         f"{seconds['rtst']:.3g} s, retraining at every class {baseline:.3g} s.",
@@ -151,10 +137,14 @@ EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig6",
     title="Fig. 6 of Ristin et al. 2014: share of the nodes that change",
     shows="Accuracy, test time and training time of RTST and RUST by the share of chosen nodes.",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=partial(
+        protocol.judge_last_rows,
+        judges=(_as_igt, _rising, _ends, _cheaper),
+        where=f"On {{data}}, {INITIAL} to {{end}} classes",
+    ),
     keys=KEYS,
     size=(9.5, 3.0),
     notes=(

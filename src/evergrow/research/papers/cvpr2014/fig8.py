@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evergrow.research.datasets import Dataset
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLUE, Figure
+from functools import partial
+
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import plots, protocol
 from evergrow.research.streams import ClassStream
 
@@ -18,12 +18,12 @@ LIMITED = 0.1
 # Fewer orders say nothing about a deviation.
 FEWEST_ORDERS = 3
 MEASURED = {"relative": "accuracy", "comparisons": "test time", "seconds": "training time"}
-STYLE = plots.Style("RUST", BLUE, "^")
+STYLE = plots.Style("RUST", ex.BLUE, "^")
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     """One run per data set, order and number of initial classes, and one of retraining."""
-    found: list[Run] = []
+    found: list[ex.Run] = []
     for name in protocol.data_names(context, "features"):
         end = protocol.last_class(context, name, context.scaled(END, QUICK_END))
         begun = protocol.initials(context, name, INITIALS, end)
@@ -35,19 +35,15 @@ def _runs(context: ExperimentContext) -> list[Run]:
     return found
 
 
-def _same_classes(data: Dataset, end: int) -> Dataset:
-    """The classes that all orders share, so that only the order differs."""
-    return data.of_classes(ClassStream(end).ordered(data.classes)[:end])
-
-
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     """Learn with RUST in one order, or train from scratch on all classes."""
-    return protocol.measure_in_sweep(
-        context, run, KEYS, data=_same_classes(context.dataset(run["data"]), run["end"])
-    )
+    data, end = context.dataset(run["data"]), run["end"]
+    # All orders have the same classes, so that only the order differs.
+    shared = data.of_classes(ClassStream(end).ordered(data.classes)[:end])
+    return protocol.measure_in_sweep(context, run, KEYS, data=shared)
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     """Accuracy and test time over the initial classes, training time over all."""
     ((accuracy, comparisons, seconds),) = plots.panels(figure, 1, 3)
     grown = table.where(strategy="rust")
@@ -67,39 +63,35 @@ def _draw(figure: Figure, table: Table) -> None:
     seconds.set(xlabel=f"classes, {INITIALS[0]} initial", ylabel="training so far, CPU s")
 
 
-def _judge(table: Table) -> list[Finding]:
+def _spreads_little(last: ex.Table, where: str) -> ex.Finding:
     """The standard deviation over the orders, relative to the mean."""
-    found: list[Finding] = []
-    for data, end, last in protocol.last_rows(table.where(strategy="rust")):
-        n_orders = len(last.values("seed"))
-        spreads = {
-            name: max(
-                last.deviation(column, initial=n) / last.mean(column, initial=n)
-                for n in last.values("initial")
-            )
-            for column, name in MEASURED.items()
-        }
-        shown = ", ".join(f"{name} {100 * spread:.1f} %" for name, spread in spreads.items())
-        found.append(
-            Finding(
-                "In the paper the deviation over ten orders of the classes never exceeds a tenth "
-                "of the mean.",
-                f"On {data}, {end} classes, {n_orders} orders, the largest over the numbers of "
-                f"initial classes are: {shown}.",
-                max(spreads.values()) <= LIMITED if n_orders >= FEWEST_ORDERS else None,
-            )
+    grown = last.where(strategy="rust")
+    n_orders = len(grown.values("seed"))
+    spreads = {
+        name: max(
+            grown.deviation(column, initial=n) / grown.mean(column, initial=n)
+            for n in grown.values("initial")
         )
-    return found
+        for column, name in MEASURED.items()
+    }
+    shown = ", ".join(f"{name} {100 * spread:.1f} %" for name, spread in spreads.items())
+    return ex.Finding(
+        "In the paper the deviation over ten orders of the classes never exceeds a tenth "
+        "of the mean.",
+        f"{where}, {n_orders} orders, the largest over the numbers of initial classes are: "
+        f"{shown}.",
+        max(spreads.values()) <= LIMITED if n_orders >= FEWEST_ORDERS else None,
+    )
 
 
 EXPERIMENT = protocol.make_relative_experiment(
     name="cvpr2014-fig8",
     title="Fig. 8 of Ristin et al. 2014: orders of the classes",
     shows="Accuracy, test time and training time of RUST over random orders of the same classes.",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=partial(protocol.judge_last_rows, judges=[_spreads_little]),
     keys=KEYS,
     size=(9.5, 3.0),
     notes=(

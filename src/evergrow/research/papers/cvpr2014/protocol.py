@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -11,8 +11,9 @@ import numpy as np
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments import Experiment, ExperimentContext, Row, Run, Source, Table
+from evergrow.research.papers.cvpr2014 import plots
 from evergrow.research.streams import ClassStream, Learner, Measured, Retrained, follow
 
 N_TREES, N_TREES_QUICK = 50, 10
@@ -23,7 +24,6 @@ STRATEGIES = ("uls", "igt", "rust", "rtst")
 BASELINE_KEYS = ("data", "strategy", "seed")
 MEASURES = ("accuracy", "relative", "newest", "comparisons", "n_distances")
 
-DATA_NAMES = {"features": "features", "words": "visual words"}
 NOTES = (
     "CIFAR-100 in place of ILSVRC 2010, which is not freely at hand: 100 classes of 500 training "
     "and 100 test images. `features` are 256 numbers per image from a network trained on ImageNet, "
@@ -53,25 +53,25 @@ def _mixture() -> Dataset:
 
 
 SOURCES = {
-    "features": Source("cifar100_efflite0_pca256.npz", _mixture, _check_features),
-    "words": Source("cifar100_words1000.npz", _mixture, _take_square_roots),
+    "features": ex.Source("cifar100_efflite0_pca256.npz", _mixture, _check_features),
+    "words": ex.Source("cifar100_words1000.npz", _mixture, _take_square_roots),
 }
 
 
-def data_names(context: ExperimentContext, *names: str) -> tuple[str, ...]:
+def data_names(context: ex.ExperimentContext, *names: str) -> tuple[str, ...]:
     """The named data sets whose files exist; the first data set if there are none."""
     known = [name for name in names if name in context.names]
     real = tuple(name for name in known if not context.is_built_in(name))
     return real or (context.names[0],)
 
 
-def last_class(context: ExperimentContext, name: str, wanted: int) -> int:
+def last_class(context: ex.ExperimentContext, name: str, wanted: int) -> int:
     """Number of classes at the end of a stream: as many as wanted, or all that there are."""
     return min(wanted, len(context.dataset(name).classes))
 
 
 def initials(
-    context: ExperimentContext, name: str, wanted: Sequence[int], end: int, *, to_come: int = 1
+    context: ex.ExperimentContext, name: str, wanted: Sequence[int], end: int, *, to_come: int = 1
 ) -> list[int]:
     """The numbers of initial classes that leave at least ``to_come`` classes to add."""
     found = [n for n in wanted if n + to_come <= end]
@@ -83,13 +83,13 @@ def initials(
     return found
 
 
-def forest(context: ExperimentContext, seed: int, **parameters: Any) -> NCMForestClassifier:
+def forest(context: ex.ExperimentContext, seed: int, **parameters: Any) -> NCMForestClassifier:
     """The paper's forest: 50 trees, at least 10 samples in a leaf, square root of the classes."""
     n_trees = context.scaled(N_TREES, N_TREES_QUICK)
     return NCMForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed, **parameters)
 
 
-def retrained(context: ExperimentContext, seed: int, **parameters: Any) -> Retrained:
+def retrained(context: ex.ExperimentContext, seed: int, **parameters: Any) -> Retrained:
     """The baseline: a forest trained from scratch on all classes seen so far."""
     return Retrained(partial(forest, context, seed, **parameters))
 
@@ -104,15 +104,15 @@ def points(initial: int, end: int, every: int) -> list[int]:
     return [*dict.fromkeys((initial, *between, end))]
 
 
-def baseline_run(data: str, seed: int, at: Sequence[int]) -> Run:
+def baseline_run(data: str, seed: int, at: Sequence[int]) -> ex.Run:
     """A run of the forest that is trained from scratch at these numbers of classes only."""
     place = {"initial": at[0], "end": at[-1], "at": [*at]}
     return {"data": data, "strategy": BASELINE, **place, "seed": seed}
 
 
 def follow_run(
-    context: ExperimentContext,
-    run: Run,
+    context: ex.ExperimentContext,
+    run: ex.Run,
     learner: Learner,
     *,
     ask: Literal["always", "measured"] = "measured",
@@ -131,13 +131,13 @@ def follow_run(
 
 
 def measure_strategy(
-    context: ExperimentContext,
-    run: Run,
+    context: ex.ExperimentContext,
+    run: ex.Run,
     keys: Sequence[str],
     *,
     ask: Literal["always", "measured"] = "measured",
     data: Dataset | None = None,
-) -> list[Row]:
+) -> list[ex.Row]:
     """Rows of a run's strategy and parameters on its stream."""
     strategy, seed, parameters = run["strategy"], run["seed"], run.get("parameters", {})
     if strategy == BASELINE:
@@ -149,16 +149,16 @@ def measure_strategy(
 
 
 def measure_in_sweep(
-    context: ExperimentContext, run: Run, keys: Sequence[str], **options: Any
-) -> list[Row]:
+    context: ex.ExperimentContext, run: ex.Run, keys: Sequence[str], **options: Any
+) -> list[ex.Row]:
     """The same where all settings share one baseline, which has none of their keys."""
     shared = BASELINE_KEYS if run["strategy"] == BASELINE else keys
     return measure_strategy(context, run, shared, **options)
 
 
 def rows_of(
-    run: Run, keys: Sequence[str], measured: Iterable[Measured], *, timed: bool = True
-) -> list[Row]:
+    run: ex.Run, keys: Sequence[str], measured: Iterable[Measured], *, timed: bool = True
+) -> list[ex.Row]:
     """Rows of one learner: the keys of the run, and what was measured.
 
     Seconds are CPU time of all threads. A baseline that was trained only where it was measured
@@ -179,26 +179,40 @@ def rows_of(
     ]
 
 
-def relative_to_baseline(table: Table) -> Table:
+def relative_to_baseline(table: ex.Table) -> ex.Table:
     """Add the accuracy of each row relative to the retrained forest on the same classes."""
 
-    def place(row: Row) -> tuple[Any, ...]:
+    def place(row: ex.Row) -> tuple[Any, ...]:
         return row["data"], row["seed"], row["n_classes"]
 
     known = {place(row): row["accuracy"] for row in table if row["strategy"] == BASELINE}
-    return Table(
+    return ex.Table(
         {**row, "relative": row["accuracy"] / (known.get(place(row)) or np.nan)} for row in table
     )
 
 
-def last_rows(table: Table) -> Iterator[tuple[str, int, Table]]:
+def last_rows(table: ex.Table) -> Iterator[tuple[str, int, ex.Table]]:
     """For each data set: its name in sentences, the last number of classes, and the rows there."""
     for data in table.values("data"):
         chosen = table.where(data=data)
         end = max(chosen.values("n_classes"))
-        yield DATA_NAMES[data], end, chosen.where(n_classes=end)
+        yield plots.DATA_NAMES[data], end, chosen.where(n_classes=end)
+
+
+def judge_last_rows(
+    table: ex.Table,
+    *,
+    judges: Iterable[Callable[[ex.Table, str], ex.Finding]],
+    where: str = "On {data}, {end} classes",
+) -> list[ex.Finding]:
+    """Findings on the last rows of each data set; ``where`` begins what was measured."""
+    return [
+        judge(last, where.format(data=data, end=end))
+        for data, end, last in last_rows(table)
+        for judge in judges
+    ]
 
 
 # What the experiments of this paper have in common.
-make_experiment = partial(Experiment, sources=SOURCES, timed=("seconds",))
+make_experiment = partial(ex.Experiment, sources=SOURCES, timed=("seconds",))
 make_relative_experiment = partial(make_experiment, exact=MEASURES, complete=relative_to_baseline)

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evergrow.research.experiments import Table
-from evergrow.research.experiments.verdicts import (
-    combine_verdicts,
-    compare_means,
-    format_percent,
-    is_best,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import learners
 
 _WITH_HIERARCHY = ("nn", "hierarchical", "nn-h")
-
-# What was measured, as part of a sentence, and the verdict.
-Seen = tuple[str, bool | None]
 
 
 def label(method: str) -> str:
@@ -31,47 +22,49 @@ def percent(value: object) -> str:
 
 def judge_best(
     method: str,
-    table: Table,
+    table: ex.Table,
     over: str,
     *,
     column: str = "accuracy",
     among: Sequence[str] = learners.PAPERS_METHODS,
-) -> Seen:
+) -> ex.Seen:
     """Whether a method is the best at every value of a column."""
     others = [name for name in among if name != method]
     parts, verdicts = [], []
     for value in table.values(over):
         mine = table.where(**{over: value})
-        verdicts.append(is_best(mine, column, {"method": method}, [{"method": o} for o in others]))
+        verdicts.append(
+            ex.is_best(mine, column, {"method": method}, [{"method": o} for o in others])
+        )
         best = max(others, key=lambda name: mine.mean(column, method=name))
         parts.append(
-            f"{format_percent(mine, column, method=method)} beside {label(best)} "
-            f"{format_percent(mine, column, method=best)} ({over} {percent(value)})"
+            f"{ex.format_percent(mine, column, method=method)} beside {label(best)} "
+            f"{ex.format_percent(mine, column, method=best)} ({over} {percent(value)})"
         )
-    return ", ".join(parts), combine_verdicts(verdicts)
+    return ", ".join(parts), ex.combine_verdicts(verdicts)
 
 
-def judge_hierarchy(table: Table, over: str, *, column: str = "accuracy") -> Seen:
+def judge_hierarchy(table: ex.Table, over: str, *, column: str = "accuracy") -> ex.Seen:
     """Whether methods that use the hierarchy are on average above those that do not."""
     told = {
         name: name in _WITH_HIERARCHY for name in learners.PAPERS_METHODS if name != "fine-only"
     }
-    rows = Table({**r, "told": told[r["method"]]} for r in table if r["method"] in told)
+    rows = ex.Table({**r, "told": told[r["method"]]} for r in table if r["method"] in told)
     parts, verdicts = [], []
     for value in table.values(over):
         mine = rows.where(**{over: value})
-        found = compare_means(mine, column, {"told": True}, {"told": False})
+        found = ex.compare_means(mine, column, {"told": True}, {"told": False})
         verdicts.append(found.verdict)
         parts.append(f"{100 * found.mean:+.1f} points ({over} {percent(value)})")
-    return f"on average {', '.join(parts)}", combine_verdicts(verdicts)
+    return f"on average {', '.join(parts)}", ex.combine_verdicts(verdicts)
 
 
 def judge_gain(
-    table: Table, over: str, methods: Sequence[str], *, baseline: str = "fine-only"
-) -> Seen:
+    table: ex.Table, over: str, methods: Sequence[str], *, baseline: str = "fine-only"
+) -> ex.Seen:
     """Whether methods are above the baseline at every value of a column."""
     found = {
-        (name, value): compare_means(
+        (name, value): ex.compare_means(
             table.where(**{over: value}), "accuracy", {"method": name}, {"method": baseline}
         )
         for name in methods
@@ -80,13 +73,13 @@ def judge_gain(
     (name, value), least = min(found.items(), key=lambda item: item[1].mean)
     gain = f"{100 * least.mean:+.1f} points"
     text = f"the least gain is {gain} ({label(name)}, {over} {percent(value)})"
-    return text, combine_verdicts(each.verdict for each in found.values())
+    return text, ex.combine_verdicts(each.verdict for each in found.values())
 
 
-def format_trade_off(table: Table, parameter: str, values: Sequence[float]) -> str:
+def format_trade_off(table: ex.Table, parameter: str, values: Sequence[float]) -> str:
     """Accuracy and comparisons at some values of a parameter, as part of a sentence."""
     return ", ".join(
-        f"{format_percent(table, 'accuracy', **{parameter: value})} for "
+        f"{ex.format_percent(table, 'accuracy', **{parameter: value})} for "
         f"{table.mean('comparisons', **{parameter: value}):.0f} comparisons at {value:g}"
         for value in values
     )

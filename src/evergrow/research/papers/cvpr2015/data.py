@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments import ExperimentContext, Run, Source
 from evergrow.research.papers.cvpr2015.levels import TwoLevels
 
 
@@ -25,9 +26,9 @@ def _roots(data: Dataset) -> Dataset:
 
 
 SOURCES = {
-    "features": Source("cifar100_efflite0_pca256.npz", _built_in),
-    "words": Source("cifar100_words1000.npz", _built_in, _roots),
-    "birds": Source("cub200_efflite0_224.npz", _built_in),
+    "features": ex.Source("cifar100_efflite0_pca256.npz", _built_in),
+    "words": ex.Source("cifar100_words1000.npz", _built_in, _roots),
+    "birds": ex.Source("cub200_efflite0_224.npz", _built_in),
 }
 
 # Data sets that are features of a network.
@@ -61,12 +62,12 @@ _CHANCE_NOTE = (
 NOTES = (_DATA_NOTE, _SIZE_NOTE, _CHANCE_NOTE)
 
 
-def sources(*names: str) -> dict[str, Source]:
+def sources(*names: str) -> dict[str, ex.Source]:
     """Some of the data sets; the user's own data replace the first."""
     return {name: SOURCES[name] for name in names}
 
 
-def settings(context: ExperimentContext, **choices: Iterable[Any]) -> list[Run]:
+def settings(context: ex.ExperimentContext, **choices: Iterable[Any]) -> list[ex.Run]:
     """One run per seed, data set and combination of choices.
 
     Built-in data are the same under every name, so one name is enough.
@@ -79,24 +80,28 @@ def settings(context: ExperimentContext, **choices: Iterable[Any]) -> list[Run]:
     ]
 
 
-def _size(context: ExperimentContext, name: str) -> dict[str, int | None]:
+def _size(context: ex.ExperimentContext, name: str) -> dict[str, int | None]:
     # All samples of the user's own data and of built-in data are used.
     n_train, n_test = _SIZES[name] if _is_ours(context, name) else (None, None)
     return {"n_train": n_train, "n_test": n_test}
 
 
-def _is_ours(context: ExperimentContext, name: str) -> bool:
+def _is_ours(context: ex.ExperimentContext, name: str) -> bool:
     return context.data is None and not context.is_built_in(name)
 
 
-def shown_name(context: ExperimentContext, name: str) -> str:
+def shown_name(context: ex.ExperimentContext, name: str) -> str:
     """The name of a data set in tables: our short name, or its own if it is the user's."""
     return name if _is_ours(context, name) else context.dataset(name).name
 
 
-def samples(context: ExperimentContext, run: Run) -> TwoLevels:
+def samples(context: ex.ExperimentContext, run: ex.Run) -> TwoLevels:
     """The samples that a run uses."""
     data = context.dataset(run["data"])
     if run["n_train"] is not None:
         data = data.per_class(run["n_train"], run["n_test"])
     return TwoLevels.of(data)
+
+
+# What the experiments of this paper have in common.
+make_experiment = partial(ex.Experiment, timed=("seconds",))

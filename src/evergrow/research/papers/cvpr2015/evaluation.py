@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from evergrow.research.experiments import ExperimentContext, Row, Run, Table
+from evergrow.foundation.arrays import Array
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015.data import samples, shown_name
 from evergrow.research.papers.cvpr2015.learners import LEARNERS
 from evergrow.research.papers.cvpr2015.levels import Draw, TwoLevels, draw
 
-Array = npt.NDArray[Any]
-
 # A learner by name, the columns of its row, and its parameters.
-Entry = tuple[str, Row, Mapping[str, Any]]
+Entry = tuple[str, ex.Row, Mapping[str, Any]]
 
 # Limits the time on birds, which needs the most epochs; CIFAR-100 stops earlier by itself.
 _MAX_EPOCHS = 15
@@ -30,14 +27,14 @@ def methods(names: Iterable[str]) -> list[Entry]:
 
 
 def compare(
-    context: ExperimentContext,
-    run: Run,
+    context: ex.ExperimentContext,
+    run: ex.Run,
     entries: Iterable[Entry],
     *,
     fine: float = 0.5,
     coarse: float = 0.5,
     metric: str = "none",
-) -> list[Row]:
+) -> list[ex.Row]:
     """Rows of learners that are trained on the same samples and labels.
 
     ``fine`` and ``coarse`` are the shares of the samples with fine labels and with coarse labels
@@ -76,9 +73,7 @@ def evaluate(
 
     learner = LEARNERS[name]
     model = learner.make(n_trees, seed, n_jobs, **(parameters or {}))
-    start = time.perf_counter()
-    learner.fit(model, train)
-    values = {"seconds": time.perf_counter() - start}
+    values = {"seconds": ex.time_call(learner.fit, model, train)}
     fine, coarse = learner.predict(model, data.X_test, data.parents)
     if fine is not None:
         values["accuracy"] = float(balanced_accuracy_score(data.fine_test, fine))
@@ -111,8 +106,8 @@ METRIC_PARTS: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
 
 
 def published_rows(
-    numbers: Mapping[str, Sequence[float]], settings: Sequence[Row], column: str = "accuracy"
-) -> list[Row]:
+    numbers: Mapping[str, Sequence[float]], settings: Sequence[ex.Row], column: str = "accuracy"
+) -> list[ex.Row]:
     """Percentages of a published table as rows: a line per method, a setting per column."""
     return [
         {"method": method, **setting, column: round(value / 100, 6)}
@@ -122,14 +117,14 @@ def published_rows(
 
 
 def relative_to(
-    rows: Iterable[Row], baseline: Row, within: Sequence[str], column: str = "accuracy"
-) -> list[Row]:
+    rows: Iterable[ex.Row], baseline: ex.Row, within: Sequence[str], column: str = "accuracy"
+) -> list[ex.Row]:
     """Add "relative": a column divided by its value in the baseline.
 
     The baseline of a row has the same values in the columns ``within``.
     """
-    table = Table(rows)
-    found: list[Row] = []
+    table = ex.Table(rows)
+    found: list[ex.Row] = []
     for row in table:
         same = {name: row[name] for name in within if name in row}
         below = table.mean(column, **(same | dict(baseline)))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
-from evergrow.research.papers.cvpr2015.data import NOTES, settings, sources
+from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
 
 # While one parameter varies, the others have the values below.
 SWEEPS: dict[str, tuple[float, ...]] = {
@@ -27,7 +25,7 @@ TITLES = {
 }
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     name = run["parameter"]
     forests = [
         ("regularised", {"value": value}, OTHERWISE | {name: value}) for value in SWEEPS[name]
@@ -35,7 +33,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return evaluation.compare(context, run, forests, fine=1.0, coarse=0.0)
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     names = table.values("data")
     grid = figure.subplots(len(names), len(SWEEPS), squeeze=False)
     for row, data in zip(grid, names, strict=True):
@@ -48,69 +46,65 @@ def _draw(figure: Figure, table: Table) -> None:
         panel.set_xlabel("comparisons per tree and sample")
 
 
-def _judge(table: Table) -> list[Finding]:
-    return findings_by_data(
-        table,
-        ("More subsets raise the accuracy.", _subsets_raise),
-        ("More subsets save comparisons.", _subsets_save),
-        (
-            "The number of assignments hardly matters (at most half a point between 10 and 100).",
-            _assignments,
-        ),
-        ("A high cost saves comparisons and loses accuracy.", _high_cost),
-        (
-            "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
-            _small_cost,
-        ),
-    )
-
-
-def _subsets_raise(table: Table) -> tuple[str, bool | None]:
+def _subsets_raise(table: ex.Table) -> ex.Seen:
     mine = table.where(parameter="n_subsets")
-    found = compare_means(mine, "accuracy", {"value": 1000}, {"value": 10})
+    found = ex.compare_means(mine, "accuracy", {"value": 1000}, {"value": 10})
     return claims.format_trade_off(mine, "value", (10, 1000)), found.verdict
 
 
-def _subsets_save(table: Table) -> tuple[str, bool | None]:
+def _subsets_save(table: ex.Table) -> ex.Seen:
     mine = table.where(parameter="n_subsets")
     few, many = (mine.mean("comparisons", value=value) for value in (10, 1000))
     return f"{many:.0f} comparisons with 1000 and {few:.0f} with 10", many < few
 
 
-def _assignments(table: Table) -> tuple[str, bool | None]:
+def _assignments(table: ex.Table) -> ex.Seen:
     mine = table.where(parameter="n_assignments")
-    found = compare_means(mine, "accuracy", {"value": 100}, {"value": 10})
+    found = ex.compare_means(mine, "accuracy", {"value": 100}, {"value": 10})
     return claims.format_trade_off(mine, "value", (10, 100)), found.within(HARDLY)
 
 
-def _high_cost(table: Table) -> tuple[str, bool | None]:
+def _high_cost(table: ex.Table) -> ex.Seen:
     mine = table.where(parameter="cost_weight")
-    lost = compare_means(mine, "accuracy", {"value": 0.0}, {"value": 0.1})
+    lost = ex.compare_means(mine, "accuracy", {"value": 0.0}, {"value": 0.1})
     saved = mine.mean("comparisons", value=0.1) < mine.mean("comparisons", value=0.0)
     text = claims.format_trade_off(mine, "value", (0.1, 0.0))
-    return text, combine_verdicts((lost.verdict, saved))
+    return text, ex.combine_verdicts((lost.verdict, saved))
 
 
-def _small_cost(table: Table) -> tuple[str, bool | None]:
+def _small_cost(table: ex.Table) -> ex.Seen:
     mine = table.where(parameter="cost_weight")
-    lost = compare_means(mine, "accuracy", {"value": 0.0}, {"value": 0.001})
+    lost = ex.compare_means(mine, "accuracy", {"value": 0.0}, {"value": 0.001})
     saved = mine.mean("comparisons", value=0.001) < mine.mean("comparisons", value=0.0)
     text = claims.format_trade_off(mine, "value", (0.001, 0.0))
-    return text, combine_verdicts((lost.below(HARDLY), saved))
+    return text, ex.combine_verdicts((lost.below(HARDLY), saved))
 
 
-EXPERIMENT = Experiment(
+CLAIMS: tuple[ex.Claim, ...] = (
+    ("More subsets raise the accuracy.", _subsets_raise),
+    ("More subsets save comparisons.", _subsets_save),
+    (
+        "The number of assignments hardly matters (at most half a point between 10 and 100).",
+        _assignments,
+    ),
+    ("A high cost saves comparisons and loses accuracy.", _high_cost),
+    (
+        "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
+        _small_cost,
+    ),
+)
+
+EXPERIMENT = make_experiment(
     name="cvpr2015-fig2",
     title="Parameters of the regularised forest (CVPR 2015, fig. 2)",
     shows="Accuracy over comparisons as subsets, assignments and the cost of comparisons change.",
     sources=sources("features", "words"),
+    measure=measure,
+    draw=draw,
     runs=partial(settings, parameter=SWEEPS),
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    judge=partial(ex.findings_by_data, claims=CLAIMS),
     keys=("data", "parameter", "value", "seed"),
     exact=("accuracy", "comparisons"),
-    timed=("seconds",),
     size=(10.0, 5.6),
     notes=(
         *NOTES,

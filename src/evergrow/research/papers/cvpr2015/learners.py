@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.research.papers.cvpr2015.levels import Draw
-
-Array = npt.NDArray[Any]
 
 # In the order of the paper's tables.
 PAPERS_METHODS = ("fine-only", "stacked", "joint", "nn", "hierarchical", "nn-h")
@@ -48,17 +46,35 @@ REGULARISED: dict[str, Any] = {
 }
 
 
+# The samples and labels that a learner is trained on.
+_TRAINING: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
+    "both levels": lambda train: (train.X, train.labels),
+    "fine part": lambda train: (train.X[train.known], train.fine[train.known]),
+    "all fine": lambda train: (train.X, train.fine),
+    "all coarse": lambda train: (train.X, train.coarse),
+}
+
+
 @dataclass(frozen=True)
 class LearnerSpec:
-    """How to make an estimator, train it, and predict with it.
+    """How to make an estimator, and what it learns: a key of ``_TRAINING``.
 
     ``make`` takes the number of trees, the seed, the number of threads, and parameters.
-    ``predict`` returns fine and coarse classes; a model of coarse classes returns no fine ones.
     """
 
     make: Callable[..., Any]
-    fit: Callable[[Any, Draw], Any]
-    predict: Callable[[Any, Array, Array], tuple[Array | None, Array]]
+    learns: str
+
+    def fit(self, model: Any, train: Draw) -> None:
+        """Train the estimator on its part of the samples."""
+        model.fit(*_TRAINING[self.learns](train))
+
+    def predict(self, model: Any, X: Array, parents: Array) -> tuple[Array | None, Array]:
+        """Fine and coarse classes; a model of coarse classes predicts no fine ones."""
+        predicted = np.asarray(model.predict(X))
+        if self.learns == "both levels":
+            return predicted, model.predict_coarse(X)
+        return (None, predicted) if self.learns == "all coarse" else (predicted, parents[predicted])
 
 
 def _forest(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
@@ -102,48 +118,16 @@ def _svm(_n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
     return make_pipeline(StandardScaler(), svm)
 
 
-def _predict_fine(model: Any, X: Array, parents: Array) -> tuple[Array | None, Array]:
-    fine = np.asarray(model.predict(X))
-    return fine, parents[fine]
-
-
-def _predict_both(model: Any, X: Array, _parents: Array) -> tuple[Array | None, Array]:
-    return model.predict(X), model.predict_coarse(X)
-
-
-def _predict_coarse(model: Any, X: Array, _parents: Array) -> tuple[Array | None, Array]:
-    return None, model.predict(X)
-
-
-def _fit_both(model: Any, train: Draw) -> Any:
-    return model.fit(train.X, train.labels)
-
-
-def _fit_fine_part(model: Any, train: Draw) -> Any:
-    return model.fit(train.X[train.known], train.fine[train.known])
-
-
-def _fit_all_fine(model: Any, train: Draw) -> Any:
-    return model.fit(train.X, train.fine)
-
-
-def _fit_all_coarse(model: Any, train: Draw) -> Any:
-    return model.fit(train.X, train.coarse)
-
-
 LEARNERS: dict[str, LearnerSpec] = {
-    **{
-        method: LearnerSpec(partial(_subcategories, method), _fit_both, _predict_both)
-        for method in METHODS
-    },
+    **{method: LearnerSpec(partial(_subcategories, method), "both levels") for method in METHODS},
     # The same samples, all with fine labels.
-    "full": LearnerSpec(_regularised, _fit_all_fine, _predict_fine),
-    "plain": LearnerSpec(_forest, _fit_all_fine, _predict_fine),
+    "full": LearnerSpec(_regularised, "all fine"),
+    "plain": LearnerSpec(_forest, "all fine"),
     # With the defaults of NCMForestClassifier.
-    "regularised": LearnerSpec(partial(_forest, n_subsets=100), _fit_all_fine, _predict_fine),
+    "regularised": LearnerSpec(partial(_forest, n_subsets=100), "all fine"),
     # The same samples, all with coarse labels only.
-    "coarse": LearnerSpec(_regularised, _fit_all_coarse, _predict_coarse),
-    "class means": LearnerSpec(_class_means, _fit_fine_part, _predict_fine),
-    "5 neighbours": LearnerSpec(_neighbours, _fit_fine_part, _predict_fine),
-    "svm": LearnerSpec(_svm, _fit_fine_part, _predict_fine),
+    "coarse": LearnerSpec(_regularised, "all coarse"),
+    "class means": LearnerSpec(_class_means, "fine part"),
+    "5 neighbours": LearnerSpec(_neighbours, "fine part"),
+    "svm": LearnerSpec(_svm, "fine part"),
 }

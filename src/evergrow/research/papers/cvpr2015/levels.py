@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset
-
-Array = npt.NDArray[Any]
 
 MISSING = -1
 

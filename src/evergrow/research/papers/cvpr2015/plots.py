@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evergrow.research.experiments import Row, Table
-from evergrow.research.experiments.plots import COLOURS, GREY, MARKERS, Axes, Figure, add_legend
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import learners
 from evergrow.research.papers.cvpr2015.evaluation import relative_to
 
@@ -16,7 +15,7 @@ _STEP, _ASIDE = 0.24, 0.1
 _THEIRS: tuple[dict[str, Any], ...] = ({"fillstyle": "none"}, {"marker": "x"})
 
 
-def panels(figure: Figure, table: Table) -> dict[str, Axes]:
+def panels(figure: ex.Figure, table: ex.Table) -> dict[str, ex.Axes]:
     """One panel for each data set, side by side."""
     names = table.values("data")
     axes = figure.subplots(1, len(names), squeeze=False)[0]
@@ -26,9 +25,9 @@ def panels(figure: Figure, table: Table) -> dict[str, Axes]:
 
 
 def draw_methods(
-    figure: Figure,
-    table: Table,
-    published: Mapping[str, Table],
+    figure: ex.Figure,
+    table: ex.Table,
+    published: Mapping[str, ex.Table],
     *,
     group: str,
     groups: Mapping[Any, str],
@@ -47,7 +46,11 @@ def draw_methods(
         methods = mine.values("method")
         for number, (value, label) in enumerate(groups.items()):
             first = _STEP * (number - (len(groups) - 1) / 2) - step * len(published) / 2
-            look: dict[str, Any] = {"color": COLOURS[number], "ls": "", "marker": MARKERS[number]}
+            look: dict[str, Any] = {
+                "color": ex.COLOURS[number],
+                "ls": "",
+                "marker": ex.MARKERS[number],
+            }
             x, y, spread = _points(mine.where(**{group: value}), methods, column)
             at = [place + first for place in x]
             panel.errorbar(at, y, spread, label=label, **look)
@@ -57,23 +60,23 @@ def draw_methods(
                 panel.plot(at, y, **(look | theirs[kind]))
         # A legend lists error bars last, so that these entries follow ours.
         for kind, own in theirs.items():
-            grey: dict[str, Any] = {"marker": "o", "ls": "", "color": GREY} | own
+            grey: dict[str, Any] = {"marker": "o", "ls": "", "color": ex.GREY} | own
             panel.errorbar([], [], label=kind, **grey)
-        panel.axhline(1.0, color=GREY, lw=0.8, zorder=0)
+        panel.axhline(1.0, color=ex.GREY, lw=0.8, zorder=0)
         panel.set_xticks(
             range(len(methods)), [learners.LABELS[each] for each in methods], fontsize=7
         )
         panel.set_xlim(-0.5, len(methods) - 0.5)
         panel.grid(visible=False, axis="x")
         for place in range(1, len(methods)):
-            panel.axvline(place - 0.5, color=GREY, lw=0.4, alpha=0.4)
+            panel.axvline(place - 0.5, color=ex.GREY, lw=0.4, alpha=0.4)
     leftmost = next(iter(places.values()))
     leftmost.set_ylabel(ylabel)
-    add_legend(figure, leftmost, columns=len(groups) + len(published))
+    ex.add_legend(figure, leftmost, columns=len(groups) + len(published))
 
 
 def _points(
-    table: Table, methods: Sequence[str], column: str
+    table: ex.Table, methods: Sequence[str], column: str
 ) -> tuple[list[int], list[float], list[float]]:
     there = [
         (place, method)
@@ -87,7 +90,7 @@ def _points(
     )
 
 
-def draw_trade_off(panel: Axes, table: Table, parameter: str, *, colour: int) -> None:
+def draw_trade_off(panel: ex.Axes, table: ex.Table, parameter: str, *, colour: int) -> None:
     """Accuracy over comparisons: a line through the values of a parameter, which are written."""
     accuracy, cost = (table.curve(parameter, name) for name in ("accuracy", "comparisons"))
     y = 100 * accuracy.mean
@@ -96,8 +99,8 @@ def draw_trade_off(panel: Axes, table: Table, parameter: str, *, colour: int) ->
         y,
         100 * accuracy.deviation,
         cost.deviation,
-        marker=MARKERS[colour],
-        color=COLOURS[colour],
+        marker=ex.MARKERS[colour],
+        color=ex.COLOURS[colour],
         elinewidth=0.8,
     )
     for number, value in enumerate(accuracy.x.tolist()):
@@ -109,10 +112,10 @@ def draw_trade_off(panel: Axes, table: Table, parameter: str, *, colour: int) ->
 
 
 def draw_metrics(
-    figure: Figure,
-    table: Table,
+    figure: ex.Figure,
+    table: ex.Table,
     *,
-    published: Sequence[Row],
+    published: Sequence[ex.Row],
     baseline: str,
     metrics: Mapping[str, str],
     ylabel: str,
@@ -123,5 +126,5 @@ def draw_metrics(
         relative_to(table, without, ["data", "seed"]),
         relative_to(published, without, []),
     )
-    paper = {"paper": Table(theirs)}
-    draw_methods(figure, Table(ours), paper, group="metric", groups=metrics, ylabel=ylabel)
+    paper = {"paper": ex.Table(theirs)}
+    draw_methods(figure, ex.Table(ours), paper, group="metric", groups=metrics, ylabel=ylabel)

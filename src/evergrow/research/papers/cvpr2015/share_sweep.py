@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evergrow.research.experiments import ExperimentContext, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import evaluation, plots
 from evergrow.research.papers.cvpr2015.data import settings
 
@@ -28,29 +27,29 @@ class ShareSweep:
     """The paper's accuracies of each method, one for each share."""
 
     @property
-    def published(self) -> tuple[Row, ...]:
+    def published(self) -> tuple[ex.Row, ...]:
         """The paper's rows, also relative to the fine part alone."""
         rows = evaluation.published_rows(
             self.percentages, [{self.column: share} for share in SHARES]
         )
         return tuple(evaluation.relative_to(rows, _BASELINE, [self.column]))
 
-    def runs(self, context: ExperimentContext) -> list[Run]:
+    def runs(self, context: ex.ExperimentContext) -> list[ex.Run]:
         """One run per seed, data set and share."""
         return settings(context, **{self.column: SHARES})
 
-    def measure(self, context: ExperimentContext, run: Run) -> list[Row]:
+    def measure(self, context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
         """All methods at one share."""
         share = {self.column: run[self.column]}
         rows = evaluation.compare(context, run, evaluation.methods(self.names), **share)
         return evaluation.relative_to(rows, _BASELINE, [*share])
 
-    def draw(self, figure: Figure, table: Table) -> None:
+    def draw(self, figure: ex.Figure, table: ex.Table) -> None:
         """Accuracies relative to the fine part alone, with the paper's."""
         plots.draw_methods(
             figure,
             table,
-            {"paper": Table(self.published)},
+            {"paper": ex.Table(self.published)},
             group=self.column,
             groups={share: f"{share:.0%} {self.said}" for share in SHARES},
             ylabel="accuracy / fine only",

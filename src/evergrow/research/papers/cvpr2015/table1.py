@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.verdicts import (
-    combine_verdicts,
-    compare_means,
-    findings_by_data,
-    is_best,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
-from evergrow.research.papers.cvpr2015.data import NOTES, OF_A_NETWORK, settings, sources
+from evergrow.research.papers.cvpr2015.data import (
+    NOTES,
+    OF_A_NETWORK,
+    make_experiment,
+    settings,
+    sources,
+)
 
 METRICS = {"none": "no metric", "all": "learnt metric"}
 METHODS = ("class means", "5 neighbours", "svm", "plain", "regularised")
@@ -35,75 +35,78 @@ OF_NETWORK = evaluation.published_rows(
 )
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     entries = evaluation.methods(METHODS)
     return evaluation.compare(context, run, entries, fine=1.0, coarse=0.0, metric=run["metric"])
 
 
-def _judge(table: Table) -> list[Finding]:
-    return [
-        *findings_by_data(
-            table,
-            (
-                "The regularised forest is above the plain one, with a metric and without.",
-                lambda mine: claims.judge_best(
-                    "regularised", mine, "metric", among=("regularised", "plain")
-                ),
-            ),
-            (
-                "The regularised forest is above class means, nearest neighbours and the SVM.",
-                lambda mine: claims.judge_best("regularised", mine, "metric", among=METHODS),
-            ),
-        ),
-        *findings_by_data(
-            Table(row for row in table if row["data"] in OF_A_NETWORK),
-            (
-                "With features of a network too the regularised forest is above the SVM and class "
-                "means: 74.18 % beside 71.67 and 66.02.",
-                lambda mine: claims.judge_best(
-                    "regularised", mine.where(metric="none"), "metric", among=[*PRINTED_OF_NETWORK]
-                ),
-            ),
-        ),
-        *findings_by_data(
-            table,
-            ("A learnt metric improves the forests, and class means more than any other.", _metric),
-        ),
-    ]
-
-
-def _metric(table: Table) -> tuple[str, bool | None]:
+def _metric(table: ex.Table) -> ex.Seen:
     gains = _gains(table)
     most, *others = ({"method": name} for name in METHODS)
-    verdicts = [is_best(gains, "gain", most, others)]
+    verdicts = [ex.is_best(gains, "gain", most, others)]
     for name in ("plain", "regularised"):
         mine = table.where(method=name)
         verdicts.append(
-            compare_means(mine, "accuracy", {"metric": "all"}, {"metric": "none"}).verdict
+            ex.compare_means(mine, "accuracy", {"metric": "all"}, {"metric": "none"}).verdict
         )
     text = ", ".join(
         f"{claims.label(m)} {100 * gains.mean('gain', method=m):+.1f}" for m in METHODS
     )
-    return f"the gains are {text} points", combine_verdicts(verdicts)
+    return f"the gains are {text} points", ex.combine_verdicts(verdicts)
 
 
-def _gains(table: Table) -> Table:
+def _gains(table: ex.Table) -> ex.Table:
     """The gain of each method by the metric, for each seed."""
     without, learnt = (table.where(metric=metric) for metric in METRICS)
-    return Table(
+    return ex.Table(
         {**row, "gain": row["accuracy"] - without.mean("accuracy", **same)}
         for row in learnt
         for same in ({"method": row["method"], "seed": row["seed"]},)
     )
 
 
-EXPERIMENT = Experiment(
+CLAIMS: tuple[ex.Claim, ...] = (
+    (
+        "The regularised forest is above the plain one, with a metric and without.",
+        lambda mine: claims.judge_best(
+            "regularised", mine, "metric", among=("regularised", "plain")
+        ),
+    ),
+    (
+        "The regularised forest is above class means, nearest neighbours and the SVM.",
+        lambda mine: claims.judge_best("regularised", mine, "metric", among=METHODS),
+    ),
+)
+ABOUT_NETWORKS: ex.Claim = (
+    "With features of a network too the regularised forest is above the SVM and class "
+    "means: 74.18 % beside 71.67 and 66.02.",
+    lambda mine: claims.judge_best(
+        "regularised", mine.where(metric="none"), "metric", among=[*PRINTED_OF_NETWORK]
+    ),
+)
+ABOUT_METRICS: ex.Claim = (
+    "A learnt metric improves the forests, and class means more than any other.",
+    _metric,
+)
+
+
+def judge(table: ex.Table) -> list[ex.Finding]:
+    of_network = ex.Table(row for row in table if row["data"] in OF_A_NETWORK)
+    return [
+        *ex.findings_by_data(table, CLAIMS),
+        *ex.findings_by_data(of_network, [ABOUT_NETWORKS]),
+        *ex.findings_by_data(table, [ABOUT_METRICS]),
+    ]
+
+
+EXPERIMENT = make_experiment(
     name="cvpr2015-table1",
     title="The regularised forest beside others (CVPR 2015, table 1)",
     shows="Plain and regularised NCM forests, class means, neighbours, SVM; with a metric too.",
     sources=sources("features", "words", "birds"),
+    measure=measure,
+    judge=judge,
     runs=partial(settings, metric=METRICS),
-    measure=_measure,
     draw=partial(
         plots.draw_metrics,
         published=PUBLISHED,
@@ -111,10 +114,8 @@ EXPERIMENT = Experiment(
         metrics=METRICS,
         ylabel="accuracy / NCMF without metric",
     ),
-    judge=_judge,
     keys=("data", "metric", "method", "seed"),
     exact=("accuracy", "comparisons"),
-    timed=("seconds",),
     published=(*PUBLISHED, *OF_NETWORK),
     size=(12.0, 3.6),
     notes=(

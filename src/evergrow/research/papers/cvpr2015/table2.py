@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.verdicts import (
-    combine_verdicts,
-    compare_means,
-    compare_seeds,
-    findings_by_data,
-    format_percent,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, learners, plots
-from evergrow.research.papers.cvpr2015.data import NOTES, settings, sources
+from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
 
 METRICS = {"none": "no metric", "coarse": "metric of coarse part", "fine": "metric of fine part"}
 OTHERS = ("class means", "5 neighbours", "svm")
@@ -34,68 +27,61 @@ PUBLISHED = evaluation.published_rows(PRINTED, [{"metric": metric} for metric in
 NEARLY = 0.98
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     entries = evaluation.methods((*OTHERS, *learners.METHODS, "full"))
     return evaluation.compare(context, run, entries, metric=run["metric"])
 
 
-def _judge(table: Table) -> list[Finding]:
-    return findings_by_data(
-        table,
-        (
-            "A metric learnt on the coarse part helps the baseline a little, one learnt on the "
-            "fine part more.",
-            _metrics,
-        ),
-        (
-            "NN, H and NN-H are above the baseline, whatever the metric.",
-            lambda mine: claims.judge_gain(mine, "metric", ("nn", "hierarchical", "nn-h")),
-        ),
-        (
-            "NN-H is the best with every metric.",
-            lambda mine: claims.judge_best(
-                "nn-h", mine, "metric", among=(*OTHERS, *learners.PAPERS_METHODS)
-            ),
-        ),
-        (
-            "With the metric of the fine part NN-H almost reaches a forest that is told every "
-            "fine label (99 %; here at least 98 %, of one that sees through the same metric).",
-            _nearly,
-        ),
-    )
-
-
-def _metrics(table: Table) -> tuple[str, bool | None]:
+def _metrics(table: ex.Table) -> ex.Seen:
     mine = table.where(method="fine-only")
-    steps = [{"metric": metric} for metric in METRICS]
-    pairs = zip(steps[1:], steps, strict=False)
-    verdict = combine_verdicts(
-        compare_means(mine, "accuracy", more, less).verdict for more, less in pairs
-    )
-    none, coarse, fine = (format_percent(mine, "accuracy", **step) for step in steps)
-    return f"{none} without, {coarse} of the coarse part, {fine} of the fine part", verdict
+    none, coarse, fine = (ex.format_percent(mine, "accuracy", metric=name) for name in METRICS)
+    text = f"{none} without, {coarse} of the coarse part, {fine} of the fine part"
+    return text, ex.is_increasing(mine, "accuracy", "metric", [*METRICS])
 
 
-def _nearly(table: Table) -> tuple[str, bool | None]:
+def _nearly(table: ex.Table) -> ex.Seen:
     mine = table.where(metric="fine")
-    beyond = compare_seeds(
-        [
+    beyond = ex.compare_each_seed(
+        mine,
+        lambda one: (
             one.mean("accuracy", method="nn-h") - NEARLY * one.mean("accuracy", method="full")
-            for one in (mine.where(seed=seed) for seed in mine.values("seed"))
-        ]
+        ),
     )
     share = mine.mean("accuracy", method="nn-h") / mine.mean("accuracy", method="full")
     ours = mine.mean("accuracy", method="ridge-h") / mine.mean("accuracy", method="full")
     return f"NN-H has {share:.1%} of it (ridge-H, ours, {ours:.1%})", beyond.verdict
 
 
-EXPERIMENT = Experiment(
+CLAIMS: tuple[ex.Claim, ...] = (
+    (
+        "A metric learnt on the coarse part helps the baseline a little, one learnt on the "
+        "fine part more.",
+        _metrics,
+    ),
+    (
+        "NN, H and NN-H are above the baseline, whatever the metric.",
+        lambda mine: claims.judge_gain(mine, "metric", ("nn", "hierarchical", "nn-h")),
+    ),
+    (
+        "NN-H is the best with every metric.",
+        lambda mine: claims.judge_best(
+            "nn-h", mine, "metric", among=(*OTHERS, *learners.PAPERS_METHODS)
+        ),
+    ),
+    (
+        "With the metric of the fine part NN-H almost reaches a forest that is told every "
+        "fine label (99 %; here at least 98 %, of one that sees through the same metric).",
+        _nearly,
+    ),
+)
+
+EXPERIMENT = make_experiment(
     name="cvpr2015-table2",
     title="Metrics learnt on coarse and on fine labels (CVPR 2015, table 2)",
     shows="Every method without a metric and with one learnt on the coarse or the fine part.",
     sources=sources("features", "words"),
+    measure=measure,
     runs=partial(settings, metric=METRICS),
-    measure=_measure,
     draw=partial(
         plots.draw_metrics,
         published=PUBLISHED,
@@ -103,10 +89,9 @@ EXPERIMENT = Experiment(
         metrics=METRICS,
         ylabel="accuracy / fine only without metric",
     ),
-    judge=_judge,
+    judge=partial(ex.findings_by_data, claims=CLAIMS),
     keys=("data", "metric", "method", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
-    timed=("seconds",),
     published=tuple(PUBLISHED),
     size=(12.0, 4.0),
     notes=(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, Finding, Table
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from functools import partial
+
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, learners
-from evergrow.research.papers.cvpr2015.data import NOTES, sources
+from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, sources
 from evergrow.research.papers.cvpr2015.share_sweep import SHARES, ShareSweep
 
 SWEEP = ShareSweep(
@@ -23,44 +24,43 @@ SWEEP = ShareSweep(
 )
 
 
-def _judge(table: Table) -> list[Finding]:
-    return findings_by_data(
-        table,
-        (
-            "Coarse labels always help, and most where fine ones are few: NN-H gains 22 % over the "
-            "baseline with a tenth of them and 9 % with half.",
-            _gains,
-        ),
-        (
-            "NN-H is the best of the paper's methods at every share.",
-            lambda mine: claims.judge_best("nn-h", mine, "fine"),
-        ),
-        (
-            "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
-            "those that do not (stacked, J).",
-            lambda mine: claims.judge_hierarchy(mine, "fine"),
-        ),
-        (
-            "Every method is above the baseline at every share.",
-            lambda mine: claims.judge_gain(mine, "fine", learners.PAPERS_METHODS[1:]),
-        ),
-    )
-
-
-def _gains(table: Table) -> tuple[str, bool | None]:
+def _gains(table: ex.Table) -> ex.Seen:
     few, many = SHARES[0], SHARES[-1]
     gains = [100 * (table.mean("relative", method="nn-h", fine=s) - 1) for s in (few, many)]
-    more = compare_means(table.where(method="nn-h"), "relative", {"fine": few}, {"fine": many})
+    more = ex.compare_means(table.where(method="nn-h"), "relative", {"fine": few}, {"fine": many})
     # A loss that is smaller with few fine labels is not a gain.
     above = [
-        compare_means(table.where(fine=s), "accuracy", {"method": "nn-h"}, {"method": "fine-only"})
+        ex.compare_means(
+            table.where(fine=s), "accuracy", {"method": "nn-h"}, {"method": "fine-only"}
+        )
         for s in (few, many)
     ]
-    verdict = combine_verdicts(each.verdict for each in (more, *above))
+    verdict = ex.combine_verdicts(each.verdict for each in (more, *above))
     return f"{gains[0]:+.0f} % and {gains[1]:+.0f} %", verdict
 
 
-EXPERIMENT = Experiment(
+CLAIMS: tuple[ex.Claim, ...] = (
+    (
+        "Coarse labels always help, and most where fine ones are few: NN-H gains 22 % over the "
+        "baseline with a tenth of them and 9 % with half.",
+        _gains,
+    ),
+    (
+        "NN-H is the best of the paper's methods at every share.",
+        lambda mine: claims.judge_best("nn-h", mine, "fine"),
+    ),
+    (
+        "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
+        "those that do not (stacked, J).",
+        lambda mine: claims.judge_hierarchy(mine, "fine"),
+    ),
+    (
+        "Every method is above the baseline at every share.",
+        lambda mine: claims.judge_gain(mine, "fine", learners.PAPERS_METHODS[1:]),
+    ),
+)
+
+EXPERIMENT = make_experiment(
     name="cvpr2015-table3",
     title="Few fine labels (CVPR 2015, table 3)",
     shows="Every method with fine labels of 10, 20 and 50 % of the samples, half of all coarse.",
@@ -68,10 +68,9 @@ EXPERIMENT = Experiment(
     runs=SWEEP.runs,
     measure=SWEEP.measure,
     draw=SWEEP.draw,
-    judge=_judge,
+    judge=partial(ex.findings_by_data, claims=CLAIMS),
     keys=("data", "fine", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
-    timed=("seconds",),
     published=SWEEP.published,
     size=(12.0, 3.8),
     notes=(

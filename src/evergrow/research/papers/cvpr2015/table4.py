@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, Finding, Table
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from functools import partial
+
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, learners
-from evergrow.research.papers.cvpr2015.data import NOTES, sources
+from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, sources
 from evergrow.research.papers.cvpr2015.share_sweep import SHARES, ShareSweep
 
 SWEEP = ShareSweep(
@@ -23,33 +24,30 @@ SWEEP = ShareSweep(
 )
 
 
-def _judge(table: Table) -> list[Finding]:
-    return findings_by_data(
-        table,
-        (
-            "All methods gain from more samples with coarse labels: from 10 to 50 % J gains 0.3 "
-            "points, H 0.8.",
-            _gains,
-        ),
-        (
-            "NN-H improves the baseline most, however many samples are coarse.",
-            lambda mine: claims.judge_best("nn-h", mine, "coarse"),
-        ),
-    )
-
-
-def _gains(table: Table) -> tuple[str, bool | None]:
+def _gains(table: ex.Table) -> ex.Seen:
     few, many = {"coarse": SHARES[0]}, {"coarse": SHARES[-1]}
     # The baseline does not use coarse labels.
     found = {
-        name: compare_means(table.where(method=name), "accuracy", many, few)
+        name: ex.compare_means(table.where(method=name), "accuracy", many, few)
         for name in learners.PAPERS_METHODS[1:]
     }
     text = ", ".join(f"{claims.label(name)} {100 * each.mean:+.1f}" for name, each in found.items())
-    return f"{text} points", combine_verdicts(each.verdict for each in found.values())
+    return f"{text} points", ex.combine_verdicts(each.verdict for each in found.values())
 
 
-EXPERIMENT = Experiment(
+CLAIMS: tuple[ex.Claim, ...] = (
+    (
+        "All methods gain from more samples with coarse labels: from 10 to 50 % J gains 0.3 "
+        "points, H 0.8.",
+        _gains,
+    ),
+    (
+        "NN-H improves the baseline most, however many samples are coarse.",
+        lambda mine: claims.judge_best("nn-h", mine, "coarse"),
+    ),
+)
+
+EXPERIMENT = make_experiment(
     name="cvpr2015-table4",
     title="Few coarse labels (CVPR 2015, table 4)",
     shows="Every method with fine labels of half of the samples and coarse ones of 10, 20, 50 %.",
@@ -57,10 +55,9 @@ EXPERIMENT = Experiment(
     runs=SWEEP.runs,
     measure=SWEEP.measure,
     draw=SWEEP.draw,
-    judge=_judge,
+    judge=partial(ex.findings_by_data, claims=CLAIMS),
     keys=("data", "coarse", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
-    timed=("seconds",),
     published=SWEEP.published,
     size=(9.0, 3.8),
     notes=(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means, findings_by_data
+from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
-from evergrow.research.papers.cvpr2015.data import NOTES, settings, sources
+from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
 
 SHARES = (0.1, 0.2, 0.5)
 FISHER, NETWORK = "Fisher vectors", "network"
@@ -44,7 +42,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     methods = [
         (name, {"method": name, "features": NETWORK}, parameters)
         for name, parameters in METHODS.items()
@@ -52,13 +50,13 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return evaluation.compare(context, run, methods, fine=run["fine"], metric="fine")
 
 
-def _draw(figure: Figure, table: Table) -> None:
-    baseline, theirs = {"method": "fine-only"}, Table(PUBLISHED)
+def draw(figure: ex.Figure, table: ex.Table) -> None:
+    baseline, theirs = {"method": "fine-only"}, ex.Table(PUBLISHED)
     plots.draw_methods(
         figure,
-        Table(evaluation.relative_to(table, baseline, ["data", "fine", "seed"])),
+        ex.Table(evaluation.relative_to(table, baseline, ["data", "fine", "seed"])),
         {
-            f"paper, {kind}": Table(
+            f"paper, {kind}": ex.Table(
                 evaluation.relative_to(theirs.where(features=kind), baseline, ["fine"])
             )
             for kind in (NETWORK, FISHER)
@@ -69,53 +67,49 @@ def _draw(figure: Figure, table: Table) -> None:
     )
 
 
-def _judge(table: Table) -> list[Finding]:
-    return findings_by_data(
-        table,
-        (
-            "With Fisher vectors H is the best: above class means, the baseline, NN and NN-H.",
-            lambda mine: claims.judge_best("hierarchical", mine, "fine", among=[*PRINTED]),
-        ),
-        (
-            "With Fisher vectors guesses by nearest neighbours do harm: NN and NN-H fall below "
-            "the baseline.",
-            _harm,
-        ),
-        (
-            "With features of a network NN-H is above the baseline: 69.95, 71.41, 73.43 % beside "
-            "68.49, 70.49, 73.07.",
-            lambda mine: claims.judge_gain(mine, "fine", ("nn-h",)),
-        ),
-        (
-            "The forest that sees fine labels only is above class means.",
-            lambda mine: claims.judge_gain(mine, "fine", ("fine-only",), baseline="class means"),
-        ),
-    )
-
-
-def _harm(table: Table) -> tuple[str, bool | None]:
+def _harm(table: ex.Table) -> ex.Seen:
     parts, verdicts = [], []
     for share in SHARES:
         for name, said in (("nn", "NN"), ("nn-h", "NN-H")):
             mine = table.where(fine=share)
-            below = compare_means(mine, "accuracy", {"method": "fine-only"}, {"method": name})
+            below = ex.compare_means(mine, "accuracy", {"method": "fine-only"}, {"method": name})
             verdicts.append(below.verdict)
             parts.append(f"{said} {-100 * below.mean:+.1f} at {share:.0%}")
-    return f"{', '.join(parts)} points", combine_verdicts(verdicts)
+    return f"{', '.join(parts)} points", ex.combine_verdicts(verdicts)
 
 
-EXPERIMENT = Experiment(
+CLAIMS: tuple[ex.Claim, ...] = (
+    (
+        "With Fisher vectors H is the best: above class means, the baseline, NN and NN-H.",
+        lambda mine: claims.judge_best("hierarchical", mine, "fine", among=[*PRINTED]),
+    ),
+    (
+        "With Fisher vectors guesses by nearest neighbours do harm: NN and NN-H fall below "
+        "the baseline.",
+        _harm,
+    ),
+    (
+        "With features of a network NN-H is above the baseline: 69.95, 71.41, 73.43 % beside "
+        "68.49, 70.49, 73.07.",
+        lambda mine: claims.judge_gain(mine, "fine", ("nn-h",)),
+    ),
+    (
+        "The forest that sees fine labels only is above class means.",
+        lambda mine: claims.judge_gain(mine, "fine", ("fine-only",), baseline="class means"),
+    ),
+)
+
+EXPERIMENT = make_experiment(
     name="cvpr2015-table6",
     title="Features of many dimensions, with a metric (CVPR 2015, table 6)",
     shows="Methods on high-dimensional features through a metric learnt on the fine part.",
     sources=sources("birds", "features"),
+    measure=measure,
+    draw=draw,
     runs=partial(settings, fine=SHARES),
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    judge=partial(ex.findings_by_data, claims=CLAIMS),
     keys=("data", "features", "fine", "method", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
-    timed=("seconds",),
     published=tuple(PUBLISHED),
     size=(10.0, 3.8),
     notes=(

@@ -7,25 +7,15 @@ from functools import partial
 
 import numpy as np
 
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, digits, mixture
-from evergrow.research.experiments import (
-    Experiment,
-    ExperimentContext,
-    Finding,
-    Row,
-    Run,
-    Source,
-    Table,
-)
-from evergrow.research.experiments.plots import Figure, add_legend, set_log_ticks
-from evergrow.research.experiments.verdicts import compare_means
 from evergrow.research.papers.guide import learners
 from evergrow.research.streams import ClassStream, follow
 
 INCREMENTAL = tuple(name for name in learners.LEARNERS if "retrained" not in name)
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     images = context.scaled((1, 3, 10), (1, 10))
     return context.grid(
         data=context.names, images=images, learner=learners.LEARNERS, seed=context.seeds()
@@ -39,7 +29,7 @@ def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
     return mixed.per_class(n_images)
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     data = few_of_each(context.dataset(run["data"]), run["images"], run["seed"])
     chunk = max(1, len(data.classes) // 10)
     end = [len(data.classes)]
@@ -50,7 +40,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return [{**run, "accuracy": accuracy, "seconds": last.last_seconds}]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     names = table.values("data")
     *panels, right = figure.subplots(1, len(names) + 1)
     for axes, name in zip(panels, names, strict=True):
@@ -63,11 +53,11 @@ def _draw(figure: Figure, table: Table) -> None:
     right.set_yscale("log")
     for axes in (*panels, right):
         axes.set_xlabel("images per class")
-        set_log_ticks(axes, table.values("images"))
-    add_legend(figure, right, place="right center")
+        ex.set_log_ticks(axes, table.values("images"))
+    ex.add_legend(figure, right, place="right center")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     findings = []
     for data in table.values("data"):
         for images in (n for n in table.values("images") if n <= 5):
@@ -78,10 +68,10 @@ def _judge(table: Table) -> list[Finding]:
                 learners.best(few, linear),
                 learners.best(few, forests),
             )
-            lead = compare_means(few, "accuracy", {"learner": name}, {"learner": forest})
+            lead = ex.compare_means(few, "accuracy", {"learner": name}, {"learner": forest})
             shown = "image" if images == 1 else "images"
             findings.append(
-                Finding(
+                ex.Finding(
                     f"With {images} {shown} per class of {data} take least squares or class means.",
                     f"{name}: {accuracy:.1%}, {forest}: {other:.1%}.",
                     lead.verdict,
@@ -90,18 +80,18 @@ def _judge(table: Table) -> list[Finding]:
     return findings
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="guide-images-per-class",
     title="You have a handful of images per class",
     shows="accuracy of every learner with 1 to 10 images per class, which come a tenth at a time",
     sources={
-        "objects": Source("caltech101_efflite0_224.npz", partial(mixture, 20, 64, 20, 20)),
-        "characters": Source("omniglot_small.npz", digits),
+        "objects": ex.Source("caltech101_efflite0_224.npz", partial(mixture, 20, 64, 20, 20)),
+        "characters": ex.Source("omniglot_small.npz", digits),
     },
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "learner", "images", "seed"),
     exact=("accuracy",),
     timed=("seconds",),

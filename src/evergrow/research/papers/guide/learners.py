@@ -7,21 +7,22 @@ from functools import partial
 from typing import Any
 
 from evergrow import RUST, NCMClassifier, NCMForestClassifier, RLSClassifier
-from evergrow.research.experiments import ExperimentContext, Table
-from evergrow.research.experiments.plots import COLOURS, MARKERS, Axes, Figure, add_legend
+from evergrow.research import experiments as ex
+from evergrow.research.datasets import mixture
 from evergrow.research.streams import Retrained
 
-Make = Callable[[ExperimentContext, int], Any]
+Make = Callable[[ex.ExperimentContext, int], Any]
+
+# The data of experiments on features of images.
+FEATURES = {
+    "features": ex.Source("cifar100_efflite0_pca256.npz", partial(mixture, 20, 64, 100, 20))
+}
 
 RECOMMENDED_FOREST = "forest, RUST with refresh"
 
 
-def _forest(context: ExperimentContext, seed: int, **options: Any) -> NCMForestClassifier:
+def _forest(context: ex.ExperimentContext, seed: int, **options: Any) -> NCMForestClassifier:
     return NCMForestClassifier(n_jobs=context.n_jobs, random_state=seed, **options)
-
-
-def _retrained(context: ExperimentContext, seed: int) -> Retrained:
-    return Retrained(partial(_forest, context, seed))
 
 
 LEARNERS: dict[str, Make] = {
@@ -34,7 +35,7 @@ LEARNERS: dict[str, Make] = {
     "forest, IGT": partial(_forest, update="igt"),
     RECOMMENDED_FOREST: partial(_forest, update=RUST(share=0.3), refresh=0.1),
     "forest, RTST": partial(_forest, update="rtst"),
-    "forest, retrained": _retrained,
+    "forest, retrained": lambda context, seed: Retrained(partial(_forest, context, seed)),
 }
 
 
@@ -47,12 +48,12 @@ _MORE: dict[str, Make] = {
 }
 
 
-def learner_of(context: ExperimentContext, name: str, seed: int) -> Any:
+def learner_of(context: ex.ExperimentContext, name: str, seed: int) -> Any:
     """A new, untrained learner."""
     return {**LEARNERS, **_MORE}[name](context, seed)
 
 
-def draw_curves(axes: Axes, table: Table, x: str, y: str, *, scale: float = 1.0) -> None:
+def draw_curves(axes: ex.Axes, table: ex.Table, x: str, y: str, *, scale: float = 1.0) -> None:
     """One curve per learner, with the same colour and marker in all figures."""
     for i, name in enumerate((*LEARNERS, *_MORE)):
         curve = table.curve(x, y, learner=name)
@@ -62,15 +63,15 @@ def draw_curves(axes: Axes, table: Table, x: str, y: str, *, scale: float = 1.0)
             curve.x,
             scale * curve.mean,
             scale * curve.deviation,
-            color=COLOURS[i % len(COLOURS)],
-            marker=MARKERS[i % len(MARKERS)],
-            linestyle="-" if i < len(COLOURS) else "--",
+            color=ex.COLOURS[i % len(ex.COLOURS)],
+            marker=ex.MARKERS[i % len(ex.MARKERS)],
+            linestyle="-" if i < len(ex.COLOURS) else "--",
             capsize=2,
             label=name,
         )
 
 
-def best(table: Table, names: Sequence[str], column: str = "accuracy") -> tuple[str, float]:
+def best(table: ex.Table, names: Sequence[str], column: str = "accuracy") -> tuple[str, float]:
     """The learner with the highest mean, and that mean."""
     means = {name: table.mean(column, learner=name) for name in names}
     found = max((name for name in means if means[name] == means[name]), key=means.__getitem__)
@@ -78,8 +79,8 @@ def best(table: Table, names: Sequence[str], column: str = "accuracy") -> tuple[
 
 
 def draw_panels(
-    figure: Figure, table: Table, x: str, panels: Sequence[tuple[str, str, float, str]]
-) -> list[Axes]:
+    figure: ex.Figure, table: ex.Table, x: str, panels: Sequence[tuple[str, str, float, str]]
+) -> list[ex.Axes]:
     """Panels side by side: column, label, factor and scale of the y axis of each; one legend."""
     row = list(figure.subplots(1, len(panels)))
     for axes, (column, label, factor, kind) in zip(row, panels, strict=True):
@@ -87,5 +88,5 @@ def draw_panels(
         axes.set_yscale(kind)
         axes.set_xlabel("classes known")
         axes.set_ylabel(label)
-    add_legend(figure, row[-1], place="right center")
+    ex.add_legend(figure, row[-1], place="right center")
     return row

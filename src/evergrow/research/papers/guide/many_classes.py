@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import compare_means, format_percent
 from evergrow.research.papers.guide import learners
 from evergrow.research.streams import ClassStream, follow, model_bytes
 
@@ -28,7 +25,7 @@ SIMPLE = (learners.FIXED_SQUARES, "class means", "streaming LDA")
 N_NEW = 5
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     classes = context.scaled((100, 300, 1000, 3000), (50, 200))
     return context.grid(classes=classes, learner=NAMES, seed=context.seeds())
 
@@ -38,15 +35,14 @@ def _generated(n_classes: int, seed: int) -> Dataset:
     return mixture(n_classes, 128, 20, 4, distance=0.6, random_state=seed)
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     n, seed = run["classes"], run["seed"]
     data = _generated(n, seed)
     stream = ClassStream(n - N_NEW, random_state=seed, measure_at=[n - N_NEW, n])
     learner = learners.learner_of(context, run["learner"], seed)
     before, after = follow(learner, data, stream)
-    start = time.perf_counter()
-    learner.predict(data.X_test[:1000])
-    answer = (time.perf_counter() - start) / min(1000, len(data.X_test))
+    queries = data.X_test[:1000]
+    answer = ex.time_call(learner.predict, queries) / len(queries)
     return [
         {
             **run,
@@ -66,12 +62,12 @@ PANELS = (
 )
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     for axes in learners.draw_panels(figure, table, "classes", PANELS):
         axes.set_xscale("log")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     points = table.values("classes")
     few, many = (table.where(classes=n) for n in (points[0], points[-1]))
     seconds = {name: [part.mean("seconds", learner=name) for part in (few, many)] for name in NAMES}
@@ -81,16 +77,16 @@ def _judge(table: Table) -> list[Finding]:
         for name, (before, after) in seconds.items()
     )
     sides = [{"learner": name} for name in ("least squares", learners.RECOMMENDED_FOREST)]
-    lead = compare_means(many, "accuracy", *sides)
-    ours, theirs = (format_percent(many, "accuracy", **side) for side in sides)
+    lead = ex.compare_means(many, "accuracy", *sides)
+    ours, theirs = (ex.format_percent(many, "accuracy", **side) for side in sides)
     return [
-        Finding(
+        ex.Finding(
             "With thousands of classes take class means, streaming LDA, or least squares whose "
             "penalty and recoding are given: each learns one more class faster than the forest.",
             f"At {points[-1]} classes one more takes {shown}.",
             all(seconds[name][1] < forest[1] for name in SIMPLE),
         ),
-        Finding(
+        ex.Finding(
             "Least squares are no less accurate than the forest with many classes.",
             f"At {points[-1]} classes they have {ours}, the forest {theirs}.",
             lead.above(-0.01),
@@ -98,15 +94,15 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="guide-many-classes",
     title="You have thousands of classes",
     shows="accuracy, time of one more class and of one answer, with up to 3000 classes known",
     sources={},
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("learner", "classes", "seed"),
     exact=("accuracy", "newest", "megabytes"),
     timed=("seconds", "milliseconds_per_answer"),

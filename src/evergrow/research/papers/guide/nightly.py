@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from evergrow.research.datasets import mixture
-from evergrow.research.experiments import (
-    Experiment,
-    ExperimentContext,
-    Finding,
-    Row,
-    Run,
-    Source,
-    Table,
-)
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import compare_means
+from evergrow.research import experiments as ex
 from evergrow.research.papers.guide import learners
 from evergrow.research.streams import ClassStream, follow
 
@@ -24,11 +11,11 @@ LITTLE = 0.02
 RETRAINED = "forest, retrained"
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=context.names[:1], learner=learners.LEARNERS, seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     data = context.dataset(run["data"])
     n_classes = len(data.classes)
     stream = ClassStream(max(1, n_classes // 2), max(1, n_classes // 10), random_state=run["seed"])
@@ -52,14 +39,14 @@ PANELS = (
 )
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     learners.draw_panels(figure, table, "classes", PANELS)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     end = table.where(classes=table.values("classes")[-1])
     name, accuracy = learners.best(end, tuple(n for n in learners.LEARNERS if n != RETRAINED))
-    lead = compare_means(end, "accuracy", {"learner": name}, {"learner": RETRAINED})
+    lead = ex.compare_means(end, "accuracy", {"learner": name}, {"learner": RETRAINED})
     baseline = end.mean("accuracy", learner=RETRAINED)
     rust, rtst = (
         end.mean("accuracy", learner=n) for n in (learners.RECOMMENDED_FOREST, "forest, RTST")
@@ -67,17 +54,17 @@ def _judge(table: Table) -> list[Finding]:
     closest = learners.RECOMMENDED_FOREST if rust > rtst else "forest, RTST"
     seconds = {n: end.mean("seconds", learner=n) for n in learners.LEARNERS}
     return [
-        Finding(
+        ex.Finding(
             "With a night for every update, retraining the forest gains little over updating it, "
             f"less than {100 * LITTLE:.0f} points.",
             f"Retrained {baseline:.1%} in {seconds[RETRAINED]:.1f} s, RTST {rtst:.1%} in "
             f"{seconds['forest, RTST']:.1f} s, {learners.RECOMMENDED_FOREST} {rust:.1%} in "
             f"{seconds[learners.RECOMMENDED_FOREST]:.1f} s.",
-            compare_means(end, "accuracy", {"learner": closest}, {"learner": RETRAINED}).above(
+            ex.compare_means(end, "accuracy", {"learner": closest}, {"learner": RETRAINED}).above(
                 -LITTLE
             ),
         ),
-        Finding(
+        ex.Finding(
             "A learner that is never retrained is more accurate than the retrained forest.",
             f"{name} has {accuracy:.1%} in {seconds[name]:.1f} s, the retrained forest "
             f"{baseline:.1%}.",
@@ -86,17 +73,15 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="guide-nightly",
     title="You update at night",
     shows="accuracy and time of every learner when a tenth of the classes comes at a time",
-    sources={
-        "features": Source("cifar100_efflite0_pca256.npz", partial(mixture, 20, 64, 100, 20)),
-    },
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    sources=learners.FEATURES,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "learner", "classes", "seed"),
     exact=("accuracy", "newest"),
     timed=("seconds",),

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import numpy as np
 
-from evergrow.research.datasets import mixture
-from evergrow.research.experiments import (
-    Experiment,
-    ExperimentContext,
-    Finding,
-    Row,
-    Run,
-    Source,
-    Table,
-)
-from evergrow.research.experiments.plots import Figure, add_legend
+from evergrow.research import experiments as ex
 from evergrow.research.papers.guide import learners
 
 N_EXAMPLES = 10
 N_UPDATES = 5
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     data, per_class = context.names[:1], context.scaled((50, 150, 450), (20, 60))
     return context.grid(
         data=data, per_class=per_class, learner=learners.LEARNERS, seed=context.seeds()
     )
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     data = context.dataset(run["data"])
     new = np.random.default_rng(run["seed"]).choice(data.classes)
     old = data.of_classes([label for label in data.classes if label != new])
@@ -59,7 +48,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     ]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     left, right = figure.subplots(1, 2)
     learners.draw_curves(left, table, "samples", "seconds")
     left.axhline(1, color="black", linestyle=":", linewidth=1)
@@ -70,10 +59,10 @@ def _draw(figure: Figure, table: Table) -> None:
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_xlabel("samples known")
-    add_legend(figure, left, place="right center")
+    ex.add_legend(figure, left, place="right center")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     points = table.values("samples")
     many = table.where(samples=points[-1])
     times = {name: many.mean("seconds", learner=name) for name in learners.LEARNERS}
@@ -84,13 +73,13 @@ def _judge(table: Table) -> list[Finding]:
     forest, retrained = times[learners.RECOMMENDED_FOREST], times["forest, retrained"]
     fast = [name for name, seconds in times.items() if seconds < 1]
     return [
-        Finding(
+        ex.Finding(
             "With an update every second take least squares: their time does not grow.",
             f"{1000 * times['least squares']:.0f} ms with {points[-1]} samples known, "
             f"{growth:.1f} times as long as with {points[0]}.",
             times["least squares"] < 1 and growth < 2 if grew else None,
         ),
-        Finding(
+        ex.Finding(
             "The recommended forest keeps up with an update every second, retraining does not.",
             f"{learners.RECOMMENDED_FOREST}: {forest:.2f} s, retrained: {retrained:.2f} s; under "
             f"one second: {', '.join(fast)}.",
@@ -99,17 +88,15 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="guide-update-time",
     title="You update every second",
     shows="time of an update by ten examples of a new class, over the number of samples known",
-    sources={
-        "features": Source("cifar100_efflite0_pca256.npz", partial(mixture, 20, 64, 100, 20)),
-    },
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    sources=learners.FEATURES,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "learner", "per_class", "seed"),
     exact=("samples", "accuracy", "new_class"),
     timed=("seconds",),

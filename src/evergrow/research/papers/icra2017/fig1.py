@@ -7,33 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.threads import one_blas_thread
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    RED,
-    Axes,
-    Figure,
-    add_legend,
-)
-
-Array = npt.NDArray[Any]
+from evergrow.research import experiments as ex
 
 GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9)
 STANDARD, REBALANCED = "Bayes", "Bayes, rebalanced"
 # Exact boundaries, then least squares on samples; colour, line and label of each.
 LOOKS = {
-    STANDARD: (RED, "-", "Bayes, standard loss"),
-    REBALANCED: (BLUE, "-", "Bayes, rebalanced loss"),
-    "naive": (ORANGE, "--", "least squares, naive"),
-    "recoded": (GREEN, "--", "least squares, recoded"),
-    "rebalanced": (BLACK, ":", "least squares, rebalanced"),
+    STANDARD: (ex.RED, "-", "Bayes, standard loss"),
+    REBALANCED: (ex.BLUE, "-", "Bayes, rebalanced loss"),
+    "naive": (ex.ORANGE, "--", "least squares, naive"),
+    "recoded": (ex.GREEN, "--", "least squares, recoded"),
+    "rebalanced": (ex.BLACK, ":", "least squares, rebalanced"),
 }
 LEARNT = ("naive", "recoded", "rebalanced")
 # The exact boundary that each kind of least squares should find.
@@ -108,18 +95,18 @@ def draw_samples(gamma: float, n: int, rng: np.random.Generator) -> tuple[Array,
     return X, np.repeat([1, -1], [n_common, n - n_common])
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(seed=context.seeds(), gamma=GAMMAS, n_samples=[context.scaled(20000, 4000)])
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     del context  # Nothing here depends on data.
     # On such small matrices, synchronising threads takes longer than the work.
     with one_blas_thread():
         return _measure_boundaries(run)
 
 
-def _measure_boundaries(run: Run) -> list[Row]:
+def _measure_boundaries(run: ex.Run) -> list[ex.Row]:
     gamma, seed = run["gamma"], run["seed"]
     rng = np.random.default_rng(seed)
     X, y = draw_samples(gamma, run["n_samples"], rng)
@@ -128,10 +115,10 @@ def _measure_boundaries(run: Run) -> list[Row]:
         STANDARD: boundary(gamma, rebalanced=False),
         REBALANCED: boundary(gamma, rebalanced=True),
     }
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for method in LOOKS:
         circle = circles.get(method)
-        is_rare = _require_fitted(method, X, y, seed) if circle is None else circle.inside
+        is_rare = _fit_least_squares(method, X, y, seed) if circle is None else circle.inside
         outline = (
             _outline(is_rare, circles[REBALANCED])
             if circle is None
@@ -151,7 +138,7 @@ def _measure_boundaries(run: Run) -> list[Row]:
     return rows
 
 
-def _require_fitted(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
+def _fit_least_squares(method: str, X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
     """Least squares on random Fourier features, which can represent round boundaries."""
     from evergrow import RLSClassifier
     from evergrow.estimators.linear import RFF, RebalancedRLSClassifier
@@ -163,8 +150,8 @@ def _require_fitted(method: str, X: Array, y: Array, seed: int) -> Callable[[Arr
         "random_state": seed,
     }
     makers: dict[str, Callable[[], Any]] = {
-        "naive": lambda: RLSClassifier(recoding=0.0, **shared),
-        "recoded": lambda: RLSClassifier(recoding=1.0, **shared),
+        "naive": lambda: RLSClassifier(recoding=0.0, scoring="regression", **shared),
+        "recoded": lambda: RLSClassifier(recoding=1.0, scoring="regression", **shared),
         "rebalanced": lambda: RebalancedRLSClassifier(**shared),
     }
     model = makers[method]().fit(X, y)
@@ -186,7 +173,7 @@ def _outline(is_rare: Callable[[Array], Array], circle: Circle) -> Array:
     return ends
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     panels = figure.subplots(1, len(GAMMAS), sharex=True, sharey=True)
     for axes, gamma in zip(panels, GAMMAS, strict=True):
         _draw_samples(axes, gamma)
@@ -202,29 +189,29 @@ def _draw(figure: Figure, table: Table) -> None:
         axes.set_ylim(*FRAME[1])
         axes.set_xlabel("first feature")
     panels[0].set_ylabel("second feature")
-    add_legend(figure, panels[0], place="lower center", columns=4)
+    ex.add_legend(figure, panels[0], place="lower center", columns=4)
 
 
-def _draw_samples(axes: Axes, gamma: float) -> None:
+def _draw_samples(axes: ex.Axes, gamma: float) -> None:
     X, y = draw_samples(gamma, N_DRAWN, np.random.default_rng(0))
-    for label, colour, name in ((1, GREY, "common class"), (-1, RED, "rare class")):
+    for label, colour, name in ((1, ex.GREY, "common class"), (-1, ex.RED, "rare class")):
         x = X[y == label]
         axes.plot(*x.T, ".", color=colour, alpha=0.35, markersize=3, label=name)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     first, last = (
         {method: table.mean("radius", method=method, gamma=gamma) for method in LOOKS}
         for gamma in (min(GAMMAS), max(GAMMAS))
     )
     rare = {m: table.mean("rare", method=m, gamma=max(GAMMAS)) for m in LOOKS}
     findings = [
-        Finding(
+        ex.Finding(
             "The paper finds both exact boundaries the same for balanced classes.",
             f"Here their radii are {first[STANDARD]:.3f} and {first[REBALANCED]:.3f}.",
             bool(np.isclose(first[STANDARD], first[REBALANCED])),
         ),
-        Finding(
+        ex.Finding(
             "The paper finds that the standard boundary gives way to the common class and the "
             "rebalanced one stays.",
             f"Here, at a share of {max(GAMMAS)}, the radius around the rare class is "
@@ -238,7 +225,7 @@ def _judge(table: Table) -> list[Finding]:
     return findings + [_found(table, method) for method in LEARNT]
 
 
-def _found(table: Table, method: str) -> Finding:
+def _found(table: ex.Table, method: str) -> ex.Finding:
     gaps = [
         table.mean("radius", method=method, gamma=gamma)
         / table.mean("radius", method=IDEAL[method], gamma=gamma)
@@ -247,7 +234,7 @@ def _found(table: Table, method: str) -> Finding:
     ]
     widest = max(gaps, key=abs)
     which = "standard" if IDEAL[method] == STANDARD else "rebalanced"
-    return Finding(
+    return ex.Finding(
         f"By the paper's equations least squares find the {which} boundary when they are {method}; "
         f"{100 * NEAR:.0f} % of the radius count as found.",
         f"Here, on samples, the median radius is at most {100 * abs(widest):.1f} % from it.",
@@ -255,15 +242,15 @@ def _found(table: Table, method: str) -> Finding:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="icra2017-fig1",
     title="Camoriano 2017, fig. 1: Bayes boundaries of a common and a rare class",
     shows="exact boundaries for five shares, standard and rebalanced, and learnt ones",
     sources={},
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("gamma", "method", "seed"),
     exact=("radius", "common", "rare"),
     size=(10.0, 3.1),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure, plot_band, set_log_ticks
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research import experiments as ex
 from evergrow.research.papers.icra2017 import protocol
 
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -18,15 +16,15 @@ KEPT = 0.005
 SOURCES = {"cifar100": protocol.SOURCES["cifar100"]}
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=context.names[:1], seed=context.seeds(quick=2))
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     # Each seed has another new class.
     task = protocol.task_of(context, run, 3 * run["seed"])
     name = context.dataset(run["data"]).name
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
         for recoding in RECODINGS:
             model.set_params(recoding=recoding)
@@ -35,7 +33,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return rows
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     from matplotlib import colormaps
 
     panels = figure.subplots(1, 2)
@@ -46,41 +44,41 @@ def _draw(figure: Figure, table: Table) -> None:
             # The brightest colours of the scale are too pale for lines on white.
             colour = colormaps["viridis"](0.9 * recoding)
             look = {"marker": "o", "color": colour, "label": f"{recoding:.1f}"}
-            plot_band(axes, curve, scale=100, alpha=0.08, **look)
+            ex.plot_band(axes, curve, scale=100, alpha=0.08, **look)
         counts = sorted(table.values("n_new"))
-        set_log_ticks(axes, counts)
+        ex.set_log_ticks(axes, counts)
         axes.set_xlabel("examples of the new class")
         axes.set_ylabel(label)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", title="recoding")
 
 
-def _judge(table: Table) -> list[Finding]:
-    few = Table(row for row in table if row["n_new"] <= 10)
+def judge(table: ex.Table) -> list[ex.Finding]:
+    few = ex.Table(row for row in table if row["n_new"] <= 10)
     new, others = (
         np.array([few.mean(column, recoding=r) for r in RECODINGS])
         for column in ("new_class", "others")
     )
     kept = np.flatnonzero(others >= others[0] - KEPT)[-1]
     without, whole, best = ({"recoding": RECODINGS[place]} for place in (0, -1, kept))
-    risen = compare_means(few, "new_class", whole, without)
-    fallen = compare_means(few, "others", without, whole)
-    helped = compare_means(few, "new_class", best, without)
+    risen = ex.compare_means(few, "new_class", whole, without)
+    fallen = ex.compare_means(few, "others", without, whole)
+    helped = ex.compare_means(few, "new_class", best, without)
     return [
-        Finding(
+        ex.Finding(
             "The paper finds that accuracy on the new class grows with recoding; a step of 0.1 "
             f"may lose {100 * KEPT:.1f} points.",
             f"Here, up to 10 examples, it goes from {100 * new[0]:.1f} % without to "
             f"{100 * new[-1]:.1f} % with full recoding, never down by more than "
             f"{100 * max(0.0, -np.diff(new).min()):.1f} points between steps of 0.1.",
-            combine_verdicts([risen.verdict, bool(np.diff(new).min() > -KEPT)]),
+            ex.combine_verdicts([risen.verdict, bool(np.diff(new).min() > -KEPT)]),
         ),
-        Finding(
+        ex.Finding(
             "The paper finds that accuracy on the known classes falls with recoding.",
             f"Here from {100 * others[0]:.1f} % to {100 * others[-1]:.1f} %.",
             fallen.verdict,
         ),
-        Finding(
+        ex.Finding(
             "The paper finds a recoding that keeps the known classes and helps the new one.",
             f"Here {RECODINGS[kept]:.1f} costs the known classes at most half a point and gives "
             f"{100 * new[kept]:.1f} % on the new one.",
@@ -89,15 +87,15 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="icra2017-fig2",
     title="Camoriano 2017, fig. 2: how much to recode",
     shows="accuracy on the new class and on the known ones over its examples, by recoding",
     sources=SOURCES,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "recoding", "n_new", "seed"),
     exact=("new_class", "others", "total"),
     size=(9.0, 3.4),

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import (
-    BLUE,
-    RED,
-    Figure,
-    add_legend,
-    plot_band,
-    set_log_ticks,
-)
-from evergrow.research.experiments.verdicts import Difference, combine_verdicts, compare_seeds
+from evergrow.research import experiments as ex
 from evergrow.research.papers.icra2017 import protocol
 
 COUNTS = (1, 5, 10, 50, 100, 500)
-LOOKS = {"naive": (RED, "s"), "recoded": (BLUE, "o")}
+LOOKS = {"naive": (ex.RED, "s"), "recoded": (ex.BLUE, "o")}
 COLUMNS = {"new_class": "new class", "others": "other classes", "total": "all classes"}
 # Gain that counts as much on the new class, and loss that counts as none on the others.
 MUCH, COMPARABLE = 0.05, 0.02
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
-    runs: list[Run] = []
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
+    runs: list[ex.Run] = []
     for name in context.names:
         n_classes = min(
             protocol.setup_of(context, name).n_classes, len(context.dataset(name).classes)
@@ -37,10 +28,10 @@ def _runs(context: ExperimentContext) -> list[Run]:
     return runs
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     task = protocol.task_of(context, run, run["place"])
     name, setup = context.dataset(run["data"]).name, protocol.setup_of(context, run["data"])
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
         for method, recoding in (("naive", 0.0), ("recoded", setup.recoding)):
             model.set_params(recoding=recoding)
@@ -49,7 +40,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return rows
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     names = table.values("data")
     rows = figure.subplots(len(COLUMNS), len(names), squeeze=False, sharex="col")
     for name, panels in zip(names, rows.T, strict=True):
@@ -57,31 +48,31 @@ def _draw(figure: Figure, table: Table) -> None:
             for method, (colour, marker) in LOOKS.items():
                 curve = table.where(data=name, method=method).curve("n_new", column)
                 look = {"color": colour, "marker": marker, "label": method}
-                plot_band(axes, curve, scale=100, alpha=0.12, **look)
+                ex.plot_band(axes, curve, scale=100, alpha=0.12, **look)
             counts = sorted(table.where(data=name).values("n_new"))
-            set_log_ticks(axes, counts)
+            ex.set_log_ticks(axes, counts)
         panels[0].set_title(name)
         panels[-1].set_xlabel("examples of the new class")
     for axes, what in zip(rows[:, 0], COLUMNS.values(), strict=True):
         axes.set_ylabel(f"{what},\naccuracy %")
-    add_legend(figure, rows[0][0], columns=2)
+    ex.add_legend(figure, rows[0][0], columns=2)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     findings = []
     for name in table.values("data"):
-        few = Table(row for row in table.where(data=name) if row["n_new"] <= 10)
+        few = ex.Table(row for row in table.where(data=name) if row["n_new"] <= 10)
         gains = {column: _gain(few, column) for column in COLUMNS}
         new, others, total = (100 * gains[column].mean for column in COLUMNS)
         findings.append(
-            Finding(
+            ex.Finding(
                 f"{name}: the paper finds recoding much better on the new class, comparable on the "
                 "others and better over all; more than "
                 f"{100 * MUCH:.0f} points count as much, a loss of {100 * COMPARABLE:.0f} as "
                 "comparable.",
                 f"Here, up to 10 examples, it changes the new class by {new:+.1f} "
                 f"points, the others by {others:+.1f} and all by {total:+.1f}.",
-                combine_verdicts(
+                ex.combine_verdicts(
                     [
                         gains["new_class"].above(MUCH),
                         gains["others"].above(-COMPARABLE),
@@ -93,9 +84,9 @@ def _judge(table: Table) -> list[Finding]:
     return findings
 
 
-def _gain(few: Table, column: str) -> Difference:
+def _gain(few: ex.Table, column: str) -> ex.Difference:
     """The gain by recoding, over all choices of the new class."""
-    return compare_seeds(
+    return ex.compare_seeds(
         [
             few.mean(column, method="recoded", new=label)
             - few.mean(column, method="naive", new=label)
@@ -104,15 +95,15 @@ def _gain(few: Table, column: str) -> Difference:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="icra2017-fig3",
     title="Camoriano 2017, fig. 3: every class in turn is the new one",
     shows="accuracy on the new class, the others and all, naive and recoded, mean over classes",
     sources=protocol.SOURCES,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "new", "n_new", "method", "seed"),
     exact=("new_class", "others", "total"),
     size=(9.0, 6.2),

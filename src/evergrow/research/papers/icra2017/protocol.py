@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, digits, mixture
-from evergrow.research.experiments import ExperimentContext, Run, Source, Table
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -65,19 +63,19 @@ def _objects(n_classes: int, n_features: int, n_train: int) -> Dataset:
     return replace(data, name=f"mixture of {n_classes}")
 
 
-SOURCES: Mapping[str, Source] = {
-    "mnist": Source("mnist.npz", lambda: _as_pixels(digits()), _as_pixels),
-    "cifar100": Source("cifar100_efflite0_pca256.npz", lambda: _objects(28, 32, 100)),
-    "caltech101": Source("caltech101_efflite0_224.npz", lambda: _objects(51, 64, 50)),
+SOURCES: Mapping[str, ex.Source] = {
+    "mnist": ex.Source("mnist.npz", lambda: _as_pixels(digits()), _as_pixels),
+    "cifar100": ex.Source("cifar100_efflite0_pca256.npz", lambda: _objects(28, 32, 100)),
+    "caltech101": ex.Source("caltech101_efflite0_224.npz", lambda: _objects(51, 64, 50)),
 }
 
 
-def setup_of(context: ExperimentContext, name: str) -> Setup:
+def setup_of(context: ex.ExperimentContext, name: str) -> Setup:
     """The setup of a data set; of the user's own data all classes are used."""
     return SETUPS[name] if context.data is None else replace(SETUPS["cifar100"], n_classes=1000)
 
 
-def shown_name(context: ExperimentContext, data: Dataset) -> str:
+def shown_name(context: ex.ExperimentContext, data: Dataset) -> str:
     """The name of the data in rows; it marks the user's own data, whatever their file name."""
     return data.name if context.data is None else f"{data.name}{_OWN}"
 
@@ -87,7 +85,9 @@ def is_own_data(name: str) -> bool:
     return name.endswith(_OWN)
 
 
-def rows_while_rare(table: Table, naive: Mapping[str, Any], recoded: Mapping[str, Any]) -> Table:
+def rows_while_rare(
+    table: ex.Table, naive: Mapping[str, Any], recoded: Mapping[str, Any]
+) -> ex.Table:
     """Rows in which the new class has fewer examples than the others.
 
     With as many examples as the others, recoding scales all classes equally and cannot change a
@@ -99,7 +99,7 @@ def rows_while_rare(table: Table, naive: Mapping[str, Any], recoded: Mapping[str
         last.where(**naive).column(column).tolist() == last.where(**recoded).column(column).tolist()
         for column in ("total", "new_class")
     )
-    return Table(row for row in table if row["n_new"] < most) if same else table
+    return ex.Table(row for row in table if row["n_new"] < most) if same else table
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _largest(data: Dataset, n_classes: int) -> Array:
     return np.sort(classes[np.argsort(-counts, kind="stable")[:n_classes]])
 
 
-def task_of(context: ExperimentContext, run: Run, position: int) -> NewClassTask:
+def task_of(context: ex.ExperimentContext, run: ex.Run, position: int) -> NewClassTask:
     """The task of a run whose new class is at this position."""
     data, setup = context.dataset(run["data"]), setup_of(context, run["data"])
     return draw_task(data, setup, new_class(data, setup, position), run["seed"])
@@ -166,20 +166,24 @@ def draw_task(data: Dataset, setup: Setup, label: Any, seed: int) -> NewClassTas
 
 
 def learn_new_class(
-    task: NewClassTask, counts: Sequence[int], seed: int
+    task: NewClassTask, counts: Sequence[int], seed: int, recoding: Any = 0.0
 ) -> Iterator[tuple[int, Any]]:
     """Yield one model at each of these numbers of examples of the new class.
 
-    Recoding only scales the weights of classes, so that one model serves every value: set
-    ``recoding`` before predicting. The penalty is chosen on a holdout, as in the paper.
+    The penalty is chosen for this recoding on a holdout, as in the paper. Recoding only scales the
+    weights of classes: to see the effect of other values with the same penalty, set ``recoding``
+    before predicting.
     """
     from evergrow import RLSClassifier
 
-    model = RLSClassifier(recoding=0.0, random_state=seed).fit(*task.known)
+    model = RLSClassifier(
+        recoding=recoding, scoring="regression", selection="paper", random_state=seed
+    )
+    model.fit(*task.known)
     X, y = task.new
     taught = 0
     for count in task.counts(counts):
-        model.partial_fit(X[taught:count], y[taught:count])
+        model.set_params(recoding=recoding).partial_fit(X[taught:count], y[taught:count])
         taught = count
         yield count, model
 

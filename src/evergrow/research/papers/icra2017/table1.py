@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    Axes,
-    Figure,
-    add_legend,
-    set_log_ticks,
-)
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research import experiments as ex
 from evergrow.research.papers.icra2017 import protocol
 
 COUNTS = (1, 5, 10, 50, 100, 500)
 NAIVE, REBALANCED, RECODED, AUTO = METHODS = ("naive", "rebalanced", "recoded", "auto")
 LOOKS = {
-    NAIVE: (BLACK, "X", "naive"),
-    REBALANCED: (ORANGE, "s", "rebalanced (batch only)"),
-    RECODED: (BLUE, "o", "recoded"),
-    AUTO: (GREEN, "^", 'recoding "auto" (ours)'),
+    NAIVE: (ex.BLACK, "X", "naive"),
+    REBALANCED: (ex.ORANGE, "s", "rebalanced (batch only)"),
+    RECODED: (ex.BLUE, "o", "recoded"),
+    AUTO: (ex.GREEN, "^", 'recoding "auto" (ours)'),
 }
 # Accuracy on the new class below which it counts as ignored.
 IGNORED = 0.05
@@ -42,7 +31,7 @@ PRINTED = {
     50: ((79.2, 85.5, 83.9), (0.0, 73.5, 49.1)),
     100: ((79.2, 85.9, 85.1), (2.0, 75.5, 62.7)),
 }
-PUBLISHED: tuple[Row, ...] = tuple(
+PUBLISHED: tuple[ex.Row, ...] = tuple(
     {
         "data": "mnist",
         "n_new": n_new,
@@ -55,46 +44,49 @@ PUBLISHED: tuple[Row, ...] = tuple(
 )
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=context.names, seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     from evergrow.estimators.linear import RebalancedRLSClassifier
 
     data = context.dataset(run["data"])
     task = protocol.task_of(context, run, PLACES[run["data"]])
     setup = protocol.setup_of(context, run["data"])
-    settings = {NAIVE: 0.0, RECODED: setup.recoding, AUTO: "auto"}
-    rows: list[Row] = []
-    for count, model in protocol.learn_new_class(task, COUNTS, run["seed"]):
-        where = {"data": protocol.shown_name(context, data), "n_new": count, "seed": run["seed"]}
-        for method, recoding in settings.items():
-            model.set_params(recoding=recoding)
-            rows.append({**where, "method": method, **protocol.accuracies(model, task)})
-        batch = RebalancedRLSClassifier(random_state=run["seed"]).fit(*task.with_new(count))
-        rows.append({**where, "method": REBALANCED, **protocol.accuracies(batch, task)})
+    settings: dict[str, Any] = {NAIVE: 0.0, RECODED: setup.recoding, AUTO: "auto"}
+    rows: list[ex.Row] = []
+    shared = {"data": protocol.shown_name(context, data), "seed": run["seed"]}
+    for method, recoding in settings.items():
+        for count, model in protocol.learn_new_class(task, COUNTS, run["seed"], recoding):
+            where = {**shared, "n_new": count, "method": method}
+            rows.append({**where, **protocol.accuracies(model, task)})
+    for count in task.counts(COUNTS):
+        batch = RebalancedRLSClassifier(selection="paper", random_state=run["seed"])
+        batch.fit(*task.with_new(count))
+        where = {**shared, "n_new": count, "method": REBALANCED}
+        rows.append({**where, **protocol.accuracies(batch, task)})
     return rows
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     names = table.values("data")
     rows = figure.subplots(2, len(names), squeeze=False, sharex="col")
     for name, panels in zip(names, rows.T, strict=True):
         for axes, column in zip(panels, ("new_class", "total"), strict=True):
             for method in METHODS:
                 _draw_method(axes, table.where(data=name, method=method), column, method)
-            _draw_printed(axes, Table(PUBLISHED).where(data=name), column)
+            _draw_printed(axes, ex.Table(PUBLISHED).where(data=name), column)
             counts = sorted(table.where(data=name).values("n_new"))
-            set_log_ticks(axes, counts)
+            ex.set_log_ticks(axes, counts)
         panels[0].set_title(name)
         panels[1].set_xlabel("examples of the new class")
     rows[0][0].set_ylabel("accuracy, new class, %")
     rows[1][0].set_ylabel("accuracy, all classes, %")
-    add_legend(figure, rows[0][0], columns=5)
+    ex.add_legend(figure, rows[0][0], columns=5)
 
 
-def _draw_method(axes: Axes, table: Table, column: str, method: str) -> None:
+def _draw_method(axes: ex.Axes, table: ex.Table, column: str, method: str) -> None:
     colour, marker, label = LOOKS[method]
     curve = table.curve("n_new", column)
     axes.errorbar(
@@ -109,7 +101,7 @@ def _draw_method(axes: Axes, table: Table, column: str, method: str) -> None:
     )
 
 
-def _draw_printed(axes: Axes, printed: Table, column: str) -> None:
+def _draw_printed(axes: ex.Axes, printed: ex.Table, column: str) -> None:
     for method in printed.values("method"):
         colour, marker, _ = LOOKS[method]
         curve = printed.where(method=method).curve("n_new", column)
@@ -118,7 +110,7 @@ def _draw_printed(axes: Axes, printed: Table, column: str) -> None:
         axes.plot(curve.x, 100 * curve.mean, linestyle=":", linewidth=1, label=label, **look)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     findings = []
     for name in table.values("data"):
         found = protocol.rows_while_rare(
@@ -133,15 +125,15 @@ def _judge(table: Table) -> list[Finding]:
     return findings
 
 
-def _at(table: Table, wanted: int) -> int:
+def _at(table: ex.Table, wanted: int) -> int:
     """The largest measured number of new examples up to this one."""
     return int(max(n for n in table.values("n_new") if n <= wanted))
 
 
-def _ignored(name: str, table: Table) -> Finding:
+def _ignored(name: str, table: ex.Table) -> ex.Finding:
     n = _at(table, 10)
     share = table.mean("new_class", method=NAIVE, n_new=n)
-    return Finding(
+    return ex.Finding(
         f"{name}: the paper finds that plain least squares ignore a class of few examples; less "
         f"than {100 * IGNORED:.0f} % right counts as that.",
         f"Here {100 * share:.1f} % of the new class are right at {n} examples.",
@@ -149,37 +141,39 @@ def _ignored(name: str, table: Table) -> Finding:
     )
 
 
-def _recoding_helps(name: str, table: Table) -> Finding:
+def _recoding_helps(name: str, table: ex.Table) -> ex.Finding:
     gains = {
-        n: compare_means(table.where(n_new=n), "new_class", {"method": RECODED}, {"method": NAIVE})
+        n: ex.compare_means(
+            table.where(n_new=n), "new_class", {"method": RECODED}, {"method": NAIVE}
+        )
         for n in table.values("n_new")
     }
     n = _at(table, 10)
     recoded = table.mean("new_class", method=RECODED, n_new=n)
     least = min(gains, key=lambda count: gains[count].mean)
-    return Finding(
+    return ex.Finding(
         f"{name}: the paper finds recoding above plain least squares on the new class throughout.",
         f"Here it has {100 * recoded:.1f} % at {n} examples, and its smallest lead up to "
         f"{max(gains)} is {100 * gains[least].mean:.1f} points, at {least}.",
-        combine_verdicts(gain.verdict for gain in gains.values()),
+        ex.combine_verdicts(gain.verdict for gain in gains.values()),
     )
 
 
-def _total(name: str, table: Table) -> Finding:
-    lead = compare_means(table, "total", {"method": RECODED}, {"method": NAIVE})
+def _total(name: str, table: ex.Table) -> ex.Finding:
+    lead = ex.compare_means(table, "total", {"method": RECODED}, {"method": NAIVE})
     leads = [
         table.mean("total", method=RECODED, n_new=n) - table.mean("total", method=NAIVE, n_new=n)
         for n in table.values("n_new")
     ]
-    return Finding(
+    return ex.Finding(
         f"{name}: the paper finds that recoding raises the accuracy over all classes too.",
         f"Here by {100 * lead.mean:+.2f} points on average, {100 * min(leads):+.2f} at the least.",
         lead.verdict,
     )
 
 
-def _beside_rebalanced(name: str, table: Table) -> Finding:
-    few = Table(row for row in table if row["n_new"] <= 10)
+def _beside_rebalanced(name: str, table: ex.Table) -> ex.Finding:
+    few = ex.Table(row for row in table if row["n_new"] <= 10)
     sides = {"method": RECODED}, {"method": REBALANCED}
     recoded, batch = (few.mean("new_class", **side) for side in sides)
     robots = name not in DIGITS
@@ -189,23 +183,23 @@ def _beside_rebalanced(name: str, table: Table) -> Finding:
         if robots
         else "rebalancing, which needs all examples each time, above recoding on the new class"
     )
-    return Finding(
+    return ex.Finding(
         f"{name}: the paper finds {claim}" + (" (robots' objects)." if robots else "."),
         f"Here recoding has {100 * recoded:.1f} % and rebalancing {100 * batch:.1f} % on average "
         f"up to {max(few.values('n_new'))} examples.",
-        compare_means(few, "new_class", one, other).verdict,
+        ex.compare_means(few, "new_class", one, other).verdict,
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="icra2017-table1",
     title="Camoriano 2017, table I: a new class beside many examples of the others",
     shows="accuracy on the new class and on all, naive, rebalanced and recoded",
     sources=protocol.SOURCES,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "n_new", "method", "seed"),
     exact=("total", "new_class", "others"),
     published=PUBLISHED,

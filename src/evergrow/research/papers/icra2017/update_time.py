@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.threads import one_blas_thread
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture
-from evergrow.research.experiments import (
-    Experiment,
-    ExperimentContext,
-    Finding,
-    Row,
-    Run,
-    Source,
-    Table,
-)
-from evergrow.research.experiments.plots import BLUE, GREEN, ORANGE, Figure, set_log_ticks
-
-Array = npt.NDArray[Any]
 
 SIZES = (1000, 2000, 5000, 10000, 20000, 50000)
 INCREMENTAL, PAPERS, AGAIN = METHODS = ("incremental", "paper's update", "from scratch")
 LOOKS = {
-    INCREMENTAL: (BLUE, "o", "RLSClassifier, one more example"),
-    PAPERS: (GREEN, "^", "the paper's update: factor, then solve"),
-    AGAIN: (ORANGE, "s", "trained again on all examples"),
+    INCREMENTAL: (ex.BLUE, "o", "RLSClassifier, one more example"),
+    PAPERS: (ex.GREEN, "^", "the paper's update: factor, then solve"),
+    AGAIN: (ex.ORANGE, "s", "trained again on all examples"),
 }
 N_TIMED, N_REPETITIONS = 60, 3
 PENALTY, RECODING = 1.0, 0.5
@@ -37,19 +25,19 @@ PENALTY, RECODING = 1.0, 0.5
 FLAT = 1.5
 
 SOURCES = {
-    "cifar100": Source(
+    "cifar100": ex.Source(
         "cifar100_efflite0_pca256.npz", lambda: mixture(50, 128, 300, 20, distance=0.6)
     )
 }
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     n = len(context.dataset(context.names[0]).y_train)
     sizes = [size for size in SIZES if size <= n] or [n]
     return context.grid(data=context.names[:1], seed=context.seeds(), n_before=sizes)
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     from evergrow import RLSClassifier
 
     data = context.dataset(run["data"])
@@ -71,7 +59,9 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
         seconds = {
             INCREMENTAL: _one_by_one(model, data, more),
             PAPERS: _papers_update(X, y),
-            AGAIN: min(_timed(lambda: trained().predict(X[:1])) for _ in range(N_REPETITIONS)),
+            AGAIN: min(
+                ex.time_call(lambda: trained().predict(X[:1])) for _ in range(N_REPETITIONS)
+            ),
         }
     where = {"data": data.name, "n_before": run["n_before"], "seed": run["seed"]}
     return [
@@ -85,12 +75,6 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     ]
 
 
-def _timed(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def _one_by_one(model: Any, data: Dataset, rows: Array) -> float:
     """Seconds to learn one example and predict one, the best of several repetitions."""
     X, y = data.X_train[rows], data.y_train[rows]
@@ -100,7 +84,7 @@ def _one_by_one(model: Any, data: Dataset, rows: Array) -> float:
             model.partial_fit(X[i : i + 1], y[i : i + 1])
             model.predict(X[i : i + 1])
 
-    return min(_timed(repeat) for _ in range(N_REPETITIONS)) / len(rows)
+    return min(ex.time_call(repeat) for _ in range(N_REPETITIONS)) / len(rows)
 
 
 def _papers_update(X: Array, y: Array) -> float:
@@ -122,10 +106,10 @@ def _papers_update(X: Array, y: Array) -> float:
             _core.update_factor(factor, np.ascontiguousarray(row), np.ones(1))
             scipy.linalg.cho_solve((factor, False), sums, check_finite=False)
 
-    return min(_timed(repeat) for _ in range(N_REPETITIONS)) / min(N_TIMED, len(X64))
+    return min(ex.time_call(repeat) for _ in range(N_REPETITIONS)) / min(N_TIMED, len(X64))
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     axes = figure.subplots()
     for method, (colour, marker, label) in LOOKS.items():
         curve = table.where(method=method).curve("n_before", "seconds")
@@ -136,13 +120,13 @@ def _draw(figure: Figure, table: Table) -> None:
     axes.set_yscale("log")
     sizes = sorted(table.values("n_before"))
     labels = [f"{n // 1000}k" if n % 1000 == 0 else str(n) for n in sizes]
-    set_log_ticks(axes, sizes, labels)
+    ex.set_log_ticks(axes, sizes, labels)
     axes.set_xlabel("examples learnt before")
     axes.set_ylabel("one more example, ms")
     figure.legend(loc="outside right center")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     sizes = sorted(table.values("n_before"))
     growth = {m: _growth(table.where(method=m), sizes) for m in METHODS}
     at_end = table.where(n_before=sizes[-1])
@@ -151,20 +135,20 @@ def _judge(table: Table) -> list[Finding]:
     span = f"from {sizes[0]} to {sizes[-1]} examples"
     enough = len(sizes) > 1
     return [
-        Finding(
+        ex.Finding(
             "The paper finds that the time of an update does not depend on the examples before; "
             f"up to {FLAT} times counts as that.",
             f"Here, {span}, it changes by a factor of {growth[INCREMENTAL]:.2f}, and that of the "
             f"paper's own steps by {growth[PAPERS]:.2f}.",
             growth[INCREMENTAL] <= FLAT if enough else None,
         ),
-        Finding(
+        ex.Finding(
             "The paper says that training again takes longer the more examples there are.",
             f"Here it changes by a factor of {growth[AGAIN]:.1f} {span} and takes "
             f"{again / ours:.0f} times as long as one update at the end.",
             growth[AGAIN] > FLAT and again > ours if enough else None,
         ),
-        Finding(
+        ex.Finding(
             "The paper's updates are exact.",
             f"Here models taught in parts and at once give the same answer to {100 * same:.2f} % "
             "of the test samples.",
@@ -173,20 +157,20 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _growth(table: Table, sizes: Sequence[int]) -> float:
+def _growth(table: ex.Table, sizes: Sequence[int]) -> float:
     first, last = (table.mean("seconds", n_before=n) for n in (sizes[0], sizes[-1]))
     return last / first
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="icra2017-update-time",
     title="Camoriano 2017: the time of one more example",
     shows="seconds to learn one example over those learnt before, beside training again",
     sources=SOURCES,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "n_before", "method", "seed"),
     exact=("same_answers",),
     timed=("seconds",),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.research.experiments.plots import Axes
-from evergrow.vision.images.extras import import_extra
+from evergrow.research import experiments as ex
+from evergrow.vision.images.sources import import_extra
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -47,7 +47,7 @@ def shrink(pixels: Pixels, width: int, height: int) -> Pixels:
     return np.asarray(np.asarray(image) // 8 * 8 + 4)
 
 
-def show(axes: Axes, pixels: npt.NDArray[Any], **options: Any) -> Any:
+def show(axes: ex.Axes, pixels: npt.NDArray[Any], **options: Any) -> Any:
     """Draw an image without ticks; returns what a colour bar needs."""
     axes.set(xticks=[], yticks=[])
     axes.grid(visible=False)

@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import ERCForest
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_seeds
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import embedded_images, histograms, photographs, sweeps
 from evergrow.research.papers.nips2006.photographs import Mask, Photographs
-from evergrow.vision.words import leaf_patches
+from evergrow.vision.words.plots import leaf_patches
 
 _N_OBJECTS = 2
 _N_EXAMPLES = 4
@@ -37,7 +35,7 @@ Counts = npt.NDArray[Any]
 _EXAMPLE_SIZE, _PATCH_SIDE = (96, 72), 28
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return [
         {"data": name, "seed": seed, "number": number}
         for name in photographs.names_with_outlines(context)
@@ -46,7 +44,7 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     data = photographs.load(context, run["data"], _N_OBJECTS)
     name = data.objects[run["number"]]
@@ -64,7 +62,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     local = histograms.local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
     outlines = photographs.outlines_of(context, run["data"], tests.classes, name)
     patches = _patches(tests, forest, local, leaves, outlines, name)
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for rule in (ALL_UNMIXED, *leaves):
         leaf = leaves.get(rule, (None, None))
         where = {"data": data.name, "object": name, "seed": seed, "leaf": rule}
@@ -196,7 +194,7 @@ def _pictures(
     }
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     shown = [row for row in table.where(data=table.values("data")[0]) if row.get("patches")]
     left, right = figure.subfigures(1, 2, width_ratios=(1.1, 1), squeeze=False)[0]
     _draw_examples(left, shown[0]["examples"])
@@ -217,7 +215,7 @@ def _draw_examples(figure: Any, examples: dict[str, list[str]]) -> None:
         line[0].set_ylabel(name)
 
 
-def _draw_leaf(figure: Any, row: Row) -> None:
+def _draw_leaf(figure: Any, row: ex.Row) -> None:
     rows, columns = _SHEET
     figure.suptitle(f"test patches of one “{row['object']}” leaf", fontsize=9)
     # One image with a grey frame around each patch, since many patches are white.
@@ -232,7 +230,7 @@ def _draw_leaf(figure: Any, row: Row) -> None:
     axes.set_xlabel(f"{row['on_object_images']:.0f} % are of images with {row['object']}")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     return [
         _parts_of_it(table.where(data=data, object=name), f"{name} of {data}")
         for data in table.values("data")
@@ -240,7 +238,7 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _parts_of_it(table: Table, name: str) -> Finding:
+def _parts_of_it(table: ex.Table, name: str) -> ex.Finding:
     mine = table.where(leaf=ALL_UNMIXED)
     here = (
         f"Here {mine.mean('on_object_images'):.0f} % of the test patches in unmixed leaves for "
@@ -259,29 +257,29 @@ def _parts_of_it(table: Table, name: str) -> Finding:
         "The paper shows leaves whose test patches are parts of one object (here more than half of "
         "them)."
     )
-    return Finding(claim, f"{here} {place} For single leaves it is {single}.", agrees)
+    return ex.Finding(claim, f"{here} {place} For single leaves it is {single}.", agrees)
 
 
-def _on_object(table: Table) -> tuple[str, bool | None]:
+def _on_object(table: ex.Table) -> tuple[str, bool | None]:
     """With known outlines: most patches of the leaves must be on the object."""
     parts, of_all = (
         table.column(f"{where}on_object_images") * table.column(f"{where}on_object") / 100
         for where in ("", "all_")
     )
     more, most = (
-        compare_seeds([*differences], few_seeds_noise=_ONE_SEED)
+        ex.compare_seeds([*differences], few_seeds_noise=_ONE_SEED)
         for differences in (parts - of_all, parts - _MOST)
     )
     return (
         f"{table.mean('on_object'):.0f} % of these lie on the object, so that {parts.mean():.0f} % "
         f"of the patches in the leaves are parts of it (noise {most.noise:.0f} points), "
         f"{of_all.mean():.0f} % of all patches are."
-    ), combine_verdicts([more.verdict, most.verdict])
+    ), ex.combine_verdicts([more.verdict, most.verdict])
 
 
-def _bare(table: Table) -> tuple[str, bool | None]:
+def _bare(table: ex.Table) -> tuple[str, bool | None]:
     """Without outlines, one thing is known: plain patches are not part of the object."""
-    apart = compare_seeds(
+    apart = ex.compare_seeds(
         [*(table.column("plain") - table.column("all_plain"))], few_seeds_noise=_ONE_SEED
     )
     return (
@@ -291,15 +289,15 @@ def _bare(table: Table) -> tuple[str, bool | None]:
     ), False if apart.verdict else None
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="nips2006-fig2",
     title="Figure 2 of Moosmann et al.: images, and patches of one leaf",
     shows="example images, and test patches that a tree put into one leaf of an object",
     sources=photographs.SOURCES_WITH_OUTLINES,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "object", "seed", "leaf"),
     exact=(
         "tree",

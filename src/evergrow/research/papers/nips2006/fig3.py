@@ -9,10 +9,9 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from evergrow import ERCForest
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import embedded_images, histograms, photographs, sweeps
-from evergrow.vision.words import word_map
+from evergrow.vision.words.plots import word_map
 
 _N_SHOWN = 4
 _MAP_SIZE = (150, 110)
@@ -20,11 +19,11 @@ _MAP_SIZE = (150, 110)
 _CLEARLY = 12.5
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=photographs.names_with_outlines(context), seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     data = photographs.load(context, run["data"])
     name = data.objects[0]
@@ -35,7 +34,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     outlines = photographs.outlines_of(context, run["data"], tests.classes, name)
     local = histograms.local_features(sweeps.DESCRIPTOR, size.n_windows, seed)
     said = Parallel(context.n_jobs, prefer="threads")(
-        delayed(_said)(forest, local, name, image, outline)
+        delayed(_posterior_statistics)(forest, local, name, image, outline)
         for image, outline in zip(tests.images, outlines, strict=True)
     )
     shown = _shown(tests.classes == name) if seed == 0 else []
@@ -59,7 +58,9 @@ def _shown(mine: npt.NDArray[np.bool_]) -> list[int]:
     return [int(found[k * len(found) // _N_SHOWN]) for k in range(min(_N_SHOWN, len(found)))]
 
 
-def _said(forest: ERCForest, local: Any, name: str, image: Any, outline: Any) -> dict[str, Any]:
+def _posterior_statistics(
+    forest: ERCForest, local: Any, name: str, image: Any, outline: Any
+) -> dict[str, Any]:
     """The posterior of the object in the patches of an image, on the object and off it."""
     rows, boxes = local.describe(image)
     posterior = forest.predict_proba(rows)[:, forest.classes_.tolist().index(name)]
@@ -95,7 +96,7 @@ def _pictures(image: Any, forest: ERCForest, local: Any, name: str) -> dict[str,
     }
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     shown = [row for row in table.where(data=table.values("data")[0]) if row.get("picture")]
     maps = [embedded_images.decode(row["map"]) / 255 for row in shown]
     places = figure.subplots(2, len(shown), squeeze=False)
@@ -108,11 +109,11 @@ def _draw(figure: Figure, table: Table) -> None:
     figure.colorbar(drawn, ax=[*places[1]], label=f"posterior of\n“{shown[0]['object']}”")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     return [_where_it_speaks(table.where(data=name), name) for name in table.values("data")]
 
 
-def _where_it_speaks(table: Table, data: str) -> Finding:
+def _where_it_speaks(table: ex.Table, data: str) -> ex.Finding:
     thing = table.values("object")[0]
     on, off = (table.where(**{"class": label}) for label in (thing, photographs.BACKGROUND))
     more = 100 * _share_of_pairs(on.column("unmixed"), off.column("unmixed"))
@@ -125,10 +126,10 @@ def _where_it_speaks(table: Table, data: str) -> Finding:
     claim = (
         "The paper finds words that lie on the object, though they were learnt from whole images."
     )
-    return Finding(claim, f"{here} {place}", agrees)
+    return ex.Finding(claim, f"{here} {place}", agrees)
 
 
-def _on_object(table: Table) -> tuple[str, bool | None]:
+def _on_object(table: ex.Table) -> tuple[str, bool | None]:
     """With known outlines."""
     higher = 100 * _share_of_rows(table, "on_object", "beside_object")
     return (
@@ -138,7 +139,7 @@ def _on_object(table: Table) -> tuple[str, bool | None]:
     ), _decided(higher)
 
 
-def _on_structure(table: Table) -> tuple[str, bool | None]:
+def _on_structure(table: ex.Table) -> tuple[str, bool | None]:
     """Without outlines, one thing is known: plain patches are not part of the object."""
     lower = 100 * _share_of_rows(table, "on_structure", "on_plain")
     said = (
@@ -156,7 +157,7 @@ def _decided(percent: float) -> bool | None:
     return percent > 50.0 if clear else None
 
 
-def _share_of_rows(table: Table, first: str, second: str) -> float:
+def _share_of_rows(table: ex.Table, first: str, second: str) -> float:
     both = [row for row in table if row.get(first) is not None and row.get(second) is not None]
     return float(np.mean([row[first] > row[second] for row in both])) if both else 0.5
 
@@ -167,15 +168,15 @@ def _share_of_pairs(first: npt.NDArray[np.float64], second: npt.NDArray[np.float
     return float(larger)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="nips2006-fig3",
     title="Figure 3 of Moosmann et al.: where words speak for an object",
     shows="patch-wise posterior of the object over four test images",
     sources=photographs.SOURCES_WITH_OUTLINES,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "object", "seed", "image", "class"),
     exact=(
         "posterior",

@@ -9,22 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
-    Axes,
-    Figure,
-    set_log_ticks,
-)
-from evergrow.research.experiments.verdicts import Difference, combine_verdicts
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import histograms, photographs, sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
-from evergrow.vision.words import KMeansCodebook
+from evergrow.vision.words.codebooks.kmeans_codebook import KMeansCodebook
 
 ERC, KMEANS, UNSUPERVISED = "ERC forest", "k-means", "unsupervised trees"
 BINARY, INFORMATION, SHARES = "binary", "mutual_information", "sum"
@@ -43,7 +31,7 @@ _MOST_EPOCHS = 20
 class _Kind:
     """How to make a codebook, and the poolings of its counts."""
 
-    make: Callable[[int, int, ExperimentContext], Any]
+    make: Callable[[int, int, ex.ExperimentContext], Any]
     poolings: tuple[str, ...]
     most_windows: int | None = None
 
@@ -63,11 +51,11 @@ _KINDS = {
 _TOGETHER = ([ERC, UNSUPERVISED], [KMEANS])
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=context.names, seed=context.seeds(), codebooks=_TOGETHER)
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     size, seed = sweeps.sizes(context), int(run["seed"])
     data = photographs.load(context, run["data"])
     task = data.against_background(data.objects[0])
@@ -80,7 +68,7 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
         for windows in _windows(context, kind)
     }
     counts = histograms.count_words(task, sweeps.DESCRIPTOR, codings, seed, n_jobs=context.n_jobs)
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for kind in codebooks:
         for windows in _windows(context, kind):
             where = {"seed": seed, "codebook": kind, "windows": windows}
@@ -88,14 +76,14 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
     return rows
 
 
-def _windows(context: ExperimentContext, kind: str) -> list[int]:
+def _windows(context: ex.ExperimentContext, kind: str) -> list[int]:
     most = _KINDS[kind].most_windows
     return [n for n in context.scaled(_WINDOWS, _FEW_WINDOWS) if most is None or n <= most]
 
 
 def _rows(
-    task: photographs.Photographs, name: str, counts: Any, where: Row, seconds: dict[str, float]
-) -> list[Row]:
+    task: photographs.Photographs, name: str, counts: Any, where: ex.Row, seconds: dict[str, float]
+) -> list[ex.Row]:
     filled = 100 * counts.nnz / float(np.prod(counts.shape))
     return [
         {
@@ -112,19 +100,19 @@ def _rows(
 
 
 _CURVES: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
-    (ERC, BINARY): ("ERC forest", {"fmt": "o-", "color": BLUE}),
-    (ERC, INFORMATION): ("ERC forest, thresholds by information", {"fmt": "o:", "color": SKY}),
-    (ERC, SHARES): ("ERC forest, shares of counts", {"fmt": "v--", "color": PINK}),
-    (KMEANS, BINARY): ("k-means", {"fmt": "s-", "color": RED}),
-    (UNSUPERVISED, BINARY): ("unsupervised trees", {"fmt": "^-", "color": GREEN}),
+    (ERC, BINARY): ("ERC forest", {"fmt": "o-", "color": ex.BLUE}),
+    (ERC, INFORMATION): ("ERC forest, thresholds by information", {"fmt": "o:", "color": ex.SKY}),
+    (ERC, SHARES): ("ERC forest, shares of counts", {"fmt": "v--", "color": ex.PINK}),
+    (KMEANS, BINARY): ("k-means", {"fmt": "s-", "color": ex.RED}),
+    (UNSUPERVISED, BINARY): ("unsupervised trees", {"fmt": "^-", "color": ex.GREEN}),
     (UNSUPERVISED, INFORMATION): (
         "unsupervised trees, thresholds by information",
-        {"fmt": "^:", "color": ORANGE},
+        {"fmt": "^:", "color": ex.ORANGE},
     ),
 }
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     left, middle, right = figure.subplots(1, 3, width_ratios=(2.2, 1, 1))
     for (codebook, pooling), (label, style) in _CURVES.items():
         chosen = table.where(codebook=codebook, pooling=pooling)
@@ -132,7 +120,7 @@ def _draw(figure: Figure, table: Table) -> None:
             sweeps.draw_curve(left, chosen, "windows", label, **style)
     numbers = sorted(table.values("windows"))
     sweeps.draw_published(left, 8000, numbers)
-    set_log_ticks(left, numbers)
+    ex.set_log_ticks(left, numbers)
     left.set(xlabel="windows per image", ylabel=sweeps.RATE, title="accuracy")
     _draw_seconds(middle, table, "seconds_learning", "learning the words")
     _draw_seconds(right, table, "seconds_coding", "coding 10 000 windows")
@@ -140,8 +128,8 @@ def _draw(figure: Figure, table: Table) -> None:
     figure.legend(loc="outside lower center", ncols=3)
 
 
-def _draw_seconds(axes: Axes, table: Table, column: str, title: str) -> None:
-    kinds = {ERC: BLUE, UNSUPERVISED: GREEN, KMEANS: RED}
+def _draw_seconds(axes: ex.Axes, table: ex.Table, column: str, title: str) -> None:
+    kinds = {ERC: ex.BLUE, UNSUPERVISED: ex.GREEN, KMEANS: ex.RED}
     means = [table.mean(column, codebook=kind) for kind in kinds]
     axes.barh([*kinds], means, color=[*kinds.values()], height=0.6)
     axes.set_xscale("log")
@@ -153,7 +141,7 @@ def _draw_seconds(axes: Axes, table: Table, column: str, title: str) -> None:
     axes.margins(x=0.35)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     numbers = sorted(table.values("windows"))
     shared = max(table.where(codebook=KMEANS).values("windows"))
     few, most = numbers[0], numbers[-1]
@@ -186,10 +174,10 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _as_good_with_few(table: Table, found: Difference, few: int) -> Finding:
+def _as_good_with_few(table: ex.Table, found: ex.Difference, few: int) -> ex.Finding:
     mine = table.where(windows=few, pooling=BINARY)
     rates = [mine.mean("rate", codebook=kind) for kind in (KMEANS, UNSUPERVISED)]
-    return Finding(
+    return ex.Finding(
         "The paper finds unsupervised trees as good as k-means when windows are few (a point below "
         "it at most).",
         f"Here, with {few} windows, k-means reaches {rates[0]:.1f} % and they {rates[1]:.1f} %: "
@@ -198,12 +186,12 @@ def _as_good_with_few(table: Table, found: Difference, few: int) -> Finding:
     )
 
 
-def _full_of_ones(table: Table, most: int) -> Finding:
+def _full_of_ones(table: ex.Table, most: int) -> ex.Finding:
     mine = table.where(codebook=UNSUPERVISED, pooling=BINARY)
     best = max(mine.values("windows"), key=lambda windows: mine.mean("rate", windows=windows))
     lost = compare_rates(mine, {"windows": best}, {"windows": most})
     filled = [table.mean("filled", codebook=k, windows=most) for k in (UNSUPERVISED, ERC)]
-    return Finding(
+    return ex.Finding(
         "The paper finds that with many windows the binary codes of unsupervised trees fill with "
         "ones and their rate falls.",
         f"Here, with {most} windows, {filled[0]:.0f} % of their words occur in an image and "
@@ -214,8 +202,8 @@ def _full_of_ones(table: Table, most: int) -> Finding:
     )
 
 
-def _far_better(found: Difference, most: int) -> Finding:
-    return Finding(
+def _far_better(found: ex.Difference, most: int) -> ex.Finding:
+    return ex.Finding(
         "The paper finds ERC forests far better than unsupervised trees even so (here at least "
         f"{_FAR_BETTER:g} points).",
         f"Here, with {most} windows, the forest against unsupervised trees with thresholds makes a "
@@ -224,28 +212,28 @@ def _far_better(found: Difference, most: int) -> Finding:
     )
 
 
-def _binary_suffices(table: Table, most: int) -> Finding:
+def _binary_suffices(table: ex.Table, most: int) -> ex.Finding:
     mine = table.where(codebook=ERC, windows=most)
     rates = {p: mine.mean("rate", pooling=p) for p in (BINARY, INFORMATION, SHARES)}
     gains = {
         p: compare_rates(mine, {"pooling": p}, {"pooling": BINARY}) for p in (INFORMATION, SHARES)
     }
-    return Finding(
+    return ex.Finding(
         "The paper finds that neither thresholds by mutual information nor shares of counts beat "
         "binary codes of ERC forests (by more than a point).",
         f"Here, with {most} windows, binary codes give {rates[BINARY]:.1f} %, thresholds "
         f"{rates[INFORMATION]:.1f} % and shares {rates[SHARES]:.1f} % (noise "
         f"{gains[INFORMATION].noise:.1f} and {gains[SHARES].noise:.1f} points).",
-        combine_verdicts(gain.below(sweeps.LITTLE) for gain in gains.values()),
+        ex.combine_verdicts(gain.below(sweeps.LITTLE) for gain in gains.values()),
     )
 
 
-def _faster(table: Table) -> Finding:
+def _faster(table: ex.Table) -> ex.Finding:
     learning, coding = (
         table.mean(column, codebook=KMEANS) / table.mean(column, codebook=ERC)
         for column in sweeps.TIMED
     )
-    return Finding(
+    return ex.Finding(
         "The paper finds ERC forests much faster than k-means, in learning and in coding (here "
         f"{_MUCH_FASTER} times at least).",
         f"Here k-means takes {learning:.1f} times as long to learn, from random centres and in "
@@ -258,10 +246,10 @@ EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4a",
     title="Figure 4 a of Moosmann et al.: ERC forests against other codebooks",
     shows="rate at equal error over windows per image, for three codebooks, and their times",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "object", "seed", "codebook", "pooling", "windows"),
     exact=("rate", "filled"),
     published=({"codebook": ERC, "pooling": BINARY, "windows": 8000, "rate": sweeps.PAPER_RATE},),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLUE, ORANGE, Figure
-from evergrow.research.experiments.verdicts import combine_verdicts
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
@@ -16,34 +12,29 @@ _LEAVES = (25, 50, 100, 250, 500, 1000, 2000)
 _FEW_LEAVES = (10, 25, 50, 100, 200, 400)
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=context.names, seed=context.seeds())
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
-    size, seed = sweeps.sizes(context), int(run["seed"])
-    variants = [
-        sweeps.Variant({"leaves": leaves}, sweeps.forest(leaves, seed, context), size.n_training)
-        for leaves in context.scaled(_LEAVES, _FEW_LEAVES)
-    ]
-    whole = sweeps.Variant({"leaves": ALL}, sweeps.forest(None, seed, context), size.n_training)
-    return sweeps.forest_rows(context, run, [*variants, whole])
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
+    pruned = {leaves: {"n_words": leaves} for leaves in context.scaled(_LEAVES, _FEW_LEAVES)}
+    return sweeps.forest_rows(context, run, "leaves", {**pruned, ALL: {"n_words": None}})
 
 
-def _pruned(table: Table) -> Table:
-    return Table(row for row in table if row["leaves"] != ALL)
+def _pruned(table: ex.Table) -> ex.Table:
+    return ex.Table(row for row in table if row["leaves"] != ALL)
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     axes = figure.add_subplot()
-    sweeps.draw_curve(axes, _pruned(table), "words", "ERC forest, pruned", fmt="o-", color=BLUE)
+    sweeps.draw_curve(axes, _pruned(table), "words", "ERC forest, pruned", fmt="o-", color=ex.BLUE)
     whole = table.where(leaves=ALL)
     axes.errorbar(
         [whole.mean("words")],
         [whole.mean("rate")],
         [whole.deviation("rate")] if len(whole) > 1 else None,
         fmt="D",
-        color=ORANGE,
+        color=ex.ORANGE,
         capsize=2,
         label="ERC forest, grown fully",
     )
@@ -53,7 +44,7 @@ def _draw(figure: Figure, table: Table) -> None:
     figure.legend(loc="outside right center")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     sizes = sorted(_pruned(table).values("leaves"))
     # 1000 leaves as in the paper, or the largest number measured.
     enough = max(size for size in sizes if size <= 1000)
@@ -61,14 +52,15 @@ def _judge(table: Table) -> list[Finding]:
     best = max(larger, key=lambda leaves: table.mean("rate", leaves=leaves))
     more = compare_rates(table, {"leaves": best}, {"leaves": enough})
     few, rate = (table.mean("rate", leaves=leaves) for leaves in (sizes[0], enough))
+    named = "trees grown fully" if best == ALL else f"{best} leaves per tree"
     return [
-        Finding(
+        ex.Finding(
             "The paper finds that about 5000 words, 1000 per tree, are enough (larger codebooks "
             "add a point at most).",
             f"Here {sweeps.N_TREES} x {enough} leaves give {rate:.1f} %; the best of larger sizes, "
-            f"{_named(best)}, adds {more.mean:+.1f} points (noise {more.noise:.1f}). With "
+            f"{named}, adds {more.mean:+.1f} points (noise {more.noise:.1f}). With "
             f"{sizes[0]} leaves per tree it is {few:.1f} %.",
-            combine_verdicts(
+            ex.combine_verdicts(
                 compare_rates(table, {"leaves": leaves}, {"leaves": enough}).below(sweeps.LITTLE)
                 for leaves in larger
             ),
@@ -76,18 +68,14 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _named(leaves: Any) -> str:
-    return "trees grown fully" if leaves == ALL else f"{leaves} leaves per tree"
-
-
 EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4b",
     title="Figure 4 b of Moosmann et al.: how many words a codebook needs",
     shows="rate at equal error over the size of the codebook",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "object", "seed", "leaves"),
     exact=("words", "rate"),
     published=({"leaves": 1000, "rate": sweeps.PAPER_RATE},),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from math import inf, log
 from typing import Any
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import COLOURS, MARKERS, Figure, set_log_ticks
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_seeds
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
@@ -19,38 +17,33 @@ _LEAVES = (100, 300, 1000, 2500)
 _FEW_LEAVES = (20, 60, 200, 600)
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     descriptors = context.scaled(_DESCRIPTORS, _FEW_DESCRIPTORS)
     return context.grid(data=context.names, seed=context.seeds(), descriptors=descriptors)
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
-    seed, n = int(run["seed"]), int(run["descriptors"])
-    variants = [
-        sweeps.Variant(
-            {"descriptors": n, "leaves": ALL if leaves is None else leaves},
-            sweeps.forest(leaves, seed, context),
-            n,
-        )
-        for leaves in (*context.scaled(_LEAVES, _FEW_LEAVES), None)
-    ]
-    return sweeps.forest_rows(context, run, variants)
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
+    n = int(run["descriptors"])
+    pruned = {leaves: {"n_words": leaves} for leaves in context.scaled(_LEAVES, _FEW_LEAVES)}
+    variants: dict[Any, Any] = {**pruned, ALL: {"n_words": None}}
+    rows = sweeps.forest_rows(context, run, "leaves", variants, n)
+    return [{**row, "descriptors": n} for row in rows]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     axes = figure.add_subplot()
-    for leaves, colour, marker in zip(table.values("leaves"), COLOURS, MARKERS, strict=False):
+    for leaves, colour, marker in zip(table.values("leaves"), ex.COLOURS, ex.MARKERS, strict=False):
         chosen = table.where(leaves=leaves)
-        style = {"color": colour, "marker": marker}
-        sweeps.draw_curve(axes, chosen, "descriptors", _named(leaves), **style)
+        label = "grown fully" if leaves == ALL else f"{leaves} leaves per tree"
+        sweeps.draw_curve(axes, chosen, "descriptors", label, color=colour, marker=marker)
     numbers = sorted(table.values("descriptors"))
     sweeps.draw_published(axes, 20_000, numbers)
-    set_log_ticks(axes, numbers)
+    ex.set_log_ticks(axes, numbers)
     axes.set(xlabel="descriptors that the codebook is built from", ylabel=sweeps.RATE)
     figure.legend(loc="outside right center")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     numbers = sorted(table.values("descriptors"))
     few, many = numbers[0], numbers[-1]
     sizes = _pruned_sizes(table)
@@ -69,7 +62,7 @@ def _judge(table: Table) -> list[Finding]:
             "difference",
             heavy,
         ),
-        Finding(
+        ex.Finding(
             "The paper finds it better to grow trees fully and not to prune.",
             f"Here, over all numbers of descriptors, growing fully against the best pruned size, "
             f"{best} leaves, makes a difference: {sweeps.format_points(fully)}.",
@@ -78,11 +71,11 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _pruned_sizes(table: Table) -> list[int]:
+def _pruned_sizes(table: ex.Table) -> list[int]:
     return sorted(leaves for leaves in table.values("leaves") if leaves != ALL)
 
 
-def _grows_slightly(table: Table, few: int, many: int) -> Finding:
+def _grows_slightly(table: ex.Table, few: int, many: int) -> ex.Finding:
     """Without fully grown trees, which always grow with the number of descriptors."""
     sizes = _pruned_sizes(table)
 
@@ -91,32 +84,28 @@ def _grows_slightly(table: Table, few: int, many: int) -> Finding:
         return max(sizes, key=lambda leaves: mine.mean("rate", leaves=leaves))
 
     found = [(best(seed, few), best(seed, many)) for seed in table.values("seed")]
-    growth = compare_seeds([log(b / a) for a, b in found], few_seeds_noise=inf)
+    growth = ex.compare_seeds([log(b / a) for a, b in found], few_seeds_noise=inf)
     slow = growth.below(log(many / few))
     # A larger size than was tried may be better.
     open_ended = slow is True and any(b == sizes[-1] for _, b in found)
     with_few, with_many = (", ".join(map(str, column)) for column in zip(*found, strict=True))
-    return Finding(
+    return ex.Finding(
         "The paper finds that the best size of the codebook grows slightly with the number of "
         "descriptors it is built from (slower than their number).",
         f"Here, seed by seed, the best pruned trees have {with_few} leaves with {few} descriptors "
         f"and {with_many} with {many}; {sizes[-1]} is the largest size that was tried.",
-        combine_verdicts([growth.verdict, None if open_ended else slow]),
+        ex.combine_verdicts([growth.verdict, None if open_ended else slow]),
     )
-
-
-def _named(leaves: Any) -> str:
-    return "grown fully" if leaves == ALL else f"{leaves} leaves per tree"
 
 
 EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4c",
     title="Figure 4 c of Moosmann et al.: how many descriptors a codebook is built from",
     shows="rate at equal error over the descriptors to learn from, for several sizes of trees",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "object", "seed", "descriptors", "leaves"),
     exact=("words", "rate"),
     published=({"descriptors": 20_000, "leaves": 1000, "rate": sweeps.PAPER_RATE},),

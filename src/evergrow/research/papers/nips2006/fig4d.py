@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLUE, Figure
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
@@ -14,30 +13,22 @@ _N_SEEDS = 5
 _TELLING = 2.0
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return context.grid(data=context.names, seed=context.seeds(_N_SEEDS, 3))
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
-    size, seed = sweeps.sizes(context), int(run["seed"])
-    variants = [
-        sweeps.Variant(
-            {"trees": n_trees},
-            sweeps.forest(size.n_words, seed, context, n_estimators=n_trees),
-            size.n_training,
-        )
-        for n_trees in _TREES
-    ]
-    return sweeps.forest_rows(context, run, variants)
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
+    variants = {n_trees: {"n_estimators": n_trees} for n_trees in _TREES}
+    return sweeps.forest_rows(context, run, "trees", variants)
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     left, right = figure.subplots(1, 2)
-    sweeps.draw_curve(left, table, "trees", "ERC forest", fmt="o-", color=BLUE)
+    sweeps.draw_curve(left, table, "trees", "ERC forest", fmt="o-", color=ex.BLUE)
     sweeps.draw_published(left, sweeps.N_TREES, table.values("trees"))
     left.set(ylabel=sweeps.RATE, title="accuracy")
     curve = table.curve("trees", "rate")
-    right.plot(curve.x, curve.deviation, "o-", color=BLUE)
+    right.plot(curve.x, curve.deviation, "o-", color=ex.BLUE)
     right.set(ylabel="standard deviation, points", title="spread over seeds")
     right.set_ylim(bottom=0)
     for axes in (left, right):
@@ -46,7 +37,7 @@ def _draw(figure: Figure, table: Table) -> None:
     figure.legend(loc="outside right center")
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     most = max(table.values("trees"))
     first = compare_rates(table, {"trees": sweeps.N_TREES}, {"trees": 1})
     beyond = compare_rates(table, {"trees": most}, {"trees": sweeps.N_TREES})
@@ -59,13 +50,13 @@ def _judge(table: Table) -> list[Finding]:
             f"Here {sweeps.N_TREES} trees against 1 make a difference",
             first,
         ),
-        Finding(
+        ex.Finding(
             "The paper finds that 5 trees vary less from run to run than 1.",
             f"Here the standard deviation over {n_seeds} seeds is {one:.1f} points with 1 tree "
             f"and {five:.1f} with {sweeps.N_TREES}.",
             five < one if telling else None,
         ),
-        Finding(
+        ex.Finding(
             "The paper finds little improvement beyond 5 trees (a point at most).",
             f"Here {most} trees against {sweeps.N_TREES} make a difference: "
             f"{sweeps.format_points(beyond)}.",
@@ -78,10 +69,10 @@ EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4d",
     title="Figure 4 d of Moosmann et al.: how many trees a codebook needs",
     shows="rate at equal error, and its spread, over the number of trees",
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "object", "seed", "trees"),
     exact=("words", "rate"),
     published=({"trees": sweeps.N_TREES, "rate": sweeps.PAPER_RATE},),

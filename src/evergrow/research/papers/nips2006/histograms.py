@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -191,10 +190,3 @@ def pool(counts: sparse.csr_array, pooling: str, trains: Mask, positive: Mask) -
         codes = positive[trains].astype(np.int32)
         thresholds = mutual_information_thresholds(counts[np.flatnonzero(trains)], codes)
     return chosen.pool(counts, thresholds)
-
-
-def time_call(work: Any, *arguments: Any) -> float:
-    """Seconds that a call takes."""
-    start = time.perf_counter()
-    work(*arguments)
-    return time.perf_counter() - start

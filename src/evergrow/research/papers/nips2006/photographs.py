@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset
-from evergrow.research.experiments import ExperimentContext, Source
 from evergrow.research.papers.nips2006 import scenes
 from evergrow.vision.descriptors.describer import shrink_image
 from evergrow.vision.images.reader import read_images
@@ -27,7 +26,6 @@ _LARGEST_SIDE = 640
 
 RGB = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,22 +100,22 @@ def _check_images(data: Dataset) -> None:
         )
 
 
-PHOTOGRAPHS = Source("caltech_images", scenes.scene_dataset, split_even_odd)
+PHOTOGRAPHS = ex.Source("caltech_images", scenes.scene_dataset, split_even_odd)
 
 SOURCES = {"photographs": PHOTOGRAPHS}
 
 # Photographs have no outlines of the object; where these matter, generated scenes are added.
 _DRAWINGS = "drawings"
-SOURCES_WITH_OUTLINES = {**SOURCES, _DRAWINGS: Source(None, scenes.scene_dataset)}
+SOURCES_WITH_OUTLINES = {**SOURCES, _DRAWINGS: ex.Source(None, scenes.scene_dataset)}
 
 
-def names_with_outlines(context: ExperimentContext) -> list[str]:
+def names_with_outlines(context: ex.ExperimentContext) -> list[str]:
     """The sources to measure; generated scenes once, even if they replace photographs."""
     return [n for n in context.names if n != _DRAWINGS or not context.is_built_in("photographs")]
 
 
 def outlines_of(
-    context: ExperimentContext, source: str, classes: Array, name: str
+    context: ex.ExperimentContext, source: str, classes: Array, name: str
 ) -> list[Mask | None]:
     """A mask of the object in each test image, or None where it is unknown."""
     found: list[Mask | None] = [None] * len(classes)
@@ -129,23 +127,12 @@ def outlines_of(
 
 
 def load(
-    context: ExperimentContext, name: str, n_objects: int = 1, n_each: int | None = None
+    context: ex.ExperimentContext, name: str, n_objects: int = 1, n_each: int | None = None
 ) -> Photographs:
     """Load images of the first objects and of background, for training and for testing.
 
-    If no class is called "background", all other classes together are background.
-
-    Parameters
-    ----------
-    context : ExperimentContext
-        The data sets.
-    name : str
-        Name of the source.
-    n_objects : int, default=1
-        Number of objects.
-    n_each : int, default=None
-        Largest number of training images of each class, and of test images; None for 150 as in
-        the paper, or 60 in a quick run.
+    If no class is called "background", all other classes together are background. Each class has
+    up to ``n_each`` training and test images: 150 as in the paper, or 60 in a quick run.
     """
     n = context.scaled(_N_EACH, 60) if n_each is None else n_each
     return _chosen(context.dataset(name), n_objects, n, context.n_jobs)
@@ -174,7 +161,11 @@ def _chosen(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photogra
         for name in (*kept, BACKGROUND):
             own = name in classes
             rows = np.flatnonzero(names == name if own else ~np.isin(names, kept))
-            found = _read([*X[rows[:n_each] if own else _spread(rows, n_each)]], n_jobs)
+            # Rows of several classes are taken at even distances.
+            n = min(n_each, len(rows))
+            chosen = rows[:n] if own else rows[np.arange(n) * len(rows) // max(n, 1)]
+            read = read_images([*X[chosen]], n_jobs=n_jobs).images
+            found = [shrink_image(image, _LARGEST_SIDE) for image in read]
             if not found:
                 part = "training" if training else "testing"
                 raise InvalidInputError(f"{data.name!r} has no images of {name!r} for {part}")
@@ -182,12 +173,3 @@ def _chosen(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photogra
             labels += [name] * len(found)
             trains += [training] * len(found)
     return Photographs(data.name, images, np.array(labels), np.array(trains))
-
-
-def _spread(rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """Rows at even distances, since they belong to several classes."""
-    return rows if len(rows) <= n else rows[np.arange(n) * len(rows) // n]
-
-
-def _read(sources: Sequence[Any], n_jobs: int) -> list[RGB]:
-    return [shrink_image(i, _LARGEST_SIDE) for i in read_images(sources, n_jobs=n_jobs).images]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.datasets import Dataset
-from evergrow.vision.images.extras import import_extra
+from evergrow.vision.images.sources import import_extra
 
 BACKGROUND, BICYCLE, CAR = "background", "bicycle", "car"
 

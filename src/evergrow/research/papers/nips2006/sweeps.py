@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from evergrow import ERCForest
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLACK, Axes
-from evergrow.research.experiments.verdicts import Difference, compare_means
+from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import histograms, photographs
 
 # The paper's best descriptor for bikes, and its number of trials for it.
@@ -61,12 +59,14 @@ class Sizes:
     n_windows: int
 
 
-def sizes(context: ExperimentContext) -> Sizes:
+def sizes(context: ex.ExperimentContext) -> Sizes:
     """The sizes of the paper, except for windows: coding 8000 would take most of the time."""
     return context.scaled(Sizes(20_000, 1000, 1000), Sizes(6000, 200, 1000))
 
 
-def forest(n_words: int | None, seed: int, context: ExperimentContext, **options: Any) -> ERCForest:
+def forest(
+    n_words: int | None, seed: int, context: ex.ExperimentContext, **options: Any
+) -> ERCForest:
     """A clustering forest with the paper's settings."""
     settings = {"n_estimators": N_TREES, "max_trials": _MAX_TRIALS, **options}
     return ERCForest(
@@ -79,7 +79,7 @@ def forest(n_words: int | None, seed: int, context: ExperimentContext, **options
 
 
 def descriptors(
-    context: ExperimentContext, task: photographs.Photographs, seed: int, n: int
+    context: ex.ExperimentContext, task: photographs.Photographs, seed: int, n: int
 ) -> histograms.Descriptors:
     """About ``n`` descriptors of the training images."""
     return histograms.training_descriptors(task, DESCRIPTOR, seed, n, n_jobs=context.n_jobs)
@@ -87,63 +87,68 @@ def descriptors(
 
 def time_codebook(codebook: Any, given: histograms.Descriptors) -> dict[str, float]:
     """Train a codebook; returns the seconds of training and of coding 10 000 descriptors."""
-    learning = histograms.time_call(codebook.fit, given.rows, given.classes)
+    learning = ex.time_call(codebook.fit, given.rows, given.classes)
     some = given.some(_N_TIMED).rows
-    coding = histograms.time_call(codebook.transform, some) * _N_TIMED / len(some)
+    coding = ex.time_call(codebook.transform, some) * _N_TIMED / len(some)
     return dict(zip(TIMED, (learning, coding), strict=True))
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A forest to train, and the keys of its row."""
+def forest_rows(
+    context: ex.ExperimentContext,
+    run: ex.Run,
+    key: str,
+    variants: Mapping[Any, Mapping[str, Any]],
+    n_training: int | None = None,
+) -> list[ex.Row]:
+    """Rates at equal error of several forests; each image is described once for all of them.
 
-    keys: Mapping[str, Any]
-    forest: ERCForest
-    n_training: int
-
-
-def forest_rows(context: ExperimentContext, run: Run, variants: Sequence[Variant]) -> list[Row]:
-    """Rates at equal error of several forests; each image is described once for all of them."""
-    data, seed = photographs.load(context, run["data"]), int(run["seed"])
+    ``variants`` are parameters of the forests, by the value of the column ``key`` of their rows.
+    """
+    data, seed, size = photographs.load(context, run["data"]), int(run["seed"]), sizes(context)
     name = data.objects[0]
     task = data.against_background(name)
-    most = max(variant.n_training for variant in variants)
-    given = descriptors(context, task, seed, most)
-    seconds = [time_codebook(v.forest, given.some(v.n_training)) for v in variants]
-    windows = sizes(context).n_windows
-    codings = {str(k): histograms.Coding(v.forest, windows) for k, v in enumerate(variants)}
+    n = size.n_training if n_training is None else n_training
+    given = descriptors(context, task, seed, n).some(n)
+    forests = {
+        str(value): forest(**{"n_words": size.n_words, **options}, seed=seed, context=context)
+        for value, options in variants.items()
+    }
+    seconds = {value: time_codebook(each, given) for value, each in forests.items()}
+    codings = {value: histograms.Coding(each, size.n_windows) for value, each in forests.items()}
     counts = histograms.count_words(task, DESCRIPTOR, codings, seed, n_jobs=context.n_jobs)
     return [
         {
             "data": data.name,
             "object": name,
             "seed": seed,
-            **variant.keys,
-            "words": int(variant.forest.n_words_),
-            "rate": histograms.equal_error_score(task, name, counts[str(k)]),
-            **seconds[k],
+            key: value,
+            "words": int(forests[str(value)].n_words_),
+            "rate": histograms.equal_error_score(task, name, counts[str(value)]),
+            **seconds[str(value)],
         }
-        for k, variant in enumerate(variants)
+        for value in variants
     ]
 
 
-def compare_rates(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> Difference:
+def compare_rates(
+    table: ex.Table, first: Mapping[str, Any], second: Mapping[str, Any]
+) -> ex.Difference:
     """Rate of the first minus that of the second, on the same test images."""
-    return compare_means(table, "rate", first, second, few_seeds_noise=ONE_SEED)
+    return ex.compare_means(table, "rate", first, second, few_seeds_noise=ONE_SEED)
 
 
-def format_points(found: Difference) -> str:
+def format_points(found: ex.Difference) -> str:
     """A difference of rates as part of a sentence."""
     spread = ", which is within the noise" if found.verdict is None else ""
     return f"{found.mean:+.1f} points (noise {found.noise:.1f}){spread}"
 
 
-def judge_higher(claim: str, here: str, found: Difference) -> Finding:
+def judge_higher(claim: str, here: str, found: ex.Difference) -> ex.Finding:
     """A finding on whether the first rate is higher."""
-    return Finding(claim, f"{here}: {format_points(found)}.", found.verdict)
+    return ex.Finding(claim, f"{here}: {format_points(found)}.", found.verdict)
 
 
-def draw_curve(axes: Axes, table: Table, x: str, label: str, **style: Any) -> None:
+def draw_curve(axes: ex.Axes, table: ex.Table, x: str, label: str, **style: Any) -> None:
     """Draw rates over one column, with standard deviations if there are several seeds."""
     curve = table.curve(x, "rate")
     several = len(table.values("seed")) > 1
@@ -158,7 +163,7 @@ def draw_curve(axes: Axes, table: Table, x: str, label: str, **style: Any) -> No
     )
 
 
-def draw_published(axes: Axes, x: float, measured: Iterable[float]) -> None:
+def draw_published(axes: ex.Axes, x: float, measured: Iterable[float]) -> None:
     """Draw the published rate, unless it is beyond what was measured."""
     if x > max(measured):
         return
@@ -169,10 +174,12 @@ def draw_published(axes: Axes, x: float, measured: Iterable[float]) -> None:
         marker="*",
         markersize=11,
         markerfacecolor="none",
-        color=BLACK,
+        color=ex.BLACK,
         label="paper: bikes of GRAZ-02",
     )
 
 
 # What the parts of figure 4 have in common.
-make_experiment = partial(Experiment, sources=photographs.SOURCES, timed=TIMED, extras=("vision",))
+make_experiment = partial(
+    ex.Experiment, sources=photographs.SOURCES, timed=TIMED, extras=("vision",)
+)

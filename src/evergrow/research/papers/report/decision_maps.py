@@ -6,14 +6,11 @@ import base64
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.research.datasets import Dataset
-
-Array = npt.NDArray[Any]
 
 # Pixels count up to this distance from a sample, in half widths of the map.
 NEAR = 0.08

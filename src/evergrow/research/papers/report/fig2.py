@@ -5,28 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, spirals
-from evergrow.research.experiments import Experiment, ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLUE, GREEN, ORANGE, PINK, RED, SKY, Figure
-from evergrow.research.experiments.verdicts import UNKNOWN_NOISE, compare_means, compare_seeds
 from evergrow.research.papers.report import decision_maps, protocol
-
-Array = npt.NDArray[Any]
 
 SPLITS = ("axis", "SVM", "NCM")
 TRUE = "true arms"
 TITLES = {"axis": "thresholds", "SVM": "linear SVMs", "NCM": "class means"}
 # Few enough that the colours, and mixtures of two of them, can be told apart.
-CLASS_COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, RED)
+CLASS_COLOURS = (ex.BLUE, ex.ORANGE, ex.GREEN, ex.PINK, ex.SKY, ex.RED)
 N_CLASSES = len(CLASS_COLOURS)
 N_PIXELS = 180
 N_DRAWN = 300
 MUCH = 0.8
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     n_trees = context.scaled(50, 20)
     return [
         {"data": context.names[0], "split": split, "seed": seed, "n_trees": n_trees}
@@ -35,7 +31,7 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _data(context: ExperimentContext, run: Run) -> Dataset:
+def _data(context: ex.ExperimentContext, run: ex.Run) -> Dataset:
     if context.is_built_in(run["data"]):
         # The report trains on 70 %.
         return spirals(N_CLASSES, 70, 30, random_state=run["seed"])
@@ -43,10 +39,13 @@ def _data(context: ExperimentContext, run: Run) -> Dataset:
     return decision_maps.project(data.of_classes(data.classes[:N_CLASSES]))
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     data = _data(context, run)
     plane = decision_maps.Plane.around(data.X_train, N_PIXELS)
-    model = _true_arms if run["split"] == TRUE else _forest(context, run, data)
+    model: Any = _true_arms
+    if run["split"] != TRUE:
+        forest = protocol.make_forest(run["split"], run["n_trees"], context, run["seed"])
+        model = forest.fit(data.X_train, data.y_train).predict_proba
     places = model(plane.places())
     answers = places.argmax(axis=1).reshape(N_PIXELS, N_PIXELS)
     right = data.classes[model(data.X_test).argmax(axis=1)] == data.y_test
@@ -63,11 +62,6 @@ def _measure(context: ExperimentContext, run: Run) -> list[Row]:
         codes = np.searchsorted(data.classes, data.y_train[rows])
         row["points"] = np.column_stack([data.X_train[rows], codes]).astype(float).tolist()
     return [row]
-
-
-def _forest(context: ExperimentContext, run: Run, data: Dataset) -> Any:
-    forest = protocol.make_forest(run["split"], run["n_trees"], context, run["seed"])
-    return forest.fit(data.X_train, data.y_train).predict_proba
 
 
 def _true_arms(X: Array) -> Array:
@@ -87,7 +81,7 @@ def _mixed(probabilities: Array) -> Array:
     return np.asarray(np.rint(mixed / 8) * 8 - (mixed > 252))
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     panels = figure.subplots(1, len(SPLITS))
     for axes, split in zip(panels, SPLITS, strict=True):
         chosen = table.where(split=split)
@@ -113,13 +107,13 @@ def _draw(figure: Figure, table: Table) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=N_CLASSES, markerscale=2)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     return [_smoother(table, kind) for kind in ("SVM", "NCM")] + [
         _more_accurate(table, kind) for kind in ("SVM", "NCM")
     ]
 
 
-def _smoother(table: Table, kind: str) -> Finding:
+def _smoother(table: ex.Table, kind: str) -> ex.Finding:
     ours, axis = table.where(split=kind), table.where(split="axis")
     true = table.mean("boundary", split=TRUE)
     ideal = f", true borders {true:.1f}" if np.isfinite(true) else ""
@@ -128,8 +122,8 @@ def _smoother(table: Table, kind: str) -> Finding:
         for seed in table.values("seed")
     )
     saved = [MUCH * long - short for long, short in lengths]
-    shorter = compare_seeds(saved, few_seeds_noise=UNKNOWN_NOISE).verdict
-    return Finding(
+    shorter = ex.compare_seeds(saved, few_seeds_noise=ex.UNKNOWN_NOISE).verdict
+    return ex.Finding(
         f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds; "
         f"at most {MUCH} of their length counts as much.",
         f"Here the borders are {ours.mean('boundary'):.1f} map widths long with {TITLES[kind]} and "
@@ -139,10 +133,10 @@ def _smoother(table: Table, kind: str) -> Finding:
     )
 
 
-def _more_accurate(table: Table, kind: str) -> Finding:
+def _more_accurate(table: ex.Table, kind: str) -> ex.Finding:
     ours, axis = table.where(split=kind), table.where(split="axis")
-    higher = compare_means(table, "accuracy", {"split": kind}, {"split": "axis"}).verdict
-    return Finding(
+    higher = ex.compare_means(table, "accuracy", {"split": kind}, {"split": "axis"}).verdict
+    return ex.Finding(
         f"The report finds {TITLES[kind]} better than thresholds.",
         f"Here test accuracy is {100 * ours.mean('accuracy'):.1f} % with {TITLES[kind]} and "
         f"{100 * axis.mean('accuracy'):.1f} % with thresholds{_noise(higher)}",
@@ -154,15 +148,15 @@ def _noise(clear: bool | None) -> str:
     return "; seeds differ by more, or there is only one." if clear is None else "."
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = ex.Experiment(
     name="report-fig2",
     title="Report, fig. 2: decision maps for each kind of split",
     shows="what forests of thresholds, SVMs and class means answer at every place of the plane",
     sources=protocol.SPIRALS,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     keys=("data", "split", "seed"),
     exact=("accuracy", "boundary"),
     size=(9.6, 3.9),

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import combine_verdicts, compare_means
+from evergrow.research import experiments as ex
 from evergrow.research.papers.report import plots, protocol
 
 # Section 3.1.1, forests trained on all 20 classes at once.
-_AT_ONCE: Row = {"strategy": protocol.RETRAINED, "n_classes": protocol.N_CLASSES}
-PUBLISHED: tuple[Row, ...] = (
-    {
-        **_AT_ONCE,
-        "forest": "SVM",
-        "accuracy": 0.964,
-        "test_error": 0.036,
-        "train_error": 0.0177,
-        "update_seconds": 1762.05,
-        "test_seconds": 1.92,
-    },
-    {
-        **_AT_ONCE,
-        "forest": "NCM",
-        "accuracy": 0.9785,
-        "test_error": 0.0215,
-        "train_error": 0.0098,
-        "update_seconds": 82.48,
-        "test_seconds": 0.36,
-    },
+_COLUMNS = ("accuracy", "test_error", "train_error", "update_seconds", "test_seconds")
+_PRINTED = {
+    "SVM": (0.964, 0.036, 0.0177, 1762.05, 1.92),
+    "NCM": (0.9785, 0.0215, 0.0098, 82.48, 0.36),
+}
+PUBLISHED: tuple[ex.Row, ...] = tuple(
+    {"strategy": protocol.RETRAINED, "n_classes": protocol.N_CLASSES, "forest": forest}
+    | dict(zip(_COLUMNS, numbers, strict=True))
+    for forest, numbers in _PRINTED.items()
 )
 
 # Difference between forests that counts as similar, relative accuracy that counts as near, and
@@ -41,7 +28,7 @@ FACTOR = 2.0
 FAR = 0.5
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return [
         protocol.run_of(context, kind, seed)
         for seed in context.seeds()
@@ -49,11 +36,11 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     plots.draw_bars(figure, table, ("update_seconds", "test_seconds"), PUBLISHED)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     ncm, svm = table.where(forest="NCM"), table.where(forest="SVM")
     return [
         _accuracy_is_similar(table),
@@ -77,7 +64,7 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _accuracy_is_similar(table: Table) -> Finding:
+def _accuracy_is_similar(table: ex.Table) -> ex.Finding:
     gaps = {
         name: table.mean("accuracy", forest="NCM", strategy=name)
         - table.mean("accuracy", forest="SVM", strategy=name)
@@ -85,11 +72,13 @@ def _accuracy_is_similar(table: Table) -> Finding:
     }
     widest = max(gaps, key=lambda name: abs(gaps[name]))
     similar = [
-        compare_means(table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"})
+        ex.compare_means(
+            table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"}
+        )
         for name in gaps
     ]
     behind = [
-        compare_means(
+        ex.compare_means(
             table.where(forest=kind),
             "relative",
             {"strategy": name},
@@ -99,12 +88,12 @@ def _accuracy_is_similar(table: Table) -> Finding:
         for name in protocol.GROWING
     ]
     least = min(each.mean for each in behind)
-    return Finding(
+    return ex.Finding(
         "The report finds both forests similar and near the baseline with all strategies but ULS; "
         f"{100 * SIMILAR:.0f} points count as similar, {100 * NEAR:.0f} % of its accuracy as near.",
         f"Here they differ most with {widest}: the NCM forest is {100 * gaps[widest]:+.1f} points "
         f"from the SVM forest. The lowest has {100 * (1 + least):.1f} % of retraining's accuracy.",
-        combine_verdicts(
+        ex.combine_verdicts(
             [
                 *(each.within(SIMILAR) for each in similar),
                 *(each.above(NEAR - 1) for each in behind),
@@ -113,11 +102,11 @@ def _accuracy_is_similar(table: Table) -> Finding:
     )
 
 
-def _updates_are_cheap(table: Table) -> Finding:
+def _updates_are_cheap(table: ex.Table) -> ex.Finding:
     shares = protocol.shares_of_retraining(table, "update_seconds")
     kind, name = most = max(shares, key=lambda key: shares[key])
     cheap = ", ".join(f"{k} {n} {s:.2f}" for (k, n), s in shares.items())
-    return Finding(
+    return ex.Finding(
         "The report finds every update below 30 % of the time of retraining.",
         f"Here the shares of the last step are {cheap}; the dearest is {kind} with {name}.",
         shares[most] < SHARE,
@@ -130,25 +119,25 @@ def _printed_ratio(column: str) -> float:
     return float(svm[column] / ncm[column])
 
 
-def _ratio(claim: str, printed: float, here: str, ratio: float) -> Finding:
-    return Finding(
+def _ratio(claim: str, printed: float, here: str, ratio: float) -> ex.Finding:
+    return ex.Finding(
         f"{claim}; half to twice as many count as that.",
         f"Here {here.format(ratio)}.",
         1 / FACTOR <= ratio / printed <= FACTOR,
     )
 
 
-def _errors(table: Table, ncm: Table, svm: Table) -> Finding:
+def _errors(table: ex.Table, ncm: ex.Table, svm: ex.Table) -> ex.Finding:
     ours, theirs = (t.where(strategy=protocol.RETRAINED) for t in (ncm, svm))
     chosen = table.where(strategy=protocol.RETRAINED)
-    gap = compare_means(chosen, "test_error", {"forest": "SVM"}, {"forest": "NCM"})
-    better = combine_verdicts([gap.verdict, gap.below(SIMILAR)])
+    gap = ex.compare_means(chosen, "test_error", {"forest": "SVM"}, {"forest": "NCM"})
+    better = ex.combine_verdicts([gap.verdict, gap.below(SIMILAR)])
     here = (
         f"Here {100 * ours.mean('test_error'):.2f} % (NCM) and "
         f"{100 * theirs.mean('test_error'):.2f} % (SVM), training errors "
         f"{100 * ours.mean('train_error'):.2f} % and {100 * theirs.mean('train_error'):.2f} %"
     )
-    return Finding(
+    return ex.Finding(
         "The report finds test errors close, 2.15 % (NCM) and 3.6 % (SVM), NCM slightly better; "
         f"up to {100 * SIMILAR:.0f} points count as slightly.",
         here + ("; not clear of chance." if better is None else "."),
@@ -156,11 +145,11 @@ def _errors(table: Table, ncm: Table, svm: Table) -> Finding:
     )
 
 
-def _test_work(table: Table) -> Finding:
+def _test_work(table: ex.Table) -> ex.Finding:
     shares = protocol.shares_of_retraining(table, "comparisons")
     grown = [share for (_, name), share in shares.items() if name != "ULS"]
     uls = [share for (_, name), share in shares.items() if name == "ULS"]
-    return Finding(
+    return ex.Finding(
         "The report finds test times of grown forests a little below those of retrained ones and "
         f"of ULS far below; {100 * FAR:.0f} % of the comparisons are the border.",
         f"Here a test sample costs {min(grown):.2f} to {max(grown):.2f} of the comparisons of the "
@@ -174,10 +163,10 @@ EXPERIMENT = protocol.make_experiment(
     title="Report, fig. 4: SVM and NCM forests at 20 spirals",
     shows="accuracy, test time and training time of both forests with every strategy",
     sources=protocol.SPIRALS,
-    runs=_runs,
+    runs=runs,
+    draw=draw,
+    judge=judge,
     measure=partial(protocol.measure_spirals, measure_at=[protocol.N_CLASSES]),
-    draw=_draw,
-    judge=_judge,
     exact=("accuracy", "relative", "test_error", "train_error", "comparisons"),
     published=PUBLISHED,
     size=(9.0, 3.6),

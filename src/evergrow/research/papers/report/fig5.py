@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import ExperimentContext, Finding, Run, Table
-from evergrow.research.experiments.plots import COLOURS, MARKERS, Figure, add_legend
-from evergrow.research.experiments.verdicts import (
-    UNKNOWN_NOISE,
-    combine_verdicts,
-    compare_extremes,
-    compare_means,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.report import plots, protocol
 
 CHUNKS = (2, 4, 8)
@@ -22,7 +15,7 @@ PANELS = (
 )
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     left = protocol.n_classes_of(context) - protocol.INITIAL
     # Larger chunks than there are classes left would give the same stream.
     chunks = [chunk for chunk in CHUNKS if chunk <= left] or CHUNKS[:1]
@@ -31,11 +24,11 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     rows = figure.subplots(len(protocol.GROWING), len(PANELS), sharex=True, sharey="col")
     for name, panels in zip(protocol.GROWING, rows, strict=True):
         for axes, (column, label, factor) in zip(panels, PANELS, strict=True):
-            for chunk, colour, marker in zip(CHUNKS, COLOURS, MARKERS, strict=False):
+            for chunk, colour, marker in zip(CHUNKS, ex.COLOURS, ex.MARKERS, strict=False):
                 chosen = table.where(strategy=name, chunk=chunk)
                 look = {"color": colour, "marker": marker, "label": f"{chunk} classes at a time"}
                 plots.draw_curve(axes, chosen, column, factor, **look)
@@ -47,24 +40,24 @@ def _draw(figure: Figure, table: Table) -> None:
         axes.set_xticks(sizes[:: 1 + len(sizes) // 6])
     rows[0][1].set_ylim(bottom=0)
     rows[0][2].set_ylim(bottom=0)
-    add_legend(figure, rows[0][0], columns=len(CHUNKS))
+    ex.add_legend(figure, rows[0][0], columns=len(CHUNKS))
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     end = table.where(n_classes=max(table.values("n_classes")))
     spread = {
-        name: compare_extremes(end.where(strategy=name), "relative", "chunk")
+        name: ex.compare_extremes(end.where(strategy=name), "relative", "chunk")
         for name in protocol.GROWING
     }
     widest = max(spread, key=lambda name: spread[name].mean)
     several = len(table.values("chunk")) > 1
     return [
-        Finding(
+        ex.Finding(
             "The report finds that relative accuracy does not depend on the chunk size; "
             f"up to {100 * SAME:.0f} points count as that.",
             f"Here it differs most with {widest}: {100 * spread[widest].mean:.1f} points "
             "between chunks at the end.",
-            combine_verdicts(each.below(SAME) for each in spread.values()) if several else None,
+            ex.combine_verdicts(each.below(SAME) for each in spread.values()) if several else None,
         ),
         _falls(
             end,
@@ -81,7 +74,7 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _falls(end: Table, column: str, claim: str, here: str) -> Finding:
+def _falls(end: ex.Table, column: str, claim: str, here: str) -> ex.Finding:
     """Whether a cost is lower with the largest chunk than with the smallest, for every strategy."""
     measured = end.values("chunk")
     few, many = ({"chunk": find(measured)} for find in (min, max))
@@ -90,10 +83,10 @@ def _falls(end: Table, column: str, claim: str, here: str) -> Finding:
         means = [end.mean(column, strategy=name, chunk=chunk) for chunk in measured]
         said.append(f"{name} " + " / ".join(f"{mean:.3g}" for mean in means))
         sides = end.where(strategy=name), column, few, many
-        agree.append(compare_means(*sides, few_seeds_noise=UNKNOWN_NOISE).verdict)
+        agree.append(ex.compare_means(*sides, few_seeds_noise=ex.UNKNOWN_NOISE).verdict)
     chunks = " / ".join(map(str, measured))
     text = here.format(f"({', '.join(said)})")
-    return Finding(claim, f"Here, with {chunks} at a time, {text}.", combine_verdicts(agree))
+    return ex.Finding(claim, f"Here, with {chunks} at a time, {text}.", ex.combine_verdicts(agree))
 
 
 EXPERIMENT = protocol.make_experiment(
@@ -101,10 +94,10 @@ EXPERIMENT = protocol.make_experiment(
     title="Report, fig. 5: two, four or eight classes at a time",
     shows="accuracy, test time and training time of NCM forests by chunk size, on spirals",
     sources=protocol.SPIRALS,
-    runs=_runs,
+    runs=runs,
+    draw=draw,
+    judge=judge,
     measure=protocol.measure_spirals,
-    draw=_draw,
-    judge=_judge,
     size=(9.0, 6.4),
     notes=(
         "Test work is judged by comparisons per tree and sample, which do not depend on how busy "

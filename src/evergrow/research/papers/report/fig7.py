@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import Figure
-from evergrow.research.experiments.verdicts import Difference, combine_verdicts, compare_means
+from evergrow.research import experiments as ex
 from evergrow.research.papers.report import plots, protocol
 
 # Relative accuracies that count as below retraining but near it.
@@ -13,7 +11,7 @@ NEAR, LEVEL = 0.8, 1.02
 NAMES = (protocol.RETRAINED, *protocol.STRATEGIES)
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     # SVMs of 1000 features take minutes: fewer trees than elsewhere.
     n_trees = context.scaled(10, 5)
     return [
@@ -23,30 +21,33 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _measure(context: ExperimentContext, run: Run) -> list[Row]:
+def measure(context: ex.ExperimentContext, run: ex.Run) -> list[ex.Row]:
     data = context.dataset(run["data"]).per_class(context.scaled(500, 40), 100)
     return protocol.all_strategies(context, run, data, [protocol.N_CLASSES])
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     plots.draw_bars(figure, table, ("update_seconds",))
 
 
-def _judge(table: Table) -> list[Finding]:
-    gaps = {name: _gap(table, name) for name in NAMES}
+def judge(table: ex.Table) -> list[ex.Finding]:
+    gaps = {
+        name: ex.compare_values(table.where(strategy=name), "accuracy", "forest", "SVM", "NCM")
+        for name in NAMES
+    }
     said = ", ".join(f"{name} {100 * gap.mean:+.1f}" for name, gap in gaps.items())
     here = f"Here the NCM forest's accuracy less the SVM forest's, in points: {said}."
     incremental = [gaps[name] for name in protocol.STRATEGIES]
     return [
-        Finding(
+        ex.Finding(
             "The report's text finds NCM forests more accurate with every strategy.",
             here,
-            combine_verdicts(gap.verdict for gap in incremental),
+            ex.combine_verdicts(gap.verdict for gap in incremental),
         ),
-        Finding(
+        ex.Finding(
             "The report's caption, unlike its text, finds SVM forests more accurate.",
             here,
-            combine_verdicts(gap.below(0.0) for gap in incremental),
+            ex.combine_verdicts(gap.below(0.0) for gap in incremental),
         ),
         _longer(table, "update_seconds", "train"),
         _longer(table, "test_seconds", "test"),
@@ -60,34 +61,28 @@ def _judge(table: Table) -> list[Finding]:
     ]
 
 
-def _gap(table: Table, name: str) -> Difference:
-    return compare_means(
-        table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"}
-    )
-
-
-def _longer(table: Table, column: str, what: str) -> Finding:
+def _longer(table: ex.Table, column: str, what: str) -> ex.Finding:
     ratios = {
         name: table.mean(column, forest="SVM", strategy=name)
         / table.mean(column, forest="NCM", strategy=name)
         for name in NAMES
     }
     said = ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios.items())
-    return Finding(
+    return ex.Finding(
         f"The report finds SVM forests slower to {what}.",
         f"Here they take so many times as long: {said}.",
         all(ratio > 1 for ratio in ratios.values()),
     )
 
 
-def _near(table: Table) -> Finding:
+def _near(table: ex.Table) -> ex.Finding:
     each = {
         (kind, name): table.mean("relative", forest=kind, strategy=name)
         for kind in protocol.FORESTS
         for name in protocol.GROWING
     }
     lowest = min(each, key=lambda key: each[key])
-    return Finding(
+    return ex.Finding(
         "The report finds IGT, RTST and RTSTQ lower than retraining but near it; "
         f"{100 * NEAR:.0f} to {100 * LEVEL:.0f} % of its accuracy count as that.",
         f"Here they have {100 * min(each.values()):.0f} to {100 * max(each.values()):.0f} % of its "
@@ -96,10 +91,10 @@ def _near(table: Table) -> Finding:
     )
 
 
-def _cheaper(table: Table) -> Finding:
+def _cheaper(table: ex.Table) -> ex.Finding:
     shares = protocol.shares_of_retraining(table, "update_seconds")
     said = ", ".join(f"{kind} {name} {share:.2f}" for (kind, name), share in shares.items())
-    return Finding(
+    return ex.Finding(
         "The report finds updates faster than retraining.",
         f"Here the last step takes these shares of its time: {said}.",
         max(shares.values()) < 1,
@@ -111,10 +106,10 @@ EXPERIMENT = protocol.make_experiment(
     title="Report, fig. 7: SVM and NCM forests at 20 classes of pictures",
     shows="accuracy, test time and training time of both forests with every strategy",
     sources=protocol.WORDS,
-    runs=_runs,
-    measure=_measure,
-    draw=_draw,
-    judge=_judge,
+    runs=runs,
+    measure=measure,
+    draw=draw,
+    judge=judge,
     size=(9.0, 3.6),
     notes=(
         "The report takes classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are 20 "

@@ -6,27 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments import Row, Table
-from evergrow.research.experiments.plots import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    Axes,
-    Figure,
-    add_legend,
-    plot_band,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.report.protocol import RETRAINED, STRATEGIES
 
 LOOKS = {
-    RETRAINED: (BLACK, "X"),
-    "ULS": (ORANGE, "v"),
-    "IGT": (BLUE, "o"),
-    "RTST": (GREEN, "s"),
-    "RTSTQ": (PINK, "^"),
+    RETRAINED: (ex.BLACK, "X"),
+    "ULS": (ex.ORANGE, "v"),
+    "IGT": (ex.BLUE, "o"),
+    "RTST": (ex.GREEN, "s"),
+    "RTSTQ": (ex.PINK, "^"),
 }
 
 # Column, label of the axis, and the factor for the numbers.
@@ -37,14 +25,14 @@ PANELS = (
 )
 
 
-def draw_curve(axes: Axes, table: Table, column: str, factor: float, **look: Any) -> None:
+def draw_curve(axes: ex.Axes, table: ex.Table, column: str, factor: float, **look: Any) -> None:
     """Draw the mean and standard deviation over seeds, if the column was measured."""
     curve = table.curve("n_classes", column)
     if len(curve.x):
-        plot_band(axes, curve, scale=factor, alpha=0.15, **look)
+        ex.plot_band(axes, curve, scale=factor, alpha=0.15, **look)
 
 
-def draw_over_classes(figure: Figure, table: Table) -> None:
+def draw_over_classes(figure: ex.Figure, table: ex.Table) -> None:
     """Accuracy, test time and training time of every strategy over the number of classes."""
     panels = figure.subplots(1, len(PANELS))
     for axes, (column, label, factor) in zip(panels, PANELS, strict=True):
@@ -59,11 +47,11 @@ def draw_over_classes(figure: Figure, table: Table) -> None:
         sizes = sorted(table.values("n_classes"))
         axes.set_xticks(sizes[:: 1 + len(sizes) // 6])
         axes.set_ylim(bottom=0)
-    add_legend(figure, panels[-1], columns=len(LOOKS))
+    ex.add_legend(figure, panels[-1], columns=len(LOOKS))
 
 
 def draw_bars(
-    figure: Figure, table: Table, log: tuple[str, ...], published: tuple[Row, ...] = ()
+    figure: ex.Figure, table: ex.Table, log: tuple[str, ...], published: tuple[ex.Row, ...] = ()
 ) -> None:
     """Accuracy and times of both kinds of forest at the last number of classes.
 
@@ -75,14 +63,14 @@ def draw_bars(
     panels = figure.subplots(1, len(PANELS))
     columns = (("accuracy", "accuracy, %", 100.0), *PANELS[1:])
     for axes, (column, label, factor) in zip(panels, columns, strict=True):
-        for shift, kind, colour in ((-0.2, "NCM", BLUE), (0.2, "SVM", ORANGE)):
+        for shift, kind, colour in ((-0.2, "NCM", ex.BLUE), (0.2, "SVM", ex.ORANGE)):
             each = [last.where(forest=kind, strategy=name) for name in names]
             axes.bar(
                 places + shift,
                 [factor * rows.mean(column) for rows in each],
                 0.38,
                 yerr=[factor * rows.deviation(column) for rows in each],
-                error_kw={"elinewidth": 1, "ecolor": GREY},
+                error_kw={"elinewidth": 1, "ecolor": ex.GREY},
                 color=colour,
                 label=f"{kind} forest",
             )
@@ -92,10 +80,12 @@ def draw_bars(
         axes.set_xticks(places, names, rotation=30)
         axes.set_ylabel(label)
         axes.grid(visible=False, axis="x")
-    add_legend(figure, panels[0], columns=3)
+    ex.add_legend(figure, panels[0], columns=3)
 
 
-def _draw_published(axes: Axes, published: tuple[Row, ...], column: str, factor: float) -> None:
+def _draw_published(
+    axes: ex.Axes, published: tuple[ex.Row, ...], column: str, factor: float
+) -> None:
     shifts = {"NCM": -0.2, "SVM": 0.2}
     names = (RETRAINED, *STRATEGIES)
     found = [row for row in published if row.get(column) is not None]
@@ -106,6 +96,6 @@ def _draw_published(axes: Axes, published: tuple[Row, ...], column: str, factor:
             "D",
             markersize=6,
             markerfacecolor="none",
-            markeredgecolor=BLACK,
+            markeredgecolor=ex.BLACK,
             label="paper",
         )

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture, spirals
-from evergrow.research.experiments import (
-    Experiment,
-    ExperimentContext,
-    Finding,
-    Row,
-    Run,
-    Source,
-    Table,
-)
-from evergrow.research.experiments.verdicts import (
-    UNKNOWN_NOISE,
-    Difference,
-    combine_verdicts,
-    compare_means,
-)
 from evergrow.research.streams import ClassStream, Measured, Retrained, follow
-
-Array = npt.NDArray[Any]
 
 N_CLASSES = 20
 INITIAL = 4
@@ -59,15 +42,15 @@ def _take_square_roots(data: Dataset) -> Dataset:
     return replace(data, X_train=train, X_test=test)
 
 
-SPIRALS = {"spirals": Source(None, spirals)}
+SPIRALS = {"spirals": ex.Source(None, spirals)}
 WORDS = {
-    "cifar100_words1000": Source(
+    "cifar100_words1000": ex.Source(
         "cifar100_words1000.npz", lambda: mixture(N_CLASSES, 48, 80, 40), _take_square_roots
     )
 }
 
 
-def make_forest(kind: str, n_trees: int, context: ExperimentContext, seed: int) -> Any:
+def make_forest(kind: str, n_trees: int, context: ex.ExperimentContext, seed: int) -> Any:
     """An empty forest whose nodes split by thresholds, linear SVMs or class means."""
     from evergrow import AxisForestClassifier, NCMForestClassifier, SVMForestClassifier
 
@@ -87,12 +70,12 @@ def _strategy(name: str) -> Any:
     return strategies[name]
 
 
-def n_classes_of(context: ExperimentContext) -> int:
+def n_classes_of(context: ex.ExperimentContext) -> int:
     """Number of classes at the end of a stream."""
     return min(N_CLASSES, len(context.dataset(context.names[0]).classes))
 
 
-def run_of(context: ExperimentContext, forest: str, seed: int, **setting: Any) -> Run:
+def run_of(context: ex.ExperimentContext, forest: str, seed: int, **setting: Any) -> ex.Run:
     """A run with the settings that all experiments of the report share."""
     if n_classes_of(context) <= INITIAL:
         raise InvalidInputError(
@@ -110,7 +93,7 @@ def run_of(context: ExperimentContext, forest: str, seed: int, **setting: Any) -
     }
 
 
-def spirals_of(context: ExperimentContext, run: Run) -> Dataset:
+def spirals_of(context: ex.ExperimentContext, run: ex.Run) -> Dataset:
     """The spirals of a seed, or the user's own data."""
     if not context.is_built_in(run["data"]):
         return context.dataset(run["data"])
@@ -118,7 +101,7 @@ def spirals_of(context: ExperimentContext, run: Run) -> Dataset:
     return spirals(N_CLASSES, n_train, n_test, random_state=run["seed"])
 
 
-def _order(context: ExperimentContext, run: Run, data: Dataset) -> list[Any]:
+def _order(context: ex.ExperimentContext, run: ex.Run, data: Dataset) -> list[Any]:
     """The order of the classes: arms of a spiral by their angle, other classes at random."""
     if data.name == "spirals" and context.is_built_in(run["data"]):
         return list(data.classes[:N_CLASSES])
@@ -126,8 +109,11 @@ def _order(context: ExperimentContext, run: Run, data: Dataset) -> list[Any]:
 
 
 def all_strategies(
-    context: ExperimentContext, run: Run, data: Dataset, measure_at: Sequence[int] | None = None
-) -> list[Row]:
+    context: ex.ExperimentContext,
+    run: ex.Run,
+    data: Dataset,
+    measure_at: Sequence[int] | None = None,
+) -> list[ex.Row]:
     """Rows of all strategies and of retraining on the same stream.
 
     Numbers of classes in ``measure_at`` that the data do not reach are left out; if none is left,
@@ -182,34 +168,30 @@ def _row(learner: Any, data: Dataset, known: Array, measured: Measured) -> dict[
         "comparisons": measured.comparisons,
         "update_seconds": measured.last_seconds,
         "training_seconds": measured.seconds,
-        "test_seconds": min(_seconds_to_predict(learner, X_test) for _ in range(3)),
+        "test_seconds": min(ex.time_call(learner.predict, X_test) for _ in range(3)),
     }
 
 
-def _seconds_to_predict(learner: Any, X: Array) -> float:
-    start = time.perf_counter()
-    learner.predict(X)
-    return time.perf_counter() - start
-
-
 def measure_spirals(
-    context: ExperimentContext, run: Run, measure_at: Sequence[int] | None = None
-) -> list[Row]:
+    context: ex.ExperimentContext, run: ex.Run, measure_at: Sequence[int] | None = None
+) -> list[ex.Row]:
     """Rows of all strategies on the spirals of the run's seed."""
     return all_strategies(context, run, spirals_of(context, run), measure_at)
 
 
-def ncm_runs(context: ExperimentContext) -> list[Run]:
+def ncm_runs(context: ex.ExperimentContext) -> list[ex.Run]:
     """One run of NCM forests per seed."""
     return [run_of(context, "NCM", seed) for seed in context.seeds()]
 
 
-def compare_strategies(table: Table, one: str, other: str, column: str = "relative") -> Difference:
+def compare_strategies(
+    table: ex.Table, one: str, other: str, column: str = "relative"
+) -> ex.Difference:
     """How much more accurate one strategy is than another, relative to retraining."""
-    return compare_means(table, column, {"strategy": one}, {"strategy": other})
+    return ex.compare_means(table, column, {"strategy": one}, {"strategy": other})
 
 
-def shares_of_retraining(table: Table, column: str) -> dict[tuple[str, str], float]:
+def shares_of_retraining(table: ex.Table, column: str) -> dict[tuple[str, str], float]:
     """The mean of each forest and strategy, relative to retraining."""
     return {
         (kind, name): relative_to_retraining(table, column, forest=kind, strategy=name)
@@ -218,7 +200,7 @@ def shares_of_retraining(table: Table, column: str) -> dict[tuple[str, str], flo
     }
 
 
-def judge_test_work(table: Table, claim: str, *, longer: bool) -> Finding:
+def judge_test_work(table: ex.Table, claim: str, *, longer: bool) -> ex.Finding:
     """Whether strategies that add nodes cost more, or less, to test than retraining.
 
     Comparisons decide, because they do not depend on the load of the machine. ULS adds no nodes
@@ -230,25 +212,26 @@ def judge_test_work(table: Table, claim: str, *, longer: bool) -> Finding:
         for name in GROWING
     ]
     more = [
-        compare_means(table, "comparisons", *side, few_seeds_noise=UNKNOWN_NOISE) for side in sides
+        ex.compare_means(table, "comparisons", *side, few_seeds_noise=ex.UNKNOWN_NOISE)
+        for side in sides
     ]
     shown = ", ".join(
         f"{kind} {name} {share:.2f}"
         for (kind, name), share in shares_of_retraining(table, "comparisons").items()
         if kind in table.values("forest") and name in GROWING
     )
-    return Finding(
+    return ex.Finding(
         claim,
         f"Here a test sample costs these shares of retraining's comparisons: {shown}.",
-        combine_verdicts(each.verdict if longer else each.below(0.0) for each in more),
+        ex.combine_verdicts(each.verdict if longer else each.below(0.0) for each in more),
     )
 
 
-def relative_to_retraining(table: Table, column: str, **equal: Any) -> float:
+def relative_to_retraining(table: ex.Table, column: str, **equal: Any) -> float:
     """The mean of a strategy divided by that of retraining in the same setting."""
     baseline = table.mean(column, **{**equal, "strategy": RETRAINED})
     return table.mean(column, **equal) / baseline if baseline else float("nan")
 
 
 # What the experiments of the report on streams have in common.
-make_experiment = partial(Experiment, keys=KEYS, exact=EXACT, timed=TIMED)
+make_experiment = partial(ex.Experiment, keys=KEYS, exact=EXACT, timed=TIMED)

@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.research.experiments import ExperimentContext, Finding, Row, Run, Table
-from evergrow.research.experiments.plots import BLACK, Figure
-from evergrow.research.experiments.verdicts import (
-    combine_verdicts,
-    compare_extremes,
-    compare_means,
-    compare_seeds,
-)
+from evergrow.research import experiments as ex
 from evergrow.research.papers.report import plots, protocol
 
 MEASURED_AT = (12, 16, 20)
@@ -30,55 +23,36 @@ INSENSITIVE = 0.05
 # Accuracy of forests trained from scratch at 12, 16 and 20 classes.
 BASELINES = {"SVM": (0.97, 0.96, 0.96), "NCM": (0.95, 0.95, 0.98)}
 
-# Relative accuracy in percent at 12, 16 and 20 classes, by kind of forest and initial classes.
-PRINTED: dict[tuple[str, int], dict[str, tuple[float, float, float]]] = {
-    ("NCM", 4): {
-        "ULS": (61.2, 50.3, 42.4),
-        "IGT": (94.3, 92.3, 92.9),
-        "RTST": (98.8, 94.6, 94.9),
-        "RTSTQ": (96.7, 97.0, 97.0),
-    },
-    ("NCM", 6): {
-        "ULS": (75.5, 70.2, 57.2),
-        "IGT": (102.6, 96.7, 93.6),
-        "RTST": (99.6, 97.5, 95.7),
-        "RTSTQ": (102.0, 96.5, 96.3),
-    },
-    ("NCM", 10): {
-        "ULS": (94.7, 79.9, 69.7),
-        "IGT": (101.6, 100.3, 97.0),
-        "RTST": (98.5, 100.3, 97.7),
-        "RTSTQ": (102.9, 101.4, 97.7),
-    },
-    ("SVM", 4): {
-        "ULS": (39.1, 32.4, 26.7),
-        "IGT": (98.9, 95.6, 97.4),
-        "RTST": (92.3, 94.1, 98.1),
-        "RTSTQ": (95.9, 97.2, 99.3),
-    },
-    ("SVM", 6): {
-        "ULS": (60.4, 49.0, 40.1),
-        "IGT": (96.4, 96.1, 97.9),
-        "RTST": (100.3, 100.2, 99.0),
-        "RTSTQ": (98.5, 98.8, 99.4),
-    },
-    ("SVM", 10): {
-        "ULS": (85.9, 71.3, 58.7),
-        "IGT": (92.5, 95.4, 97.9),
-        "RTST": (100.1, 100.3, 100.1),
-        "RTSTQ": (100.0, 100.3, 99.8),
-    },
+# Relative accuracy in percent by kind of forest and initial classes: of ULS, IGT, RTST and RTSTQ,
+# each at 12, 16 and 20 classes.
+PRINTED = {
+    ("NCM", 4): ((61.2, 50.3, 42.4), (94.3, 92.3, 92.9), (98.8, 94.6, 94.9), (96.7, 97.0, 97.0)),
+    ("NCM", 6): ((75.5, 70.2, 57.2), (102.6, 96.7, 93.6), (99.6, 97.5, 95.7), (102.0, 96.5, 96.3)),
+    ("NCM", 10): (
+        (94.7, 79.9, 69.7),
+        (101.6, 100.3, 97.0),
+        (98.5, 100.3, 97.7),
+        (102.9, 101.4, 97.7),
+    ),
+    ("SVM", 4): ((39.1, 32.4, 26.7), (98.9, 95.6, 97.4), (92.3, 94.1, 98.1), (95.9, 97.2, 99.3)),
+    ("SVM", 6): ((60.4, 49.0, 40.1), (96.4, 96.1, 97.9), (100.3, 100.2, 99.0), (98.5, 98.8, 99.4)),
+    ("SVM", 10): (
+        (85.9, 71.3, 58.7),
+        (92.5, 95.4, 97.9),
+        (100.1, 100.3, 100.1),
+        (100.0, 100.3, 99.8),
+    ),
 }
 
 
-def _published() -> tuple[Row, ...]:
-    rows: list[Row] = []
+def _published() -> tuple[ex.Row, ...]:
+    rows: list[ex.Row] = []
     for forest, accuracies in BASELINES.items():
         for n_classes, accuracy in zip(MEASURED_AT, accuracies, strict=True):
             where = {"forest": forest, "strategy": protocol.RETRAINED, "n_classes": n_classes}
             rows.append({**where, "accuracy": accuracy})
-    for (forest, initial), strategies in PRINTED.items():
-        for name, relative in strategies.items():
+    for (forest, initial), lines in PRINTED.items():
+        for name, relative in zip(protocol.STRATEGIES, lines, strict=True):
             where = {"forest": forest, "initial": initial, "strategy": name}
             rows += [
                 {**where, "n_classes": n_classes, "relative": percent / 100}
@@ -90,7 +64,7 @@ def _published() -> tuple[Row, ...]:
 PUBLISHED = _published()
 
 
-def _runs(context: ExperimentContext) -> list[Run]:
+def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     # A quick run leaves out the middle, which says least.
     first, *others = context.scaled(INITIALS, (4, 10))
     n_classes = len(context.dataset(context.names[0]).classes)
@@ -103,9 +77,9 @@ def _runs(context: ExperimentContext) -> list[Run]:
     ]
 
 
-def _draw(figure: Figure, table: Table) -> None:
+def draw(figure: ex.Figure, table: ex.Table) -> None:
     initials = table.values("initial")
-    printed, sizes = Table(PUBLISHED), table.values("n_classes")
+    printed, sizes = ex.Table(PUBLISHED), table.values("n_classes")
     rows = figure.subplots(
         len(protocol.FORESTS), len(initials), sharex=True, sharey=True, squeeze=False
     )
@@ -117,8 +91,8 @@ def _draw(figure: Figure, table: Table) -> None:
                 look = {"color": colour, "marker": marker, "label": name}
                 plots.draw_curve(axes, table.where(**where), "relative", 100, **look)
                 # Only at numbers of classes that were measured.
-                beside = (row for row in printed.where(**where) if row["n_classes"] in sizes)
-                paper = Table(beside).curve("n_classes", "relative")
+                shown = (row for row in printed.where(**where) if row["n_classes"] in sizes)
+                paper = ex.Table(shown).curve("n_classes", "relative")
                 look = {"color": colour, "marker": marker, "markerfacecolor": "none"}
                 axes.plot(paper.x, 100 * paper.mean, linestyle=":", linewidth=1, **look)
             axes.set_title(f"{forest} forest, {initial} initial classes")
@@ -129,15 +103,15 @@ def _draw(figure: Figure, table: Table) -> None:
         axes.set_ylabel("accuracy, % of retraining")
     rows[0][0].set_ylim(bottom=0)
     handles, labels = rows[0][0].get_legend_handles_labels()
-    paper_line = rows[0][0].plot([], [], "o:", color=BLACK, markerfacecolor="none", linewidth=1)
+    paper_line = rows[0][0].plot([], [], "o:", color=ex.BLACK, markerfacecolor="none", linewidth=1)
     figure.legend([*handles, *paper_line], [*labels, "paper"], loc="outside upper center", ncols=5)
 
 
-def _judge(table: Table) -> list[Finding]:
+def judge(table: ex.Table) -> list[ex.Finding]:
     return [_rtst_beats_uls(table), *_initial_classes(table), *_compare_with_report(table)]
 
 
-def _rtst_beats_uls(table: Table) -> Finding:
+def _rtst_beats_uls(table: ex.Table) -> ex.Finding:
     places = dict.fromkeys(
         # A stream that starts with all of its classes has no updates.
         (row["forest"], row["initial"], row["n_classes"])
@@ -149,24 +123,25 @@ def _rtst_beats_uls(table: Table) -> Finding:
         at = table.where(forest=forest, initial=initial, n_classes=n_classes)
         gaps += [protocol.compare_strategies(at, name, "ULS") for name in ("RTST", "RTSTQ")]
     least = min(gap.mean for gap in gaps)
-    return Finding(
+    return ex.Finding(
         "The report finds RTST above ULS for both forests in every cell.",
         f"Here the smallest lead is {100 * least:.1f} points of relative accuracy.",
-        combine_verdicts(gap.verdict for gap in gaps),
+        ex.combine_verdicts(gap.verdict for gap in gaps),
     )
 
 
 def printed_spread() -> float:
     """Largest difference between initial classes in the report's own numbers at 20 classes."""
-    at_end = {
-        (forest, name): [PRINTED[forest, n][name][-1] for n in INITIALS]
+    at_end = [
+        [PRINTED[forest, n][place][-1] for n in INITIALS]
         for forest in protocol.FORESTS
-        for name in protocol.GROWING
-    }
-    return max(max(each) - min(each) for each in at_end.values())
+        for place, name in enumerate(protocol.STRATEGIES)
+        if name in protocol.GROWING
+    ]
+    return max(max(each) - min(each) for each in at_end)
 
 
-def _initial_classes(table: Table) -> list[Finding]:
+def _initial_classes(table: ex.Table) -> list[ex.Finding]:
     end = table.where(n_classes=max(table.values("n_classes")))
     initials = sorted(table.values("initial"))
     rising: list[bool | None] = []
@@ -176,39 +151,41 @@ def _initial_classes(table: Table) -> list[Finding]:
         means = [100 * uls.mean("relative", initial=n) for n in initials]
         said.append(f"{forest} " + " / ".join(f"{mean:.0f}" for mean in means))
         rising += [
-            compare_means(uls, "relative", {"initial": more}, {"initial": fewer}).verdict
+            ex.compare_means(uls, "relative", {"initial": more}, {"initial": fewer}).verdict
             for fewer, more in pairwise(initials)
         ]
         spreads += [
-            compare_extremes(end.where(forest=forest, strategy=name), "relative", "initial")
+            ex.compare_extremes(end.where(forest=forest, strategy=name), "relative", "initial")
             for name in protocol.GROWING
         ]
     counts = " / ".join(map(str, initials))
     several = len(initials) > 1
     return [
-        Finding(
+        ex.Finding(
             "The report finds that ULS gains from more initial classes.",
             f"Here it ends at {', '.join(said)} % of retraining from {counts} initial classes.",
-            combine_verdicts(rising) if several else None,
+            ex.combine_verdicts(rising) if several else None,
         ),
-        Finding(
+        ex.Finding(
             "The report finds the other strategies insensitive to the number of initial classes; "
             f"in its own table they differ by up to {printed_spread():.1f} points at 20, and up to "
             f"{100 * INSENSITIVE:.0f} count as none.",
             f"Here they differ by at most {100 * max(s.mean for s in spreads):.1f} points.",
-            combine_verdicts(spread.below(INSENSITIVE) for spread in spreads) if several else None,
+            ex.combine_verdicts(spread.below(INSENSITIVE) for spread in spreads)
+            if several
+            else None,
         ),
     ]
 
 
-def _compare_with_report(table: Table) -> list[Finding]:
-    groups: dict[str, list[Row]] = {protocol.RETRAINED: [], "ULS": [], "the others": []}
+def _compare_with_report(table: ex.Table) -> list[ex.Finding]:
+    groups: dict[str, list[ex.Row]] = {protocol.RETRAINED: [], "ULS": [], "the others": []}
     for row in PUBLISHED:
         groups[row["strategy"] if row["strategy"] in groups else "the others"].append(row)
     return [_judge_group(table, group, rows) for group, rows in groups.items()]
 
 
-def _judge_group(table: Table, group: str, printed: list[Row]) -> Finding:
+def _judge_group(table: ex.Table, group: str, printed: list[ex.Row]) -> ex.Finding:
     what = "accuracy" if group == protocol.RETRAINED else "relative"
     claim = (
         f"The report's table holds for {NAMES.get(group, group)}: on average within "
@@ -225,18 +202,18 @@ def _judge_group(table: Table, group: str, printed: list[Row]) -> Finding:
         for seed in ours.values("seed"):
             by_seed.setdefault(seed, []).append(ours.mean(what, seed=seed) - row[what])
     if not gaps:
-        return Finding(claim, "These data do not reach its numbers of classes.", None)
-    on_average = compare_seeds([float(np.mean(each)) for each in by_seed.values()])
+        return ex.Finding(claim, "These data do not reach its numbers of classes.", None)
+    on_average = ex.compare_seeds([float(np.mean(each)) for each in by_seed.values()])
     furthest = max(gaps, key=lambda cell: abs(gaps[cell]))
-    return Finding(
+    return ex.Finding(
         claim,
         f"Here {NAMES.get(what, what)} is {100 * on_average.mean:+.1f} points from the "
         f"printed on average and {100 * gaps[furthest]:+.1f} at the most ({furthest}).",
-        combine_verdicts([on_average.within(NEAR), abs(gaps[furthest]) <= FURTHEST]),
+        ex.combine_verdicts([on_average.within(NEAR), abs(gaps[furthest]) <= FURTHEST]),
     )
 
 
-def _cell(row: Row, what: str) -> str:
+def _cell(row: ex.Row, what: str) -> str:
     begun = f" from {row['initial']}" if "initial" in row else ""
     return (
         f"{row['forest']} {row['strategy']}{begun} to {row['n_classes']} classes, printed "
@@ -249,10 +226,10 @@ EXPERIMENT = protocol.make_experiment(
     title="Report, table 1: spirals from 4, 6 and 10 initial classes",
     shows="accuracy relative to retraining at 12, 16 and 20 classes, NCM and SVM forests",
     sources=protocol.SPIRALS,
-    runs=_runs,
+    runs=runs,
+    draw=draw,
+    judge=judge,
     measure=partial(protocol.measure_spirals, measure_at=MEASURED_AT),
-    draw=_draw,
-    judge=_judge,
     published=PUBLISHED,
     size=(9.0, 5.2),
     notes=(

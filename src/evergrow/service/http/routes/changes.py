@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -23,105 +24,90 @@ from evergrow.service.http.requests import (
     Key,
     NoQuery,
     apply_change,
-    clears_fine,
-    identify,
+    make_change_request,
     read_json,
 )
-from evergrow.service.wire import Change
+from evergrow.workspace import records
+from evergrow.workspace.records import Change
+from evergrow.workspace.records import Request as ChangeRequest
+from evergrow.workspace.workspace import Workspace
 
 router = APIRouter(prefix="/v1", tags=["changes"])
 
-Route = Callable[..., Awaitable[Response]]
+# Makes a change of the workspace as the body of a request says.
+_Make = Callable[[Workspace, Any, ChangeRequest], Change]
 
 
-def _change_route(path: str, body: type[RequestBody]) -> Callable[[Route], Route]:
-    return router.post(
-        path,
-        response_model=Change,
-        responses=refusals(404, 409, 507, body=True),
-        openapi_extra=request_body(body),
-    )
+def _change_route(path: str, body: type[RequestBody]) -> Callable[[_Make], _Make]:
+    """Add a route that reads a body and makes the change of the decorated function."""
+
+    def add(make: _Make) -> _Make:
+        async def route(request: Request, _: NoQuery, key: Key = None) -> Response:
+            sent = await read_json(request, body)
+            change_request = make_change_request(request, key, *sent.arguments)
+            return await apply_change(
+                request, lambda workspace: make(workspace, sent, change_request)
+            )
+
+        router.post(
+            path,
+            name=make.__name__,
+            description=make.__doc__,
+            response_model=records.Change,
+            responses=refusals(404, 409, 507, body=True),
+            openapi_extra=request_body(body),
+        )(route)
+        return make
+
+    return add
 
 
 @_change_route("/relabel", RelabelManyBody)
-async def relabel(request: Request, _: NoQuery, key: Key = None) -> Response:
+def relabel(workspace: Workspace, sent: RelabelManyBody, request: ChangeRequest) -> Change:
     """Correct the classes of several examples, as one change."""
-    sent = await read_json(request, RelabelManyBody)
-    clear = clears_fine(sent)
-    identity = identify(request, key, sent.examples, sent.label, sent.fine, clear)
-    return await apply_change(
-        request,
-        lambda workspace: workspace.relabel(
-            sent.examples, label=sent.label, fine=sent.fine, clear_fine=clear, request=identity
-        ),
+    examples, label, fine, clear_fine = sent.arguments
+    return workspace.relabel(
+        examples, label=label, fine=fine, clear_fine=clear_fine, request=request
     )
 
 
 @_change_route("/remove", ExamplesBody)
-async def remove(request: Request, _: NoQuery, key: Key = None) -> Response:
+def remove(workspace: Workspace, sent: ExamplesBody, request: ChangeRequest) -> Change:
     """Remove several examples, as one change."""
-    sent = await read_json(request, ExamplesBody)
-    identity = identify(request, key, sent.examples)
-    return await apply_change(
-        request, lambda workspace: workspace.remove(sent.examples, request=identity)
-    )
+    return workspace.remove(sent.examples, request=request)
 
 
 @_change_route("/forget", ForgetBody)
-async def forget(request: Request, _: NoQuery, key: Key = None) -> Response:
+def forget(workspace: Workspace, sent: ForgetBody, request: ChangeRequest) -> Change:
     """Forget a class; this can be undone unless it is erased."""
-    sent = await read_json(request, ForgetBody)
-    identity = identify(request, key, sent.label, sent.erase)
-    return await apply_change(
-        request, lambda workspace: workspace.forget(sent.label, erase=sent.erase, request=identity)
-    )
+    return workspace.forget(sent.label, erase=sent.erase, request=request)
 
 
 @_change_route("/rename", RenameBody)
-async def rename(request: Request, _: NoQuery, key: Key = None) -> Response:
+def rename(workspace: Workspace, sent: RenameBody, request: ChangeRequest) -> Change:
     """Rename a class."""
-    sent = await read_json(request, RenameBody)
-    identity = identify(request, key, sent.label, sent.to)
-    return await apply_change(
-        request, lambda workspace: workspace.rename(sent.label, sent.to, request=identity)
-    )
+    return workspace.rename(sent.label, sent.to, request=request)
 
 
 @_change_route("/merge", MergeBody)
-async def merge(request: Request, _: NoQuery, key: Key = None) -> Response:
+def merge(workspace: Workspace, sent: MergeBody, request: ChangeRequest) -> Change:
     """Merge a class into another one."""
-    sent = await read_json(request, MergeBody)
-    identity = identify(request, key, sent.label, sent.into)
-    return await apply_change(
-        request, lambda workspace: workspace.merge(sent.label, sent.into, request=identity)
-    )
+    return workspace.merge(sent.label, sent.into, request=request)
 
 
 @_change_route("/split", LabelBody)
-async def split(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Start predicting the finer classes of a class."""
-    sent = await read_json(request, LabelBody)
-    identity = identify(request, key, sent.label)
-    return await apply_change(
-        request, lambda workspace: workspace.split(sent.label, request=identity)
-    )
+def split(workspace: Workspace, sent: LabelBody, request: ChangeRequest) -> Change:
+    """Start predicting the fine classes of a class."""
+    return workspace.split(sent.label, request=request)
 
 
 @_change_route("/unsplit", LabelBody)
-async def unsplit(request: Request, _: NoQuery, key: Key = None) -> Response:
-    """Stop predicting the finer classes of a class."""
-    sent = await read_json(request, LabelBody)
-    identity = identify(request, key, sent.label)
-    return await apply_change(
-        request, lambda workspace: workspace.unsplit(sent.label, request=identity)
-    )
+def unsplit(workspace: Workspace, sent: LabelBody, request: ChangeRequest) -> Change:
+    """Stop predicting the fine classes of a class."""
+    return workspace.unsplit(sent.label, request=request)
 
 
 @_change_route("/undo", UndoBody)
-async def undo(request: Request, _: NoQuery, key: Key = None) -> Response:
+def undo(workspace: Workspace, sent: UndoBody, request: ChangeRequest) -> Change:
     """Undo the newest change that is not undone yet."""
-    sent = await read_json(request, UndoBody)
-    identity = identify(request, key, sent.event)
-    return await apply_change(
-        request, lambda workspace: workspace.undo(event=sent.event, request=identity)
-    )
+    return workspace.undo(event=sent.event, request=request)

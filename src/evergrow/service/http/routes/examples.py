@@ -16,7 +16,6 @@ from starlette.responses import Response
 
 from evergrow.service import wire
 from evergrow.service.http.bodies import LARGEST_NUMBER, Name, RelabelBody, TeachBody
-from evergrow.service.http.forms import FORM_TYPE, read_teach_form
 from evergrow.service.http.images import ImagePipeline
 from evergrow.service.http.openapi import (
     IMAGE_TYPES,
@@ -26,31 +25,32 @@ from evergrow.service.http.openapi import (
     with_etag,
 )
 from evergrow.service.http.requests import (
+    FORM_TYPE,
     Key,
     NoQuery,
     PageQuery,
     apply_change,
-    clears_fine,
     content_type_of,
-    identify,
+    make_change_request,
     max_embeddings_bytes,
     read_json,
+    read_teach_form,
     service_of,
     wrong_content_type,
 )
 from evergrow.service.http.responses import (
     JSON_TYPE,
     cached_response,
+    client_has_etag,
     etag_headers,
-    is_cached,
     json_response,
     not_modified,
 )
 from evergrow.service.http.service import Service
-from evergrow.workspace.errors import ConflictError
+from evergrow.workspace import records
 from evergrow.workspace.names import NAME_PATTERN, normalise_name
-from evergrow.workspace.records import Example, NewExample, TeachResult
-from evergrow.workspace.records import Request as Identity
+from evergrow.workspace.records import ConflictError, Example, NewExample, TeachResult
+from evergrow.workspace.records import Request as ChangeRequest
 from evergrow.workspace.workspace import Workspace
 
 router = APIRouter(prefix="/v1/examples", tags=["examples"])
@@ -65,7 +65,7 @@ _FORM = form_schema(
 _DUPLICATE: dict[int | str, Any] = {
     200: {
         "description": "The class already has this picture, which is not learnt twice. The example"
-        " takes the finer class that was sent, if it had none.",
+        " takes the fine class that was sent, if it had none.",
         "model": wire.TeachResult,
     }
 }
@@ -107,8 +107,8 @@ async def _teach_embedding(request: Request, service: Service, key: str | None) 
     sent = await read_json(request, TeachBody, max_bytes)
     embedding = np.asarray(sent.embedding, dtype=np.float32)
     label, fine = _normalise_names(sent.label, sent.fine)
-    identity = identify(request, key, label, fine, content=embedding.tobytes())
-    example = NewExample(embedding, label, fine, request=identity)
+    change_request = make_change_request(request, key, label, fine, content=embedding.tobytes())
+    example = NewExample(embedding, label, fine, request=change_request)
     return await asyncio.wrap_future(service.writer.teach(example))
 
 
@@ -117,21 +117,25 @@ async def _teach_image(
 ) -> TeachResult:
     content, sent_label, sent_fine = await read_teach_form(request)
     label, fine = _normalise_names(sent_label, sent_fine)
-    identity = identify(request, key, label, fine, hashlib.sha256(content).hexdigest())
-    earlier = await _find_earlier_result(service, identity)
+    change_request = make_change_request(
+        request, key, label, fine, hashlib.sha256(content).hexdigest()
+    )
+    earlier = await _find_earlier_result(service, change_request)
     if earlier is not None:
         return earlier
     embedding, picture = await images.embed_example(request, content)
-    example = NewExample(embedding, label, fine, picture=picture, request=identity)
+    example = NewExample(embedding, label, fine, picture=picture, request=change_request)
     return await asyncio.wrap_future(service.writer.teach(example))
 
 
-async def _find_earlier_result(service: Service, identity: Identity) -> TeachResult | None:
+async def _find_earlier_result(
+    service: Service, change_request: ChangeRequest
+) -> TeachResult | None:
     """Return the result of an earlier request with this key: its image need not be decoded."""
-    if identity.key is None:
+    if change_request.key is None:
         return None
     workspace = service.workspace
-    found = await service.read(lambda: workspace.stored_answer(identity))
+    found = await service.read(lambda: workspace.stored_answer(change_request))
     return found if isinstance(found, TeachResult) else None
 
 
@@ -141,7 +145,7 @@ def _normalise_names(label: str, fine: str | None) -> tuple[str, str | None]:
 
 def _to_wire(result: TeachResult) -> wire.TeachResult:
     return wire.TeachResult(
-        example=wire.Example(**vars(result.example)),
+        example=result.example,
         event=result.event,
         duplicate=result.duplicate,
         of_class=wire.TaughtClass(result.example.label, result.n_examples, result.new_class),
@@ -151,33 +155,31 @@ def _to_wire(result: TeachResult) -> wire.TeachResult:
 
 class _FilterQuery(PageQuery):
     label: Name | None = Field(None, description="Only examples of this class.")
-    fine: Name | None = Field(None, description="Only examples of this finer class of the class.")
+    fine: Name | None = Field(None, description="Only examples of this fine class of the class.")
     guessed: bool | None = Field(
-        None, description="Only examples whose finer class is, or is not, a guess."
+        None, description="Only examples whose fine class is, or is not, a guess."
     )
 
 
-@router.get("", response_model=wire.Page[wire.Example], responses=with_etag(refusals(404)))
+@router.get("", response_model=wire.ExamplePage, responses=with_etag(refusals(404)))
 async def examples(request: Request, query: Annotated[_FilterQuery, Query()]) -> Response:
     """List examples in the order in which they were taught."""
     service = service_of(request)
     workspace = service.workspace
     return await cached_response(
         request,
-        service.read,
         lambda: workspace.version,
         lambda: workspace.examples(**query.model_dump()),
     )
 
 
-@router.get("/{example}", response_model=wire.Example, responses=with_etag(refusals(404)))
+@router.get("/{example}", response_model=records.Example, responses=with_etag(refusals(404)))
 async def example(request: Request, example: Id, _: NoQuery) -> Response:
     """Return one example."""
     service = service_of(request)
     workspace = service.workspace
     return await cached_response(
         request,
-        service.read,
         lambda: workspace.version,
         lambda: workspace.example(example),
     )
@@ -185,29 +187,29 @@ async def example(request: Request, example: Id, _: NoQuery) -> Response:
 
 @router.patch(
     "/{example}",
-    response_model=wire.Change,
+    response_model=records.Change,
     responses=_CHANGE,
     openapi_extra=request_body(RelabelBody),
 )
 async def relabel(request: Request, example: Id, _: NoQuery, key: Key = None) -> Response:
-    """Correct the class of an example, or confirm its class or its guessed finer class."""
+    """Correct the class of an example, or confirm its class or its guessed fine class."""
     sent = await read_json(request, RelabelBody)
-    clear = clears_fine(sent)
-    identity = identify(request, key, sent.label, sent.fine, clear)
+    label, fine, clear_fine = sent.arguments
+    change_request = make_change_request(request, key, label, fine, clear_fine)
     return await apply_change(
         request,
         lambda workspace: workspace.relabel(
-            example, label=sent.label, fine=sent.fine, clear_fine=clear, request=identity
+            example, label=label, fine=fine, clear_fine=clear_fine, request=change_request
         ),
     )
 
 
-@router.delete("/{example}", response_model=wire.Change, responses=refusals(404, 409, 507))
+@router.delete("/{example}", response_model=records.Change, responses=refusals(404, 409, 507))
 async def remove(request: Request, example: Id, _: NoQuery, key: Key = None) -> Response:
     """Remove one example; this can be undone."""
-    identity = identify(request, key)
+    change_request = make_change_request(request, key)
     return await apply_change(
-        request, lambda workspace: workspace.remove(example, request=identity)
+        request, lambda workspace: workspace.remove(example, request=change_request)
     )
 
 
@@ -256,7 +258,7 @@ async def _image_response(
         if found.image is None:
             raise ConflictError(f"example {number} was taught as an embedding and has no image")
         headers = {**etag_headers(request, found.image), "Cache-Control": _CACHE_ONE_HOUR}
-        if is_cached(request, headers):
+        if client_has_etag(request, headers):
             return not_modified(headers)
         return respond(workspace, found, headers)
 

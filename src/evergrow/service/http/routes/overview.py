@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from evergrow.service.http.access import Actor
 from evergrow.service.http.exports import Export, Exports
+from evergrow.service.http.middleware import Actor
 from evergrow.service.http.openapi import refusals, with_etag
 from evergrow.service.http.requests import LimitQuery, NoQuery, PageQuery, service_of
 from evergrow.service.http.responses import cached_response, json_response
-from evergrow.service.wire import ClassEntry, Confusion, Event, Page, ReviewList, Status
+from evergrow.service.wire import ClassPage, Confusion, EventPage, ReviewList, Status
 from evergrow.workspace.workspace import Workspace
 
 router = APIRouter(prefix="/v1", tags=["overview"])
@@ -35,14 +35,13 @@ def _state(workspace: Workspace) -> Callable[[], object]:
     return state
 
 
-@router.get("/classes", response_model=Page[ClassEntry], responses=with_etag(refusals()))
+@router.get("/classes", response_model=ClassPage, responses=with_etag(refusals()))
 async def classes(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
     """List classes in the order of their first examples, and how well each is recognised."""
     service = service_of(request)
     workspace = service.workspace
     return await cached_response(
         request,
-        service.read,
         _state(workspace),
         lambda: workspace.classes(after=query.after, limit=query.limit),
     )
@@ -55,20 +54,18 @@ async def review(request: Request, query: Annotated[LimitQuery, Query()]) -> Res
     workspace = service.workspace
     return await cached_response(
         request,
-        service.read,
         _state(workspace),
         lambda: {"items": workspace.review(query.limit)},
     )
 
 
-@router.get("/events", response_model=Page[Event], responses=with_etag(refusals()))
+@router.get("/events", response_model=EventPage, responses=with_etag(refusals()))
 async def events(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
     """List all changes with their actor and time, the newest first."""
     service = service_of(request)
     workspace = service.workspace
     return await cached_response(
         request,
-        service.read,
         lambda: workspace.version,
         lambda: workspace.events(after=query.after, limit=query.limit),
     )
@@ -83,7 +80,7 @@ async def confusion(request: Request, query: Annotated[LimitQuery, Query()]) -> 
     service = service_of(request)
     workspace = service.workspace
     return await cached_response(
-        request, service.read, _state(workspace), lambda: _confusion(workspace, query.limit)
+        request, _state(workspace), lambda: _confusion(workspace, query.limit)
     )
 
 

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evergrow.service.http.bodies import PredictBody, RequestBody
-from evergrow.service.http.forms import FORM_TYPE, read_image_form
 from evergrow.service.http.openapi import form_schema, refusals, request_body
 from evergrow.service.http.requests import (
+    FORM_TYPE,
     content_type_of,
     max_embeddings_bytes,
+    read_image_form,
     read_json,
     service_of,
     wrong_content_type,

@@ -9,25 +9,17 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ShardError
+from evergrow.foundation.errors import InvalidInputError, ShardError
+from evergrow.storage.npy import read_npy_header
 from evergrow.storage.shards.importers.source import report_damage
 
 _BLOCK_BYTES = 8 << 20
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 class NpyStream:
-    """An array that is read once, from its beginning.
+    """An array that is read once, from its beginning, by a file that need not be seekable.
 
-    Parameters
-    ----------
-    file : file
-        Content that begins like a ``.npy`` file; it need not be seekable.
-    name : str
-        What errors call it.
+    ``name`` names it in errors.
     """
 
     def __init__(self, file: IO[bytes], name: str) -> None:
@@ -35,15 +27,11 @@ class NpyStream:
         self.name = name
         with report_damage(name):
             try:
-                version = np.lib.format.read_magic(file)
-                shape, self._by_columns, dtype = _HEADERS[version](file)
-            except (ValueError, KeyError, EOFError, SyntaxError, RecursionError) as error:
-                raise ShardError(f"{name} is not an array of NumPy's: {error}") from error
-        if not all(type(length) is int and length >= 0 for length in shape):
-            raise ShardError(f"{name} is not an array of NumPy's: it has the shape {shape}")
-        self.shape: tuple[int, ...] = shape
-        self.dtype: np.dtype[Any] = dtype
-        if dtype.hasobject:
+                header = read_npy_header(file)
+            except InvalidInputError as error:
+                raise ShardError(f"{name} {error}") from error
+        self.shape, self.dtype, self._by_columns = header.shape, header.dtype, header.by_columns
+        if self.dtype.hasobject:
             raise ShardError(
                 f"{name} holds Python objects, which are not read: save numbers, or labels as "
                 "strings with numpy.array(labels, dtype=str)"
@@ -95,4 +83,4 @@ class NpyStream:
         with report_damage(self.name):
             more = self._file.read(1)
         if more:
-            raise ShardError(f"{self.name} goes on after its end: it has more than it says")
+            raise ShardError(f"{self.name} has more data than its header declares")

@@ -14,13 +14,13 @@ from evergrow.foundation.errors import ShardError
 from evergrow.storage.shards.importers.source import LABELS, Block, Keys, report_damage
 
 _BLOCK_BYTES = 8 << 20
-# Numbers that repeat take next to nothing in a file and all the same in memory.
+# Repeated values compress well on disk but not in memory.
 _MOST_TOGETHER = 8192
 
 
 @contextmanager
 def open_parquet(path: Path, keys: Keys) -> Iterator[ParquetRows]:
-    """Open a file; its columns are chosen by name, or found where there is no choice."""
+    """Open a file; its columns are selected by name, or inferred if unambiguous."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -111,7 +111,7 @@ class ParquetRows:
                 yield self._matrix(kept), labels
 
     def _rows_together(self) -> int:
-        """Rows whose numbers make a block; what a file says of its size is no more than a hint."""
+        """Return the rows per block; the size that a file states is only a hint."""
         metadata = self._file.metadata
         groups = range(metadata.num_row_groups)
         n_bytes = int(sum(metadata.row_group(i).total_byte_size for i in groups))

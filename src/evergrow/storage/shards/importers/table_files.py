@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from evergrow.foundation.errors import InvalidInputError, ShardError
 from evergrow.foundation.progress import progress_bar
 from evergrow.storage.shards.batches import RowBatch, label_values
@@ -187,6 +190,23 @@ def shard_table(
         elif not table.n_rows:
             raise ShardError(f"{str(file)!r} has no rows")
         return Sharded(table.n_rows - n_known, n_known)
+
+
+def read_table(
+    source: str | os.PathLike[str], *, labels: str | os.PathLike[str] | None = None
+) -> tuple[npt.NDArray[Any], list[Any] | None]:
+    """Read the rows of a file into memory, and their labels if it has any.
+
+    The file is one that :func:`shard_table` takes, with arrays or columns of the default names.
+    """
+    file, keys = _checked_source(source, None, None, labels)
+    with TABLES[file.suffix.lower()](file, keys) as table:
+        blocks = [*table.blocks(0)]
+    if not blocks:
+        raise ShardError(f"{str(file)!r} has no rows")
+    named = [label for _, some in blocks for label in some or ()]
+    has_labels = blocks[0][1] is not None
+    return np.concatenate([rows for rows, _ in blocks]), named if has_labels else None
 
 
 def _append(

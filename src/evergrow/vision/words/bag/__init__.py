@@ -1,4 +1,4 @@
 """Bags of words: the words of an image, counted and pooled into one vector.
 
-Start with ``bag_of_words``. ``learner`` trains it, ``fitted`` is what was learnt.
+Start with ``bag_of_words``. ``training_set`` draws descriptors, ``fitted`` is what was learnt.
 """

@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 
+from evergrow.estimators.classifier.learner import replace_fitted
+from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.params import check_parameters
+from evergrow.foundation.locks import exclusive
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    RandomState,
+    Rule,
+    check_parameters,
+)
 from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
 from evergrow.storage.shards import Shards
-from evergrow.vision.images.parameters import ON_ERROR
+from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
+from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE
 from evergrow.vision.images.reader import check_sources
 from evergrow.vision.images.results import Extraction
-from evergrow.vision.words.bag.learner import BagLearner
-from evergrow.vision.words.bag.training_set import check_images, list_images
+from evergrow.vision.images.transformer import FittedTransformer, fitted_attribute
+from evergrow.vision.words.bag.fitted import IS_CODEBOOK, FittedBag
+from evergrow.vision.words.bag.pooling import POOLINGS
+from evergrow.vision.words.bag.training_set import (
+    check_images,
+    class_codes,
+    draw_descriptors,
+    image_labels,
+    list_images,
+)
+from evergrow.vision.words.erc.erc_forest import ERCForest
+
+# A bag is never updated, so its codebook does not need the training descriptors.
+_DEFAULT_CODEBOOK = ERCForest(keep_descriptors=False)
+# Parameters that are models; their files are included in the file of the bag.
+_MODEL_PARAMETERS = ("codebook", "features")
 
 
-class BagOfWords(BagLearner):
+@dataclass(eq=False, repr=False)
+class BagOfWords(FittedTransformer[FittedBag]):
     """Images as vectors of the visual words that occur in them.
 
     A codebook is learnt from descriptors that are sampled evenly from the training images. An image
@@ -81,26 +112,26 @@ class BagOfWords(BagLearner):
     (3, 20)
     """
 
-    def __init__(
-        self,
-        codebook: Any = None,
-        *,
-        features: Any = None,
-        pooling: Literal["binary", "counts", "sum", "sqrt", "mutual_information"] = "binary",
-        n_training_descriptors: int = 20_000,
-        sparse_output: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.codebook = codebook
-        self.features = features
-        self.pooling = pooling
-        self.n_training_descriptors = n_training_descriptors
-        self.sparse_output = sparse_output
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "codebook": [Nothing(), IS_CODEBOOK],
+        "features": [Nothing(), IS_LOCAL_FEATURES],
+        "pooling": [Choice(tuple(POOLINGS))],
+        "n_training_descriptors": [Integer(1, 1 << 40)],
+        "sparse_output": [Flag()],
+        "random_state": [Nothing(), RandomState()],
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+    }
+
+    codebook: Any = None
+    _: KW_ONLY
+    features: Any = None
+    pooling: Literal["binary", "counts", "sum", "sqrt", "mutual_information"] = "binary"
+    n_training_descriptors: int = 20_000
+    sparse_output: bool = True
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(
         self,
@@ -233,25 +264,19 @@ class BagOfWords(BagLearner):
         found = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose, on_error=on_error)
         return Extraction(self._to_output(fitted.pool(found.counts)), found.kept, found.problems)
 
-    @property
-    def codebook_(self) -> Any:
-        """The fitted codebook; do not train it directly."""
-        return self._require_fitted().codebook
-
-    @property
-    def features_(self) -> Any:
-        """The local features; None if the input is descriptors."""
-        return self._require_fitted().features
-
-    @property
-    def thresholds_(self) -> npt.NDArray[np.int32] | None:
-        """How often each word must occur; None without ``pooling="mutual_information"``."""
-        return self._require_fitted().thresholds
-
-    @property
-    def n_words_(self) -> int:
-        """Number of words, the length of a vector."""
-        return int(self._require_fitted().codebook.n_words_)
+    codebook_ = fitted_attribute(
+        "The fitted codebook; do not train it directly.", lambda fitted: fitted.codebook
+    )
+    features_ = fitted_attribute(
+        "The local features; None if the input is descriptors.", lambda fitted: fitted.features
+    )
+    thresholds_ = fitted_attribute(
+        'How often each word must occur; None without ``pooling="mutual_information"``.',
+        lambda fitted: fitted.thresholds,
+    )
+    n_words_ = fitted_attribute(
+        "Number of words, the length of a vector.", lambda fitted: int(fitted.codebook.n_words_)
+    )
 
     def get_feature_names_out(
         self,
@@ -270,3 +295,58 @@ class BagOfWords(BagLearner):
         words_per_tree = self._require_fitted().codebook.words_per_tree_
         names = [f"tree{t}_word{w}" for t, n in enumerate(words_per_tree) for w in range(n)]
         return np.array(names, dtype=object)
+
+    def _to_file(self) -> ModelContent:
+        fitted = self._require_fitted()
+        parameters = plain_parameters(self.get_params(deep=False))
+        for name in _MODEL_PARAMETERS:
+            del parameters[name]
+        learnt, tensors = fitted.to_file()
+        return {**self._file_header(parameters), **learnt}, tensors
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], tensors: Tensors, build: Build) -> Self:
+        fitted = FittedBag.from_file(header, tensors, build)
+        features = None if fitted.features is None else clone(fitted.features)
+        # Another codebook among the parameters is an error, because the file includes one.
+        bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
+        bag._check_parameters()
+        replace_fitted(bag, {"_fitted": fitted})
+        return bag
+
+    @exclusive
+    def _learn(
+        self, images: Sequence[Any], y: npt.ArrayLike | None, masks: Sequence[Any] | None
+    ) -> tuple[FittedBag, sparse.csr_array | None]:
+        """Fit the codebook and the pooling; return counts of the images if they were needed."""
+        self._check_parameters()
+        pooling = POOLINGS[self.pooling]
+        labels = image_labels(images, y)
+        codes = class_codes(labels) if pooling.learns else None
+        features = None if self.features is None else clone(self.features)
+        random = check_random_state(self.random_state)
+        total = int(self.n_training_descriptors)
+        drawn, places = draw_descriptors(features, images, total, random, masks=masks)
+        codebook = self._make_codebook(random)
+        codebook.fit(drawn, None if labels is None else labels[places])
+        fitted, counts = FittedBag(codebook, features, self.pooling), None
+        if codes is not None:
+            counts = fitted.count(images, n_jobs=self.n_jobs, verbose=self.verbose).counts
+            fitted = fitted.with_thresholds(counts, codes)
+        replace_fitted(self, {"_fitted": fitted})
+        return fitted, counts
+
+    def _make_codebook(self, random: np.random.RandomState) -> Any:
+        codebook: Any = clone(_DEFAULT_CODEBOOK if self.codebook is None else self.codebook)
+        if codebook.get_params(deep=False).get("random_state", 0) is None:
+            codebook.set_params(random_state=int(random.randint(np.iinfo(np.int32).max)))
+        return codebook
+
+    def _to_output(self, vectors: sparse.csr_array) -> sparse.csr_array | npt.NDArray[np.float32]:
+        return vectors if self.sparse_output else vectors.toarray()
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that the output type does not depend on the input type."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -15,10 +15,11 @@ from scipy import sparse
 from evergrow.foundation.engine import Arrays
 from evergrow.foundation.errors import BadImage, ModelFileError
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.modelfile import Build, arrays_inside, check_array, check_saveable
+from evergrow.storage.models.header import Build, Tensors, check_array, check_saveable
+from evergrow.storage.models.pipelines import from_file
 from evergrow.vision.descriptors.describer import description_job
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
-from evergrow.vision.images.parameters import Instance
+from evergrow.vision.images.parameters import instance_of
 from evergrow.vision.images.parts import ImagePart, problem_arrays
 from evergrow.vision.images.results import warn_about
 from evergrow.vision.words.bag.pooling import POOLINGS, Thresholds, mutual_information_thresholds
@@ -31,12 +32,10 @@ from evergrow.vision.words.codebooks.counts import (
 )
 from evergrow.vision.words.codebooks.vocabulary import Vocabulary
 
-Tensors = dict[str, npt.NDArray[Any]]
-
 _CODEBOOK = "codebook."
 _FEATURES = "features."
 
-IS_CODEBOOK = Instance(Vocabulary, "a codebook such as ERCForest() or KMeansCodebook()")
+IS_CODEBOOK = instance_of(Vocabulary, "a codebook such as ERCForest() or KMeansCodebook()")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +148,12 @@ class FittedBag:
         pooling = header.get("pooling")
         if not isinstance(pooling, str) or pooling not in POOLINGS:
             raise ModelFileError(f"the model file has an unknown pooling {pooling!r}")
-        codebook = _read(header.get("codebook"), arrays_inside(tensors, _CODEBOOK), build)
+        codebook = from_file(header.get("codebook"), tensors, build, _CODEBOOK)
         if not IS_CODEBOOK.admits(codebook):
             raise ModelFileError("the model inside the model file is not a codebook")
         features = None
         if header.get("features") is not None:
-            features = _read(header["features"], arrays_inside(tensors, _FEATURES), build)
+            features = from_file(header["features"], tensors, build, _FEATURES)
             if not IS_LOCAL_FEATURES.admits(features):
                 raise ModelFileError("the features inside the model file are not local features")
             if features.n_features_out_ != codebook.n_features_in_:
@@ -186,9 +185,3 @@ def count_part(part: ImagePart, features: Any, codebook: Any) -> Arrays:
             described.append(rows)
     counts = counts_to_arrays(codebook, described)
     return {**counts, "kept": np.array(kept, dtype=np.int64), **problem_arrays(problems)}
-
-
-def _read(header: Any, tensors: Tensors, build: Build) -> Any:
-    if not isinstance(header, dict):
-        raise ModelFileError("the model file does not contain the model inside")
-    return build(header, tensors)

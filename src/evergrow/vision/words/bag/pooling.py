@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,105 +22,58 @@ _BLOCK_NUMBERS = 1 << 22
 _EQUAL = 1e-9
 
 
-class Pooling(Protocol):
-    """A way to turn counts into vectors."""
-
-    @property
-    def learns(self) -> bool:
-        """Whether it needs a threshold per word, learnt from classes."""
-
-    def pool(self, counts: sparse.csr_array, thresholds: Thresholds | None) -> sparse.csr_array:
-        """Turn counts of shape (n_images, n_words) into vectors, float32."""
+Counts: TypeAlias = sparse.csr_array
 
 
 @dataclass(frozen=True)
-class Counts:
-    """The counts themselves."""
+class Pooling:
+    """A way to turn counts of shape (n_images, n_words) into vectors, float32.
 
+    If it ``learns``, it needs a threshold per word, learnt from classes.
+    """
+
+    pool: Callable[[Counts, Thresholds | None], Counts]
     learns: bool = False
 
-    def pool(self, counts: sparse.csr_array, thresholds: Thresholds | None) -> sparse.csr_array:  # noqa: ARG002
-        """Convert the type."""
-        return _with_values(counts, counts.data)
 
-
-@dataclass(frozen=True)
-class Binary:
-    """One for each word that occurs."""
-
-    learns: bool = False
-
-    def pool(self, counts: sparse.csr_array, thresholds: Thresholds | None) -> sparse.csr_array:  # noqa: ARG002
-        """Replace each count by one."""
-        return _with_values(counts, np.ones(counts.nnz))
-
-
-@dataclass(frozen=True)
-class Thresholded:
+def _reached(counts: Counts, thresholds: Thresholds | None) -> Counts:
     """One for each word whose count reaches its threshold."""
-
-    learns: bool = True
-
-    def pool(self, counts: sparse.csr_array, thresholds: Thresholds | None) -> sparse.csr_array:
-        """Compare with the thresholds."""
-        if thresholds is None:
-            raise InvalidInputError("pooling by mutual information needs thresholds, got None")
-        pooled = _with_values(counts, counts.data >= thresholds[counts.indices])
-        pooled.eliminate_zeros()
-        return pooled
+    if thresholds is None:
+        raise InvalidInputError("pooling by mutual information needs thresholds, got None")
+    pooled = _with_values(counts, counts.data >= thresholds[counts.indices])
+    pooled.eliminate_zeros()
+    return pooled
 
 
-@dataclass(frozen=True)
-class Shares:
+def _shares(power: float, counts: Counts, _: Thresholds | None) -> Counts:
     """Counts divided by their sum over the image, to a power; zeros for an image without words."""
-
-    power: float = 1.0
-    learns: bool = False
-
-    def pool(self, counts: sparse.csr_array, thresholds: Thresholds | None) -> sparse.csr_array:  # noqa: ARG002
-        """Divide by the sum of the row."""
-        totals = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-        per_entry = np.repeat(totals, np.diff(counts.indptr))
-        return _with_values(counts, (counts.data / per_entry) ** self.power)
+    totals = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    per_entry = np.repeat(totals, np.diff(counts.indptr))
+    return _with_values(counts, (counts.data / per_entry) ** power)
 
 
 # Each descriptor counts once per tree, so that every tree has the same share of the sum.
 POOLINGS: dict[str, Pooling] = {
-    "binary": Binary(),
-    "counts": Counts(),
-    "mutual_information": Thresholded(),
-    "sqrt": Shares(power=0.5),
-    "sum": Shares(),
+    "binary": Pooling(lambda counts, _: _with_values(counts, np.ones(counts.nnz))),
+    "counts": Pooling(lambda counts, _: _with_values(counts, counts.data)),
+    "mutual_information": Pooling(_reached, learns=True),
+    "sqrt": Pooling(partial(_shares, 0.5)),
+    "sum": Pooling(partial(_shares, 1.0)),
 }
 
 
-def _with_values(counts: sparse.csr_array, values: npt.NDArray[np.generic]) -> sparse.csr_array:
+def _with_values(counts: Counts, values: npt.NDArray[np.generic]) -> Counts:
     arrays = (values.astype(np.float32), counts.indices.copy(), counts.indptr.copy())
     return sparse.csr_array(arrays, shape=counts.shape)
 
 
-def mutual_information_thresholds(counts: sparse.csr_array, codes: Codes) -> Thresholds:
+def mutual_information_thresholds(counts: Counts, codes: Codes) -> Thresholds:
     """For each word, the threshold with the most information about the class.
 
     The threshold ``t`` of a word maximises the mutual information between the class of an image
-    and whether the word occurs at least ``t`` times in it; the smallest one of ties.
+    and whether the word occurs at least ``t`` times in it; the smallest one of ties, and 1 for
+    words without information. ``codes`` are the columns of the images' classes.
 
-    Parameters
-    ----------
-    counts : sparse array of shape (n_images, n_words), int
-        How often each word occurs.
-    codes : ndarray of shape (n_images,), int32
-        The column of each image's class.
-
-    Returns
-    -------
-    thresholds : ndarray of shape (n_words,), int32
-        At least 1; 1 for words without information.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
     >>> counts = sparse.csr_array(np.array([[3, 1], [4, 0], [1, 2], [2, 0]]))
     >>> mutual_information_thresholds(counts, np.array([0, 0, 1, 1]))
     array([3, 2], dtype=int32)

@@ -170,11 +170,9 @@ def _check_matrices(images: Sequence[Any]) -> list[npt.NDArray[Any]]:
 
 
 def _check_masks(images: Sequence[Any], masks: Sequence[Any] | None, features: Any) -> None:
-    if masks is None:
-        return
-    if features is None:
+    if masks is not None and features is None:
         raise InvalidInputError("masks select patches of images and need features")
-    if len(masks) != len(images):
+    if masks is not None and len(masks) != len(images):
         raise InvalidInputError(
             f"there must be one mask per image, {len(images)}, got {len(masks)}"
         )

@@ -7,42 +7,37 @@ from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted
+from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.foundation.locks import exclusive
-from evergrow.storage.modelfile import (
+from evergrow.storage.models.header import (
     Build,
-    check_saveable,
-    common_header,
+    Tensors,
     feature_names,
     parameters_of,
     plain_parameters,
 )
-from evergrow.vision.images.transformer import FittedTransformer
-from evergrow.vision.words.codebooks.assignment import assign_words, check_matrix, load_single
-from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_rows
+from evergrow.vision.images.transformer import FittedTransformer, fitted_attribute
+from evergrow.vision.words.codebooks.vocabulary import (
+    Coder,
+    Vocabulary,
+    as_rows,
+    check_matrix,
+    load_single,
+)
 
 Rows = npt.NDArray[np.float32]
-Tensors = dict[str, npt.NDArray[Any]]
 
 
-class FittedCodebook(Protocol):
+class FittedCodebook(Coder, Protocol):
     """What a codebook has learnt, as one immutable value."""
 
     @property
     def n_features(self) -> int:
         """Number of features of the descriptors."""
-
-    @property
-    def words_per_tree(self) -> npt.NDArray[np.int64]:
-        """Number of words of each tree."""
-
-    def words_of(self, rows: Rows, n_threads: int) -> npt.NDArray[np.int32]:
-        """Word of each row in each tree."""
 
     def to_tensors(self) -> Tensors:
         """The arrays of a model file."""
@@ -92,54 +87,24 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
         self._set_fitted(fitted, getattr(validated, "feature_names_in_", None))
         return self
 
-    def transform(self, D: Any) -> npt.NDArray[np.int32]:
-        """Assign each descriptor to its words.
+    def _coder(self) -> FittedCodebook:
+        return cast("FittedCodebook", self._fitted)
 
-        Parameters
-        ----------
-        D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
-            Descriptors as in :meth:`fit`.
+    def _checked_descriptors(self, rows: Any) -> Any:
+        return check_matrix(self, rows, reset=False)
 
-        Returns
-        -------
-        words : ndarray of shape (n_descriptors, n_trees), int32
-            For each tree a number from 0 to ``words_per_tree_ - 1``.
+    words_per_tree_ = fitted_attribute(
+        "Number of words of each tree.", lambda fitted: fitted.words_per_tree.copy()
+    )
 
-        Examples
-        --------
-        >>> from evergrow.vision import RandomKDTrees
-        >>> trees = RandomKDTrees(2, n_words=2, random_state=0).fit([[0], [1], [2], [3]])
-        >>> trees.transform([[0], [9]])
-        array([[0, 0],
-               [1, 1]], dtype=int32)
-        """
+    def _to_file(self) -> ModelContent:
         reader = self._frozen_copy()
-        check_is_fitted(reader)
-        rows = check_matrix(reader, as_rows(D)[0], reset=False)
-        return assign_words(reader._fitted, rows, effective_n_jobs(getattr(self, "n_jobs", None)))
-
-    @property
-    def words_per_tree_(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
-        """Number of words of each tree."""
-        return cast("FittedCodebook", self._require_fitted()).words_per_tree.copy()
-
-    def _to_file(self) -> tuple[dict[str, Any], Tensors]:
-        """Header and arrays of a model file, or of a part of another model's file."""
-        reader = self._frozen_copy()
-        check_is_fitted(reader)
-        # Otherwise the file could not be loaded.
-        reader._check_parameters()
-        check_saveable(type(self))
-        header = common_header(reader, plain_parameters(reader.get_params(deep=False)), None)
-        return header, reader._fitted.to_tensors()
+        fitted = reader._require_fitted()
+        parameters = plain_parameters(reader.get_params(deep=False))
+        return reader._file_header(parameters), fitted.to_tensors()
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: Tensors,
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
         codebook = cls(**parameters_of(header))
         codebook._check_parameters()
         fitted = cls._read(tensors)

@@ -140,15 +140,7 @@ def _count_block(codebook: Any, block: list[Matrix]) -> sparse.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class DescriptorPart:
-    """The descriptors of consecutive images, for one task.
-
-    Attributes
-    ----------
-    rows : RowPart
-        Where the descriptors are stored.
-    offsets : ndarray of shape (n_images + 1,)
-        The first row of each image, counted from the first row of the part.
-    """
+    """The descriptors of consecutive images, for one task; offsets count from its first row."""
 
     rows: RowPart
     offsets: npt.NDArray[np.int64]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Integer, Nothing, RandomState, Rule
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_openmp_thread
-from evergrow.storage.modelfile import check_array
+from evergrow.storage.models.header import check_array
 from evergrow.vision.images.parameters import VERBOSE
 from evergrow.vision.words.codebooks.codebook import Codebook
 from evergrow.vision.words.codebooks.kmeans_codebook import (
@@ -22,10 +21,10 @@ from evergrow.vision.words.codebooks.kmeans_codebook import (
     check_stored_centres,
     nearest,
 )
+from evergrow.vision.words.codebooks.word_trees import Indices, grow_largest_first
 
 Rows = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
-Indices = npt.NDArray[np.intp]
 
 _NO_WORD = -1
 
@@ -91,6 +90,7 @@ def _group(numbers: Ints) -> list[tuple[int, Indices]]:
     return list(zip(found.tolist(), np.split(order, firsts[1:]), strict=True)) if len(found) else []
 
 
+@dataclass(eq=False, repr=False)
 class HierarchicalKMeans(Codebook):
     """Words are the leaves of a tree of k-means centres, also called a vocabulary tree.
 
@@ -143,24 +143,15 @@ class HierarchicalKMeans(Codebook):
         "verbose": VERBOSE,
     }
 
-    _fitted: CentreTree
+    _fitted: CentreTree = field(init=False)
 
-    def __init__(
-        self,
-        n_words: int = 1000,
-        *,
-        branching: int = 10,
-        batch_size: int = 4096,
-        max_epochs: int = 100,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_words = n_words
-        self.branching = branching
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_words: int = 1000
+    _: KW_ONLY
+    branching: int = 10
+    batch_size: int = 4096
+    max_epochs: int = 100
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _learn(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
         check_magnitude(rows)
@@ -170,35 +161,23 @@ class HierarchicalKMeans(Codebook):
 
     def _grow(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
         centres: list[Rows] = [rows.mean(axis=0, keepdims=True, dtype=np.float64)]
-        child, n_children = [0], [0]
-        cells: dict[int, Indices] = {0: np.arange(len(rows))}
-        # The largest leaf first; the first one of ties.
-        queue = [(-len(rows), 0)]
-        n_leaves = 1
-        with progress_bar("growing a vocabulary tree", self.n_words, self.verbose) as finished:
-            while queue and n_leaves < self.n_words:
-                node = heapq.heappop(queue)[1]
-                cell = cells.pop(node)
-                wanted = min(self.branching, self.n_words - n_leaves + 1)
-                found = self._centres_of(rows[cell], wanted, random)
-                groups = _group(nearest(rows[cell], found))
-                # Centres that are nearest to no descriptor are dropped.
-                if len(groups) < 2:
-                    continue
+        n_children: dict[int, int] = {}
+
+        def split(node: int, cell: Indices, n_most: int) -> list[Indices]:
+            found = self._centres_of(rows[cell], min(self.branching, n_most), random)
+            groups = _group(nearest(rows[cell], found))
+            # Centres that are nearest to no descriptor are dropped.
+            if len(groups) > 1:
                 centres.append(found[[k for k, _ in groups]])
-                child[node], n_children[node] = len(child), len(groups)
-                for _, indices in groups:
-                    cells[len(child)] = cell[indices]
-                    heapq.heappush(queue, (-len(indices), len(child)))
-                    child.append(0)
-                    n_children.append(0)
-                n_leaves += len(groups) - 1
-                if finished is not None:
-                    finished(n_leaves)
+                n_children[node] = len(groups)
+            return [cell[indices] for _, indices in groups]
+
+        with progress_bar("growing a vocabulary tree", self.n_words, self.verbose) as finished:
+            child = grow_largest_first(len(rows), self.n_words, split, finished)
         return CentreTree(
             np.concatenate(centres).astype(np.float32),
             np.array(child, dtype=np.int32),
-            np.array(n_children, dtype=np.int32),
+            np.array([n_children.get(node, 0) for node in range(len(child))], dtype=np.int32),
         )
 
     def _centres_of(self, cell: Rows, wanted: int, random: np.random.RandomState) -> Rows:

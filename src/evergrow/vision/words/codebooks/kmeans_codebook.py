@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Literal, cast
 
@@ -13,7 +12,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import Choice, Integer, Nothing, RandomState, Rule
-from evergrow.storage.modelfile import check_array
+from evergrow.storage.models.header import check_array
 from evergrow.vision.words.codebooks.codebook import Codebook
 
 Rows = npt.NDArray[np.float32]
@@ -58,6 +57,7 @@ class FittedCentres:
         return {"centres": self.centres}
 
 
+@dataclass(eq=False, repr=False)
 class KMeansCodebook(Codebook):
     """K-means codebook: the word of a descriptor is its nearest centre.
 
@@ -118,26 +118,16 @@ class KMeansCodebook(Codebook):
         "random_state": [Nothing(), RandomState()],
     }
 
-    _fitted: FittedCentres
+    _fitted: FittedCentres = field(init=False)
 
-    def __init__(
-        self,
-        n_words: int = 1000,
-        *,
-        start: Literal["k-means++", "random"] = "k-means++",
-        batch_size: int = 4096,
-        max_epochs: int = 100,
-        max_no_improvement: int = 10,
-        n_init: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_words = n_words
-        self.start = start
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.max_no_improvement = max_no_improvement
-        self.n_init = n_init
-        self.random_state = random_state
+    n_words: int = 1000
+    _: KW_ONLY
+    start: Literal["k-means++", "random"] = "k-means++"
+    batch_size: int = 4096
+    max_epochs: int = 100
+    max_no_improvement: int = 10
+    n_init: int = 1
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def centres_(self) -> Rows:
@@ -186,15 +176,13 @@ def nearest(rows: Rows, centres: Rows) -> npt.NDArray[np.int32]:
     shifted = np.ascontiguousarray((centres - middle).T)
     half_norms = 0.5 * np.einsum("ij,ij->j", shifted, shifted)
     found = np.empty(len(rows), dtype=np.int32)
-    for block in _slices(len(rows), max(1, _BLOCK_SCORES // len(centres))):
+    step = max(1, _BLOCK_SCORES // len(centres))
+    for first in range(0, len(rows), step):
+        block = slice(first, first + step)
         scores = (rows[block] - middle) @ shifted
         np.subtract(half_norms, scores, out=scores)
         found[block] = scores.argmin(axis=1)
     return found
-
-
-def _slices(n_rows: int, step: int) -> Iterator[slice]:
-    return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
 def check_magnitude(rows: Rows) -> None:

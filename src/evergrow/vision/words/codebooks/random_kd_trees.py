@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +16,16 @@ from evergrow.vision.images.parameters import JOBS, VERBOSE
 from evergrow.vision.words.codebooks.codebook import Codebook
 from evergrow.vision.words.codebooks.word_trees import (
     FittedTrees,
+    Indices,
+    grow_largest_first,
     number_leaves,
     trees_from_tensors,
 )
 
 Rows = npt.NDArray[np.float32]
-Indices = npt.NDArray[np.intp]
 
 
+@dataclass(eq=False, repr=False)
 class RandomKDTrees(Codebook):
     """Words are the cells of random kd-trees.
 
@@ -78,24 +80,15 @@ class RandomKDTrees(Codebook):
         "verbose": VERBOSE,
     }
 
-    _fitted: FittedTrees
+    _fitted: FittedTrees = field(init=False)
 
-    def __init__(
-        self,
-        n_estimators: int = 5,
-        *,
-        n_words: int = 1000,
-        n_candidates: int = 5,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_words = n_words
-        self.n_candidates = n_candidates
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_estimators: int = 5
+    _: KW_ONLY
+    n_words: int = 1000
+    n_candidates: int = 5
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedTrees:
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators)
@@ -117,33 +110,21 @@ class RandomKDTrees(Codebook):
 
 def _grow(rows: Rows, seed: int, n_words: int, n_candidates: int) -> dict[str, npt.NDArray[Any]]:
     random = np.random.RandomState(seed)
-    feature, threshold, child = [0], [np.float32(0)], [0]
-    cells: dict[int, Indices] = {0: np.arange(len(rows))}
-    # The largest cell first; the first one of ties.
-    queue = [(-len(rows), 0)]
-    n_leaves = 1
-    while queue and n_leaves < n_words:
-        node = heapq.heappop(queue)[1]
-        cell = cells.pop(node)
+    feature: dict[int, int] = {}
+    threshold: dict[int, np.float32] = {}
+
+    def split(node: int, cell: Indices, _: int) -> list[Indices]:
         column = _draw_feature(rows[cell], n_candidates, random)
         if column is None:
-            continue
-        feature[node] = column
-        threshold[node] = cut = _median_cut(rows[cell, column])
-        child[node] = len(child)
-        right = rows[cell, column] > cut
-        for part in (cell[~right], cell[right]):
-            cells[len(child)] = part
-            heapq.heappush(queue, (-len(part), len(child)))
-            feature.append(0)
-            threshold.append(np.float32(0))
-            child.append(0)
-        n_leaves += 1
-    return number_leaves(
-        np.array(feature, dtype=np.int32),
-        np.array(threshold, dtype=np.float32),
-        np.array(child, dtype=np.int32),
-    )
+            return []
+        feature[node], threshold[node] = column, _median_cut(rows[cell, column])
+        right = rows[cell, column] > threshold[node]
+        return [cell[~right], cell[right]]
+
+    child = np.array(grow_largest_first(len(rows), n_words, split), dtype=np.int32)
+    columns, cuts = np.zeros(len(child), np.int32), np.zeros(len(child), np.float32)
+    columns[list(feature)], cuts[list(threshold)] = [*feature.values()], [*threshold.values()]
+    return number_leaves(columns, cuts, child)
 
 
 def _draw_feature(cell: Rows, n_candidates: int, random: np.random.RandomState) -> int | None:

@@ -1,20 +1,94 @@
-"""The interface of all codebooks, and the forms in which they accept descriptors."""
+"""The interface of all codebooks: the descriptors that they take, and the words they assign."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
+from evergrow.estimators.classifier.learner import validate_rows
+from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.ragged import RaggedArray
+from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards import ShardImages, ShardLabels, Shards, StoredRows
+from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 from evergrow.vision.words.codebooks.counts import count_words
+
+Rows = npt.NDArray[np.float32]
+Words = npt.NDArray[np.int32]
+
+
+class Coder(Protocol):
+    """Assigns words to rows; picklable, because tasks use it in other processes."""
+
+    @property
+    def words_per_tree(self) -> npt.NDArray[np.int64]:
+        """Number of words of each tree."""
+
+    def words_of(self, rows: npt.NDArray[Any], n_threads: int) -> Words:
+        """Word of each row in each tree."""
+
+
+def assign_words(coder: Coder, X: Any, n_threads: int) -> Words:
+    """Word of each row in each tree; rows on disk are read block by block."""
+    engine = current_engine()
+    parts = [] if engine is None else row_parts(X)
+    if engine is not None and len(parts) > 1:
+        capacity = engine.capacity
+        shared = (coder, capacity.threads_per_worker if capacity.is_remote else n_threads)
+        return run_and_stack(engine, parts, assign_part, X, shared, what="coding descriptors")
+    if not isinstance(X, StoredRows):
+        return coder.words_of(X, n_threads)
+    words = np.empty((X.shape[0], len(coder.words_per_tree)), dtype=np.int32)
+    for rows, block in float_blocks(X):  # type: ignore[arg-type]
+        words[rows] = coder.words_of(to_single(block), n_threads)
+    return words
+
+
+def assign_part(
+    part: RowPart, matrix: npt.NDArray[Any] | None, coder: Coder, n_threads: int
+) -> Arrays:
+    """Task: the words of one part of the rows."""
+    return {"rows": coder.words_of(load_single(part.read(matrix)), n_threads)}
+
+
+def check_matrix(estimator: BaseEstimator, rows: Any, *, reset: bool = True) -> Any:
+    """Validate descriptors as a matrix in single precision; rows on disk stay there."""
+    return validate_rows(estimator, rows, reset=reset, dtype=np.float32, order="C")
+
+
+def load_single(X: Any) -> Rows:
+    """Load descriptors into memory in single precision; those on disk are read block by block.
+
+    A ``ValueError`` for values that are not finite, or too large.
+    """
+    if not isinstance(X, StoredRows):
+        return to_single(X)
+    rows = np.empty(X.shape, dtype=np.float32)
+    for part, block in float_blocks(X):  # type: ignore[arg-type]
+        rows[part] = to_single(block)
+    return rows
+
+
+def to_single(block: npt.NDArray[Any]) -> Rows:
+    """Convert to single precision; a ``ValueError`` if values are not finite or too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.ascontiguousarray(block, dtype=np.float32)
+        # A finite sum proves that all values are finite; only otherwise are they checked.
+        suspect = not np.isfinite(rows.sum())
+    if suspect and not np.isfinite(rows).all():
+        raise InvalidInputError(
+            "descriptors must not be NaN or infinite and must fit in single precision "
+            "(up to 3.4e38)"
+        )
+    return rows
 
 
 def is_ragged(D: Any) -> bool:
@@ -77,8 +151,13 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
 
     A codebook without trees counts as one tree. A codebook has ``transform``, which returns the
     words of descriptors, numbered from 0 in each tree, with one column per tree;
-    ``words_per_tree_``, the number of words of each tree; and ``n_features_in_``.
+    ``words_per_tree_``, the number of words of each tree; and ``n_features_in_``. Subclasses have
+    ``_frozen_copy``, and say what codes (``_coder``) and which rows it codes.
     """
+
+    _frozen_copy: Callable[[], Any]
+    _coder: Callable[[], Coder]
+    _checked_descriptors: Callable[[Any], Any]
 
     words_per_tree_: npt.NDArray[np.int64]
 
@@ -97,6 +176,32 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
     def _n_features_out(self) -> int:
         """Number of columns of ``transform``, which scikit-learn names."""
         return len(self.words_per_tree_)
+
+    def transform(self, D: Any) -> npt.NDArray[np.int32]:
+        """Assign each descriptor to its words.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
+            Descriptors as in :meth:`fit`.
+
+        Returns
+        -------
+        words : ndarray of shape (n_descriptors, n_trees), int32
+            For each tree a number from 0 to ``words_per_tree_ - 1``.
+
+        Examples
+        --------
+        >>> from evergrow.vision import RandomKDTrees
+        >>> trees = RandomKDTrees(2, n_words=2, random_state=0).fit([[0], [1], [2], [3]])
+        >>> trees.transform([[0], [9]])
+        array([[0, 0],
+               [1, 1]], dtype=int32)
+        """
+        reader = self._frozen_copy()
+        check_is_fitted(reader)
+        rows = reader._checked_descriptors(as_rows(D)[0])
+        return assign_words(reader._coder(), rows, effective_n_jobs(getattr(self, "n_jobs", None)))
 
     def encode(self, images: Iterable[npt.ArrayLike]) -> sparse.csr_array:
         """Count the words of each image.

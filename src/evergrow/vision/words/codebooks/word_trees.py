@@ -8,19 +8,20 @@ leaves).
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow._core import WordTrees
 from evergrow.foundation.errors import ModelFileError
-from evergrow.storage.modelfile import check_array
+from evergrow.storage.models.header import Tensors, check_array
 
+Indices = npt.NDArray[np.intp]
 Ints = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.float32]
-Tensors = dict[str, npt.NDArray[Any]]
 
 _ARRAYS: dict[str, type] = {
     "feature": np.int32,
@@ -36,6 +37,39 @@ def number_leaves(feature: Ints, threshold: Rows, child: Ints) -> Tensors:
     word = np.full(len(child), -1, dtype=np.int32)
     word[leaf] = np.arange(np.count_nonzero(leaf))
     return {"feature": feature, "threshold": threshold, "child": child, "word": word}
+
+
+# Splits the rows of a node among at most so many children; fewer than two if it stays a leaf.
+Split = Callable[[int, Indices, int], list[Indices]]
+
+
+def grow_largest_first(
+    n_rows: int, n_leaves: int, split: Split, finished: Callable[[int], None] | None = None
+) -> list[int]:
+    """Split the largest leaf until there are enough; return the first child of each node.
+
+    The children of a node are consecutive and come after all earlier nodes; 0 is the child of a
+    leaf. ``finished`` is called with the number of leaves.
+    """
+    child = [0]
+    cells: dict[int, Indices] = {0: np.arange(n_rows)}
+    # The largest cell first; the first one of ties.
+    queue = [(-n_rows, 0)]
+    n_found = 1
+    while queue and n_found < n_leaves:
+        node = heapq.heappop(queue)[1]
+        parts = split(node, cells.pop(node), n_leaves - n_found + 1)
+        if len(parts) < 2:
+            continue
+        child[node] = len(child)
+        for part in parts:
+            cells[len(child)] = part
+            heapq.heappush(queue, (-len(part), len(child)))
+            child.append(0)
+        n_found += len(parts) - 1
+        if finished is not None:
+            finished(n_found)
+    return child
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,13 +16,15 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
 from evergrow.foundation.progress import progress_bar
-from evergrow.vision.words.codebooks.assignment import load_single
-from evergrow.vision.words.codebooks.vocabulary import as_images, as_rows, is_ragged
+from evergrow.vision.words.codebooks.vocabulary import as_images, as_rows, is_ragged, load_single
 from evergrow.vision.words.erc.fitted import DescriptorBatch, ERCRequest, FittedERC
 from evergrow.vision.words.erc.predictor import ERCPredictor
-from evergrow.vision.words.erc.trials import choose_max_trials, square_root
+
+_FACTORS = (0.25, 0.5, 1, 2, 4)
+_HOLDOUT_SHARE = 0.25
 
 
+@dataclass(eq=False, repr=False)
 class ERCForest(ERCPredictor):
     """Extremely randomised clustering forest, a visual codebook (Moosmann et al., NIPS 2006).
 
@@ -55,7 +59,8 @@ class ERCForest(ERCPredictor):
         Stop growing below ``min_gain``: faster, but strong tests below a weak one are never found.
     keep_descriptors : bool, default=True
         Keep the training descriptors, which :meth:`partial_fit` needs to learn words for new
-        classes. False makes the model smaller, by 4 bytes per number.
+        classes. False makes the model smaller, by 4 bytes per number, and ``inference_only`` of
+        :meth:`save` its file.
     n_jobs : int or None, default=None
         Threads, over trees in fitting and over descriptors in coding; None for one, -1 for one per
         processor. The result does not depend on it.
@@ -99,32 +104,18 @@ class ERCForest(ERCPredictor):
     (2, 250)
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 5,
-        *,
-        n_words: int | None = 1000,
-        min_score: float = 0.5,
-        max_trials: int | Literal["sqrt", "auto"] = "sqrt",
-        supervised: bool = True,
-        min_gain: float = 0.0,
-        stop_early: bool = False,
-        keep_descriptors: bool = True,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_words = n_words
-        self.min_score = min_score
-        self.max_trials = max_trials
-        self.supervised = supervised
-        self.min_gain = min_gain
-        self.stop_early = stop_early
-        self.keep_descriptors = keep_descriptors
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: int = 5
+    _: KW_ONLY
+    n_words: int | None = 1000
+    min_score: float = 0.5
+    max_trials: int | Literal["sqrt", "auto"] = "sqrt"
+    supervised: bool = True
+    min_gain: float = 0.0
+    stop_early: bool = False
+    keep_descriptors: bool = True
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @exclusive
     def fit(self, D: Any, y: npt.ArrayLike | None = None) -> Self:
@@ -260,13 +251,13 @@ class ERCForest(ERCPredictor):
     ) -> int:
         if not isinstance(self.max_trials, str):
             return int(self.max_trials)
-        root = square_root(batch.rows.shape[1])
+        root = _square_root(batch.rows.shape[1])
         if self.max_trials == "sqrt":
             return root
         if labels is None:
             raise InvalidInputError('max_trials="auto" needs labels')
         n_trees = int(self.n_estimators)
-        return choose_max_trials(
+        return _choose_max_trials(
             labels, batch, images, self._request(root), n_trees=n_trees, seed=seed
         )
 
@@ -280,3 +271,72 @@ class ERCForest(ERCPredictor):
             stop_early=bool(self.stop_early),
             n_threads=effective_n_jobs(self.n_jobs),
         )
+
+
+def _square_root(n_features: int) -> int:
+    """The default number of trials for descriptors of this length."""
+    return math.ceil(math.sqrt(n_features))
+
+
+def _choose_max_trials(
+    labels: ClassList,
+    batch: DescriptorBatch,
+    images: npt.NDArray[np.int64],
+    request: ERCRequest,
+    *,
+    n_trees: int,
+    seed: int,
+) -> int:
+    """The number of trials with the smallest loss on a holdout [Moosmann2006 Sec. 3].
+
+    The holdout is a quarter of the images; ties go to the least number. ``images`` is the image of
+    each descriptor. The descriptors of one image are held out together,
+    because they are more similar to each other than to those of other images of the class. If no
+    class has two images, the result is the square root.
+    """
+    n_features = batch.rows.shape[1]
+    root = _square_root(n_features)
+    holdout = _draw_holdout(batch.codes, images, seed)
+    if not holdout.any():
+        return root
+    candidates = {min(n_features, max(1, round(factor * root))) for factor in _FACTORS}
+    training = DescriptorBatch(batch.rows[~holdout], batch.codes[~holdout])
+    losses: dict[int, float] = {}
+    for n_trials in sorted(candidates | {1}):
+        trial = replace(request, max_trials=n_trials)
+        forest = FittedERC.grow(
+            labels, training, trial, n_trees=n_trees, seed=seed, keep_descriptors=False
+        )
+        votes = forest.probabilities(batch.rows[holdout], request.n_threads)
+        losses[n_trials] = _loss(votes, batch.codes[holdout], images[holdout])
+    return min(losses, key=lambda n_trials: losses[n_trials])
+
+
+def _draw_holdout(
+    codes: npt.NDArray[np.int32], images: npt.NDArray[np.int64], seed: int
+) -> npt.NDArray[np.bool_]:
+    random = np.random.default_rng(seed)
+    chosen: list[Any] = []
+    for code in np.unique(codes):
+        own = np.unique(images[codes == code])
+        n_holdout = min(len(own) - 1, max(1, round(_HOLDOUT_SHARE * len(own))))
+        chosen.extend(random.permutation(own)[:n_holdout])
+    return np.isin(images, chosen)
+
+
+def _loss(
+    votes: npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    images: npt.NDArray[np.int64],
+) -> float:
+    """Brier score of the mean votes of the images, with equal weight for every class."""
+    _, first, inverse, sizes = np.unique(
+        images, return_index=True, return_inverse=True, return_counts=True
+    )
+    mean = np.zeros((len(first), votes.shape[1]))
+    np.add.at(mean, inverse, votes)
+    mean /= sizes[:, None]
+    truth = codes[first]
+    mean[np.arange(len(first)), truth] -= 1
+    distances = (mean**2).sum(axis=1)
+    return float(np.mean([distances[truth == code].mean() for code in np.unique(truth)]))

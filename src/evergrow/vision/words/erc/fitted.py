@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow._core import WordTrees
-from evergrow.foundation.blocks import float_blocks
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
-from evergrow.storage.modelfile import check_array
-from evergrow.vision.words.codebooks.assignment import to_single
+from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.header import check_array
 from evergrow.vision.words.codebooks.counts import word_offsets
+from evergrow.vision.words.codebooks.vocabulary import to_single
 from evergrow.vision.words.codebooks.word_trees import trees_from_tensors, trees_to_tensors
 
 MAX_TRIALS = 1 << 30
@@ -52,14 +52,12 @@ class ERCRequest:
 
     def rules(self, max_words: int | None) -> dict[str, Any]:
         """The parameters in the form of the core; gains are in nats there."""
-        return {
-            "supervised": self.supervised,
-            "max_trials": self.max_trials,
-            "min_score": self.min_score,
-            "max_words": 0 if max_words is None else max_words,
+        rules = asdict(self) | {
+            "max_words": max_words or 0,
             "min_gain": self.min_gain * math.log(2),
-            "stop_early": self.stop_early,
         }
+        del rules["n_threads"]
+        return rules
 
 
 @dataclass(frozen=True)

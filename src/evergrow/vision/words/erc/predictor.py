@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import GrowingClassifier, validate_rows
+from evergrow.estimators.classifier.persistence import InferenceSaveMixin, ModelContent
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import (
     Choice,
@@ -24,9 +24,9 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.ragged import RaggedArray
-from evergrow.storage.files import write_model
-from evergrow.storage.modelfile import (
+from evergrow.storage.models.header import (
     Build,
+    Tensors,
     class_list,
     common_header,
     feature_names,
@@ -35,12 +35,16 @@ from evergrow.storage.modelfile import (
 )
 from evergrow.storage.shards import ShardImages
 from evergrow.vision.images.parameters import VERBOSE
-from evergrow.vision.words.codebooks.assignment import assign_words
 from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_images, as_rows, is_ragged
 from evergrow.vision.words.erc.fitted import MAX_TRIALS, FittedERC
 
 
-class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ignore[misc]
+class ERCPredictor(
+    TransformerMixin,  # type: ignore[misc]
+    Vocabulary,
+    InferenceSaveMixin,
+    GrowingClassifier,
+):
     """Coding and prediction with a fitted ERC forest; the subclass adds training."""
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
@@ -59,41 +63,23 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
     _fitted: FittedERC
 
     def _checked_query(self, X: Any) -> tuple[Self, npt.NDArray[Any]]:
-        """A copy of the forest for this call, and descriptors; values are checked when coded."""
+        """A copy of the forest for this call, and descriptors."""
         reader = self._frozen_copy()
         check_is_fitted(reader)
-        return reader, validate_rows(reader, X, reset=False, ensure_all_finite=False)
+        return reader, reader._checked_descriptors(X)
 
     def _coding_copy(self) -> Self:
         """A copy that later training does not affect, without the training descriptors."""
-        reader = self._frozen_copy()
+        reader: Self = self._frozen_copy()
         reader._fitted = reader._fitted.without_descriptors()
         return reader
 
-    def transform(self, D: Any) -> npt.NDArray[np.int32]:
-        """Assign each descriptor to a word of each tree.
+    def _coder(self) -> FittedERC:
+        return self._fitted.without_descriptors()
 
-        Parameters
-        ----------
-        D : array-like of shape (n_descriptors, n_features), or descriptors of each image
-            Descriptors; those of images are concatenated.
-
-        Returns
-        -------
-        words : ndarray of shape (n_descriptors, n_estimators), int32
-            Numbered from 0 in each tree.
-
-        Examples
-        --------
-        >>> from evergrow import ERCForest
-        >>> forest = ERCForest(1, random_state=0).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
-        >>> forest.transform([[0.5], [8.5]]).ravel()
-        array([0, 1], dtype=int32)
-        """
-        rows, _ = as_rows(D)
-        reader, checked = self._checked_query(rows)
-        coder = reader._fitted.without_descriptors()
-        return assign_words(coder, checked, effective_n_jobs(self.n_jobs))
+    def _checked_descriptors(self, rows: Any) -> Any:
+        """Descriptors; values are checked when they are coded."""
+        return validate_rows(self, rows, reset=False, ensure_all_finite=False)
 
     def predict_proba(self, D: Any) -> npt.NDArray[np.float64]:
         """Predict class probabilities: the mean over the trees of the class shares of the word.
@@ -176,31 +162,7 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
         """The number of trials that was used."""
         return int(self._require_fitted("max_trials_").max_trials)
 
-    def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
-        """Write the forest to a file that :func:`evergrow.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            File to write; an existing file is replaced atomically.
-        inference_only : bool, default=False
-            Leave out the training descriptors: the file is much smaller, but the loaded forest
-            cannot learn words for new classes.
-
-        Examples
-        --------
-        >>> import evergrow, tempfile, os
-        >>> forest = evergrow.ERCForest(2, random_state=0).fit([[0], [1], [8], [9]], [0, 0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     forest.save(os.path.join(folder, "words.evergrow"))
-        ...     evergrow.load(os.path.join(folder, "words.evergrow")).n_estimators
-        2
-        """
-        write_model(path, *self._to_file(inference_only=inference_only))
-
-    def _to_file(
-        self, *, inference_only: bool = False
-    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
         fitted = reader._fitted.without_descriptors() if inference_only else reader._fitted
         numbers, tensors = fitted.to_tensors()
@@ -210,12 +172,7 @@ class ERCPredictor(TransformerMixin, Vocabulary, GrowingClassifier):  # type: ig
         return {**numbers, **common_header(reader, parameters, fitted.labels)}, tensors
 
     @classmethod
-    def _from_file(
-        cls,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-        build: Build,  # noqa: ARG003
-    ) -> Self:
+    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
         parameters = parameters_of(header)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         labels = None if header.get("classes") is None else class_list(header)

@@ -1,0 +1,24 @@
+"""Care for the data: what may be wrong with labels, and which examples to label next.
+
+``label_issues`` and ``next_to_label`` are the public functions. ``left_out`` has the leave-one-out
+scores of ridge regression that both use; ``wrong_labels``, ``duplicates`` and ``harm`` are the
+three kinds of issues. Start with ``wrong_labels``.
+"""
+
+from evergrow.estimators.curation.label_issues import (
+    DuplicateGroup,
+    HarmfulExample,
+    LabelIssues,
+    WrongLabel,
+    label_issues,
+)
+from evergrow.estimators.curation.next_to_label import next_to_label
+
+__all__ = [
+    "DuplicateGroup",
+    "HarmfulExample",
+    "LabelIssues",
+    "WrongLabel",
+    "label_issues",
+    "next_to_label",
+]

@@ -1,0 +1,250 @@
+"""Labels that the other examples contradict.
+
+An example's scores by a model of other examples do not depend on its own label. So the labels that
+were given can be compared with labels drawn at random for the same scores: this shows, without any
+known mistakes, which model, penalty and temperature tell right labels from wrong ones best, how
+many labels are wrong, and how likely each one is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+from sklearn.isotonic import IsotonicRegression
+
+from evergrow.estimators.curation.left_out import Codes, RidgeFit, RotatedRidge
+from evergrow.estimators.curation.softmax import held_out_logits
+
+# Penalties in half decades of the unit, from the first to the last power of the root of ten; the
+# grid is widened while the best one is at an edge.
+_FIRST, _LAST, _WIDEN = -3, 3, 4
+# In units of the spread of the scores.
+_TEMPERATURES = tuple(np.geomspace(0.02, 2.56, 8).tolist())
+# A penalty that leaves the model almost free to interpolate fools leave-one-out.
+MOST_FREEDOM = 0.9
+# Examples, and random labels for all of them together, that choose penalty and temperature.
+_CHOICE_SAMPLE, _CHOICE_LABELS = 4000, 20000
+# Shares of given labels that may be suspected; the mean over them counts.
+_SUSPECTED = np.linspace(0.005, 0.1, 20)
+# Share of random labels that must lie below a level to estimate how many labels are wrong.
+_FEWEST_BELOW = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Log probabilities of given and of random labels, each sorted."""
+
+    given: npt.NDArray[np.float32]
+    random: npt.NDArray[np.float32]
+
+    @property
+    def separation(self) -> float:
+        """Share of random labels below the lowest given ones, the mean over several shares."""
+        levels = np.quantile(self.given, _SUSPECTED)
+        return float(np.searchsorted(self.random, levels, side="right").mean() / len(self.random))
+
+    @property
+    def share_wrong(self) -> float:
+        """Upper estimate of the share of wrong labels.
+
+        A wrong label is as low as a random one. So at any level, the share of given labels below it
+        is at least the share of wrong labels times the share of random labels below it.
+        """
+        first = int(_FEWEST_BELOW * len(self.random))
+        places = np.unique(np.linspace(first, len(self.random) - 1, 200).astype(np.int64))
+        levels = self.random[places]
+        below = np.searchsorted(self.random, levels, side="right") / len(self.random)
+        n_given = np.searchsorted(self.given, levels, side="right")
+        # A standard error and one more, because the smallest of many estimates is too low and a
+        # single wrong label among few examples must not be ruled out.
+        n_given = n_given + np.sqrt(n_given) + 1
+        return min(1.0, float((n_given / (len(self.given) + 1) / below).min()))
+
+    def certainty(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Probability that labels with these log probabilities are wrong."""
+        # Levels below all given labels count for the lowest of these.
+        both = np.concatenate([self.given, np.maximum(self.random, self.given[0])])
+        counts = [len(self.given), len(self.random)]
+        drawn = np.repeat([0.0, 1.0], counts)
+        weights = np.repeat(1.0 / np.array(counts), counts)
+        fit = IsotonicRegression(y_min=0.0, y_max=1.0, increasing=False, out_of_bounds="clip")
+        fit.fit(both, drawn, sample_weight=weights)
+        shares = np.asarray(fit.predict(values), dtype=np.float64)
+        odds = shares / np.maximum(1.0 - shares, 1e-12)
+        return np.minimum(self.share_wrong * odds, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """The temperature that tells given labels best from random ones, and how well it does."""
+
+    temperature: float
+    contrast: Contrast
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What the other examples say about each label.
+
+    Attributes
+    ----------
+    certainty : ndarray of shape (n_samples,)
+        Probability that the label is wrong; NaN where the example is the only one of its class.
+    quality : ndarray of shape (n_samples,)
+        Log probability of the label by the other examples: the lowest are the most suspicious.
+    suggestion : ndarray of shape (n_samples,)
+        Code of the most probable other class.
+    probability : ndarray of shape (n_samples,)
+        Probability of the suggestion by the other examples.
+    share_wrong : float
+        Upper estimate of the share of wrong labels.
+    """
+
+    certainty: npt.NDArray[np.float64]
+    quality: npt.NDArray[np.float32]
+    suggestion: npt.NDArray[np.int64]
+    probability: npt.NDArray[np.float32]
+    share_wrong: float
+
+    @property
+    def is_contradicted(self) -> npt.NDArray[np.bool_]:
+        """Whether the suggestion is more probable than the label."""
+        return np.asarray(self.probability > np.exp(self.quality))
+
+    @property
+    def ranking(self) -> npt.NDArray[np.int64]:
+        """Examples that can be judged, the most suspicious first."""
+        judged = np.flatnonzero(np.isfinite(self.certainty))
+        return judged[np.argsort(self.quality[judged], kind="stable")]
+
+
+def judge_labels(
+    ridge: RotatedRidge,
+    rows: npt.NDArray[Any],
+    codes: Codes,
+    seed: int = 0,
+    *,
+    in_folds: bool = True,
+) -> tuple[RidgeFit | None, Verdicts]:
+    """Judge the labels of examples that are in the sums; no fit without two classes.
+
+    The judge is ridge regression of all others in closed form. With ``in_folds``, which needs all
+    examples of the sums, softmax regression of other folds is tried too, and the one with the
+    clearer contrast is taken.
+    """
+    n = len(codes)
+    judged, possible = ridge.class_counts[codes] > 1, ridge.class_counts > 0
+    certainty = np.full(n, np.nan)
+    quality, probability = np.zeros((2, n), dtype=np.float32)
+    suggestion = codes.astype(np.int64)
+    if int(possible.sum()) < 2 or not judged.any():
+        return None, Verdicts(certainty, quality, suggestion, probability, 0.0)
+    sample = _Sample.of(codes, judged, possible, seed)
+    penalty, detector = _choose(ridge, rows, sample)
+    fit = ridge.fit(penalty, rows, codes)
+    by_folds = held_out_logits(ridge, rows, codes, seed) if in_folds else None
+    if by_folds is not None:
+        other = sample.best_temperature(by_folds[sample.rows])
+        if other.contrast.separation > detector.contrast.separation:
+            detector = other
+        else:
+            by_folds = None
+    for part in fit.blocks():
+        own = (np.arange(len(codes[part])), codes[part])
+        scores = fit.left_out(part) if by_folds is None else by_folds[part]
+        logits = np.where(possible, scores, -np.inf)
+        logits /= np.float32(detector.temperature)
+        logits -= logsumexp(logits, axis=1, keepdims=True)
+        quality[part] = logits[own]
+        logits[own] = -np.inf
+        suggestion[part] = logits.argmax(axis=1)
+        probability[part] = np.exp(logits.max(axis=1))
+    certainty[judged] = detector.contrast.certainty(quality[judged])
+    share_wrong = detector.contrast.share_wrong
+    return fit, Verdicts(certainty, quality, suggestion, probability, share_wrong)
+
+
+def _choose(ridge: RotatedRidge, rows: npt.NDArray[Any], sample: _Sample) -> tuple[float, Detector]:
+    """Choose penalty and temperature on a sample of the examples."""
+    rotated = ridge.rotated(rows[sample.rows])
+    tried: dict[int, Detector] = {}
+
+    def attempt(step: int) -> None:
+        penalty = 10.0 ** (step / 2) * ridge.unit
+        if step not in tried and (step >= _LAST or ridge.freedom(penalty) <= MOST_FREEDOM):
+            scores = ridge.left_out(rotated, sample.codes, penalty)
+            tried[step] = sample.best_temperature(scores)
+
+    for step in range(_FIRST, _LAST + 1):
+        attempt(step)
+    for _ in range(_WIDEN):
+        best = _best_step(tried)
+        attempt(best - 1)
+        attempt(best + 1)
+        if best == _best_step(tried):
+            break
+    best = _best_step(tried)
+    return 10.0 ** (best / 2) * ridge.unit, tried[best]
+
+
+def _best_step(tried: dict[int, Detector]) -> int:
+    """Return the step with the clearest contrast; of equals the largest penalty."""
+    return max(tried, key=lambda step: (tried[step].contrast.separation, step))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some of the examples, and other labels that are drawn for them."""
+
+    rows: npt.NDArray[np.int64]
+    codes: Codes
+    drawn: npt.NDArray[np.int64]
+    possible: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        codes: Codes,
+        judged: npt.NDArray[np.bool_],
+        possible: npt.NDArray[np.bool_],
+        seed: int,
+    ) -> _Sample:
+        """Draw examples that can be judged, and labels for them."""
+        rng = np.random.default_rng(seed)
+        rows = np.sort(rng.permutation(np.flatnonzero(judged))[:_CHOICE_SAMPLE])
+        drawn = _random_labels(np.flatnonzero(possible), codes[rows], rng)
+        return cls(rows, codes[rows], drawn, possible)
+
+    def best_temperature(self, scores: npt.NDArray[np.float32]) -> Detector:
+        """Return the temperature of these scores with the clearest contrast."""
+        places = np.arange(len(self.codes))
+        given, random = scores[places, self.codes], scores[places[:, None], self.drawn]
+        scores = np.where(self.possible, scores, -np.inf)
+        # Scores of softmax regression are wider than those of least squares.
+        scale = float(np.std(given - random.mean(axis=1))) or 1.0
+        found = []
+        for temperature in (scale * t for t in _TEMPERATURES):
+            total = logsumexp(scores / temperature, axis=1)
+            contrast = Contrast(
+                np.sort(given / temperature - total),
+                np.sort((random / temperature - total[:, None]).ravel()),
+            )
+            found.append(Detector(temperature, contrast))
+        return max(found, key=lambda one: one.contrast.separation)
+
+
+def _random_labels(
+    classes: npt.NDArray[np.int64], own: Codes, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Draw other labels for each example, of shape (n_samples, n_draws); all of few."""
+    n_draws = max(1, min(len(classes) - 1, -(-_CHOICE_LABELS // len(own))))
+    shifts = rng.integers(1, len(classes), (len(own), n_draws))
+    if n_draws == len(classes) - 1:
+        shifts = np.broadcast_to(np.arange(1, len(classes)), shifts.shape)
+    places = np.searchsorted(classes, own)
+    drawn: npt.NDArray[np.int64] = classes[(places[:, None] + shifts) % len(classes)]
+    return drawn

@@ -1,0 +1,1 @@
+"""Model files: ``format`` (bytes), ``header`` (fields), ``loader`` and ``pipelines`` (models)."""

@@ -1,0 +1,162 @@
+"""Model files: safetensors with a JSON header and a SHA-256 over all of it; never pickle.
+
+The layout is that of the safetensors format, written here directly so that large arrays stream
+to disk without a second copy in memory; the safetensors library reads and checks it. The
+``__metadata__`` entry ``evergrow`` holds the header as JSON, the entry ``sha256`` the hash of the
+header and of every tensor's name, type, shape and bytes.
+
+Which versions read which files: a version of Evergrow reads every format version up to its own
+:data:`FORMAT_VERSION` and refuses newer ones by name. A format version never changes its meaning
+once released; one file of each is stored in the tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
+
+FORMAT_VERSION = 2
+
+Tensors = Mapping[str, npt.NDArray[Any]]
+
+_CHUNK_BYTES = 8 << 20
+# The safetensors library reads no more.
+_MAX_HEADER_BYTES = 100_000_000
+
+_DTYPE_NAMES = {
+    "float16": "F16",
+    "float32": "F32",
+    "float64": "F64",
+    "int32": "I32",
+    "int64": "I64",
+    "uint8": "U8",
+    "uint16": "U16",
+}
+
+
+def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Tensors) -> None:
+    """Write a model file atomically: a reader sees the complete old or the complete new file."""
+    with atomic_write(path) as file:
+        _write_content(file, header, tensors)
+
+
+def _write_content(file: BinaryIO, header: Mapping[str, Any], tensors: Tensors) -> None:
+    arrays = dict(sorted(tensors.items()))
+    text = json.dumps({**header, "format_version": FORMAT_VERSION}, sort_keys=True)
+    entries: dict[str, Any] = {
+        "__metadata__": {"evergrow": text, "sha256": _digest(text, arrays)},
+    }
+    offset = 0
+    for name, array in arrays.items():
+        entries[name] = {
+            "dtype": _DTYPE_NAMES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    table = json.dumps(entries).encode()
+    table += b" " * (-len(table) % 8)
+    if len(table) > _MAX_HEADER_BYTES:
+        raise InvalidInputError(
+            f"the model is too large for one file: its table of arrays takes {len(table)} bytes, "
+            f"at most {_MAX_HEADER_BYTES} are allowed"
+        )
+    file.write(len(table).to_bytes(8, "little"))
+    file.write(table)
+    for array in arrays.values():
+        for chunk in _chunks(array):
+            file.write(chunk)
+
+
+def _chunks(array: npt.NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of an array in C order, little-endian, without a copy of all of it.
+
+    Array-like objects with a shape, a type and row slices are also accepted.
+    """
+    # Only if needed: `atleast_1d` would load array-like objects completely.
+    if array.ndim == 0:
+        array = np.atleast_1d(array)
+    dtype = array.dtype.newbyteorder("<")
+    step = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
+    for first in range(0, len(array), step):
+        chunk = np.ascontiguousarray(array[first : first + step], dtype=dtype)
+        yield chunk.reshape(-1).view(np.uint8).data
+
+
+def _digest(text: str, arrays: Tensors) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        shape = ",".join(str(size) for size in array.shape)
+        digest.update(f"\n{name}:{_DTYPE_NAMES[array.dtype.name]}:{shape}\n".encode())
+        for chunk in _chunks(array):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Read header and tensors of a model file; raise ``ModelFileError`` if anything is wrong."""
+    source = Path(path)
+    if source.is_dir():
+        raise IsADirectoryError(f"cannot load {str(source)!r}: it is a directory, name a file")
+    if not source.exists():
+        raise FileNotFoundError(f"cannot load {str(source)!r}: there is no such file")
+    if not source.is_file():
+        raise ModelFileError(f"cannot load {str(source)!r}: it is not a regular file")
+    try:
+        with safe_open(source, framework="np") as file:
+            text, expected = _header_text(source, file.metadata())
+            header = _parse_header(source, text)
+            names = list(file.keys())
+            _check_types(source, {file.get_slice(name).get_dtype() for name in names})
+            tensors = {name: file.get_tensor(name) for name in names}
+    except SafetensorError as error:
+        raise ModelFileError(
+            f"{str(source)!r} is incomplete or not a model file: {error}"
+        ) from error
+    if any(array.ndim == 0 for array in tensors.values()):
+        raise ModelFileError(f"{str(source)!r} contains a zero-dimensional array")
+    if _digest(text, tensors) != expected:
+        raise ModelFileError(
+            f"{str(source)!r} is damaged: its content does not match its SHA-256 checksum"
+        )
+    return header, tensors
+
+
+def _check_types(source: Path, found: set[str]) -> None:
+    unknown = found - set(_DTYPE_NAMES.values())
+    if unknown:
+        raise ModelFileError(f"{str(source)!r} holds arrays of unexpected types {sorted(unknown)}")
+
+
+def _header_text(source: Path, metadata: dict[str, str] | None) -> tuple[str, str]:
+    if not metadata or "evergrow" not in metadata or "sha256" not in metadata:
+        raise ModelFileError(f"{str(source)!r} was not written by Evergrow: it has no header")
+    return metadata["evergrow"], metadata["sha256"]
+
+
+def _parse_header(source: Path, text: str) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{str(source)!r} has a damaged header: {error}") from error
+    version = header.get("format_version") if isinstance(header, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ModelFileError(f"{str(source)!r} has a damaged header: no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(source)!r} has format version {version}, written by Evergrow "
+            f"{header.get('library_version', 'of a later version')}; "
+            f"this version reads up to {FORMAT_VERSION}"
+        )
+    return dict(header)

@@ -1,0 +1,154 @@
+"""What the files of all estimators have in common: parameters, classes, names of features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
+from evergrow.foundation.labels import ClassList
+from evergrow.foundation.version import __version__
+
+Tensors = dict[str, npt.NDArray[Any]]
+# Makes an estimator from the header and arrays of a model inside another one's file.
+Build = Callable[[dict[str, Any], Tensors], Any]
+
+# Parameters that do not affect predictions, and their defaults. They fit the machine and terminal
+# that saved a model, not another; a file must not choose how many threads a computer starts.
+MACHINE_PARAMETERS: dict[str, Any] = {"n_jobs": None, "verbose": 0}
+
+# Types of class labels that can be saved, and how JSON holds each; object arrays hold strings.
+_LABEL_TYPES: dict[str, type] = {"<U": str, "|O": str, "|b1": bool, "|i1": int, "|u1": int}
+_LABEL_TYPES |= {f"<{kind}{size}": int for kind in "iu" for size in (2, 4, 8)}
+_LABEL_TYPES |= {f"<f{size}": float for size in (2, 4, 8)}
+
+
+def check_saveable(kind: type) -> None:
+    """Raise a ``TypeError`` for a class that ``load`` would not find."""
+    if not kind.__module__.startswith("evergrow."):
+        raise InvalidTypeError(
+            f"only Evergrow's own estimators can be saved, got {kind.__name__}: "
+            "load would not find it"
+        )
+
+
+def common_header(
+    estimator: Any, parameters: dict[str, Any], labels: ClassList | None
+) -> dict[str, Any]:
+    """What every header says: who wrote it, the estimator, its parameters, classes, features."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "library_version": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": parameters,
+        "classes": None if labels is None else classes_to_json(labels.classes),
+        "feature_names": None if names is None else names.tolist(),
+    }
+
+
+def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON holds them."""
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
+    # The state of a generator cannot be saved.
+    if isinstance(plain.get("random_state"), np.random.RandomState):
+        plain["random_state"] = None
+    return plain
+
+
+def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that a header lists."""
+    parameters = header.get("parameters")
+    if not isinstance(parameters, dict):
+        raise ModelFileError("the model file has no parameters")
+    return parameters
+
+
+def reset_machine_parameters(header: Any) -> Any:
+    """Return a header whose models, nested ones too, have the default threads and verbosity."""
+    if isinstance(header, (list, tuple)):
+        return [reset_machine_parameters(entry) for entry in header]
+    if not isinstance(header, dict):
+        return header
+    plain = {name: reset_machine_parameters(entry) for name, entry in header.items()}
+    parameters = plain.get("parameters")
+    if isinstance(parameters, dict):
+        for name in MACHINE_PARAMETERS.keys() & parameters.keys():
+            # A pipeline of scikit-learn has a flag in place of a level.
+            flag = isinstance(parameters[name], bool)
+            parameters[name] = False if flag else MACHINE_PARAMETERS[name]
+    return plain
+
+
+def feature_names(header: dict[str, Any], n_features: int) -> npt.NDArray[Any] | None:
+    """The names of the features that a header lists, if any."""
+    names = header.get("feature_names")
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != n_features:
+        raise ModelFileError("the model file names the wrong number of features")
+    if not all(type(name) is str for name in names):
+        raise ModelFileError("the model file names features by something other than strings")
+    return np.array(names, dtype=object)
+
+
+def check_array(
+    array: npt.NDArray[Any] | None, name: str, dtype: type, shape: tuple[int | None, ...]
+) -> npt.NDArray[Any]:
+    """Raise a ``ModelFileError`` unless the array has this type and shape and is finite.
+
+    ``None`` in the shape stands for any size.
+    """
+    if array is None:
+        raise ModelFileError(f"the model file lacks the array {name!r}")
+    fits = array.dtype == dtype and array.ndim == len(shape)
+    fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
+    if not fits or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+        raise ModelFileError(
+            f"the model file is inconsistent: the array {name} has the wrong type, shape or values"
+        )
+    return array
+
+
+def arrays_inside(tensors: Tensors, prefix: str) -> Tensors:
+    """The arrays of a model inside another one's file, by their own names."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Names of classes and their type, as JSON holds them."""
+    # The width of a string array follows from its strings.
+    name = "<U" if classes.dtype.kind == "U" else classes.dtype.newbyteorder("<").str
+    kind, values = _LABEL_TYPES.get(name), classes.tolist()
+    if kind is None or not all(type(value) is kind for value in values):
+        raise InvalidTypeError(
+            f"classes of type {classes.dtype} cannot be saved: use integers or strings"
+        )
+    return {"dtype": name, "values": values}
+
+
+def class_list(header: dict[str, Any], name: str = "classes") -> ClassList:
+    """The classes that a header lists under a name."""
+    entry = header.get(name)
+    dtype = entry.get("dtype") if isinstance(entry, dict) else None
+    values = entry.get("values") if isinstance(entry, dict) else None
+    if not isinstance(values, list) or not values:
+        raise ModelFileError("the model file lists no classes")
+    kind = _LABEL_TYPES.get(dtype) if isinstance(dtype, str) else None
+    if dtype is None or kind is None or not all(type(value) is kind for value in values):
+        raise ModelFileError("the model file lists classes of mixed or unexpected types")
+    try:
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype=dtype)
+    except OverflowError as error:
+        raise ModelFileError(f"the model file lists a class out of range: {error}") from error
+    # Also false for what the type cannot hold, and for what is not a number.
+    if classes.tolist() != values or len(set(values)) != len(values):
+        raise ModelFileError("the model file lists a class twice or one that its type cannot hold")
+    return ClassList(classes)

@@ -1,0 +1,300 @@
+"""Wrong input of any classifier gets an error that says what is allowed; nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.exceptions import NotFittedError
+
+from evergrow import InvalidInputError, NCMForestClassifier, NCMMetric, RLSClassifier
+from tests.estimators.classifiers import KINDS, MODELS, SUMS, X, Y, can, every_model, fitted
+from tests.estimators.means.cases import quick_metric
+
+
+def with_value(value: float) -> Any:
+    changed = X.copy()
+    changed[3, 1] = value
+    return changed
+
+
+BAD_EXAMPLES: dict[str, tuple[Any, Any, type[Exception], str]] = {
+    "NaN": (with_value(np.nan), Y, ValueError, "NaN"),
+    "infinite": (with_value(np.inf), Y, ValueError, "infinity"),
+    "large": (with_value(1e200), Y, ValueError, "too large"),
+    "largest": (with_value(1e308), Y, ValueError, "too large"),
+    "no rows": (X[:0], [], ValueError, "0 sample"),
+    "no features": (X[:, :0], Y, ValueError, "0 feature"),
+    "lengths": (X, Y[:7], ValueError, "inconsistent numbers of samples"),
+    "mixed": (X, [1, "a"] * 30, TypeError, "all strings or all numbers"),
+    "mixed objects": (X, np.array([1, "a"] * 30, dtype=object), TypeError, "all strings or all"),
+    "bytes": (X, [b"a", "a"] * 30, TypeError, "all strings or all numbers"),
+    "array of bytes": (X, np.array([b"a", b"b"] * 30), TypeError, "bytes"),
+    "some missing": (X, ["a", None] * 30, TypeError, "none missing"),
+    "all missing": (X, [None] * 60, TypeError, "none missing"),
+    "missing in pandas": (X, pd.Series(["a", pd.NA] * 30), TypeError, "none missing"),
+    "NaN labels": (X, [0.0, np.nan] * 30, ValueError, "NaN"),
+    "continuous": (X, X[:, 0], ValueError, "continuous"),
+    "columns of labels": (X, X, ValueError, "1d array"),
+    "sparse": (scipy.sparse.csr_matrix(X), Y, TypeError, "dense"),
+    "strings": (np.array([["a", "b"]] * 60), Y, ValueError, "strings"),
+    "one row": (X[0], Y, ValueError, "2D array"),
+    "no labels": (X, None, ValueError, "requires y"),
+}
+# Bad only for a model that has learnt already.
+BAD_LATER: dict[str, tuple[Any, Any, type[Exception], str]] = {
+    "other labels": (X, Y.astype(str), TypeError, "numbers like the known classes"),
+    "other features": (X[:, :4], Y, ValueError, "4 features"),
+}
+# Every way of learning, and of forgetting examples.
+CALLS = [
+    (name, method)
+    for name in MODELS
+    for method in ("fit", "partial_fit", "forget")
+    if can(name, method) and (method != "forget" or name in SUMS)
+]
+
+
+def check_unchanged(model: Any, call: Callable[[], Any], error: Any, message: str) -> None:
+    """Assert that a call is refused and changes nothing."""
+    before, state = model.predict_proba(X), dict(vars(model))
+    with np.errstate(over="ignore"), pytest.raises(error, match=message) as caught:
+        call()
+    # Anything else would be reported as a bug.
+    assert isinstance(caught.value, InvalidInputError)
+    assert vars(model) == state
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "case"),
+    [
+        (name, method, case)
+        for name, method in CALLS
+        for case in [*BAD_EXAMPLES, *(BAD_LATER if method == "partial_fit" else ())]
+        # To a forest whose scale is fixed, a large number is only far away.
+        if not (name in KINDS and method == "partial_fit" and case in ("large", "largest"))
+    ],
+)
+def test_bad_examples_are_refused_and_nothing_changes(name: str, method: str, case: str) -> None:
+    rows, y, error, message = {**BAD_EXAMPLES, **BAD_LATER}[case]
+    if y is None and method == "forget":
+        message = "both X and y, or neither"
+    call = getattr(fitted(name), method)
+    check_unchanged(fitted(name), lambda: call(rows, y), error, message)
+    if method != "forget" and case not in BAD_LATER:
+        new = MODELS[name]()
+        state = dict(vars(new))
+        with np.errstate(over="ignore"), pytest.raises(error, match=message) as caught:
+            getattr(new, method)(rows, y)
+        assert isinstance(caught.value, InvalidInputError)
+        assert vars(new) == state
+
+
+BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
+    "zero": (np.zeros(60), "0 for all|zero|non-zero"),
+    "negative": (-np.ones(60), "[Nn]egative"),
+    "NaN": (np.full(60, np.nan), "NaN"),
+    "too few": (np.ones(7), "sample_weight"),
+    "columns": (np.ones((60, 2)), "1D"),
+    "large": (np.full(60, 1e200), "sample_weight must be at most"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [call for call in CALLS if call[0] in (*SUMS, "rebalanced")]
+)
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_weights_are_refused_and_nothing_changes(name: str, method: str, case: str) -> None:
+    weights, message = BAD_WEIGHTS[case]
+    call = partial(getattr(fitted(name), method), X, Y, sample_weight=weights)
+    check_unchanged(fitted(name), call, ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "weights", "error", "message"),
+    [
+        *((rows, y, None, error, message) for rows, y, error, message in BAD_EXAMPLES.values()),
+        *((X, Y, weights, ValueError, message) for weights, message in BAD_WEIGHTS.values()),
+    ],
+)
+def test_a_metric_refuses_bad_examples_and_stays_as_it_was(
+    rows: Any, y: Any, weights: Any, error: type[Exception], message: str
+) -> None:
+    metric = quick_metric().fit(X, Y)
+    state = dict(vars(metric))
+    with np.errstate(over="ignore"), pytest.raises(error, match=message) as caught:
+        metric.fit(rows, y, sample_weight=weights)
+    assert isinstance(caught.value, InvalidInputError)
+    assert vars(metric) == state
+
+
+QUERIES = ["predict", "predict_proba", "decision_function", "apply", "comparisons"]
+QUERIES += ["predict_known", "novelty", "is_known"]
+# A forest, which the rejecting classifier wraps, has no decision function.
+ASKED = [(name, method) for name in MODELS for method in QUERIES if can(name, method)]
+ASKED.remove(("rejecting", "decision_function"))
+
+
+@pytest.mark.parametrize(("name", "method"), ASKED)
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.zeros((4, 3)), "X has 3 features, but {} is expecting 5"),
+        (np.zeros((0, 5)), "0 sample"),
+        (with_value(np.nan), "NaN"),
+        (np.zeros(5), "2D array"),
+    ],
+)
+def test_bad_queries_are_refused(name: str, method: str, rows: Any, message: str) -> None:
+    model = fitted(name)
+    with pytest.raises(InvalidInputError, match=message.format(type(model).__name__)):
+        getattr(model, method)(rows)
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    **{name: lambda model, name=name: getattr(model, name)(X) for name in QUERIES},
+    "predict_top_k": lambda model: model.predict_top_k(X, 2),
+    "explain": lambda model: model.explain(X[0]),
+    "forget": lambda model: model.forget(classes=[1]),
+    "merge": lambda model: model.merge(model),
+    "rename_classes": lambda model: model.rename_classes({}),
+    "save": lambda model: model.save("nowhere"),
+}
+LEARNT = ["classes_", "nbytes", "means_", "class_counts_", "estimator_", "level_"]
+LEARNT += [
+    "usual_scores_",
+    "n_held_out_",
+    "n_stored_",
+    "stored_ids_",
+    "coef_",
+    "recoding_",
+    "temperature_",
+]
+USES |= {name: lambda model, name=name: getattr(model, name) for name in LEARNT}
+
+
+@pytest.mark.parametrize(
+    ("name", "use"), [(name, use) for name in MODELS for use in USES if can(name, use)]
+)
+def test_an_unfitted_model_raises_not_fitted(name: str, use: str) -> None:
+    model = MODELS[name]()
+    if use == "decision_function" and name == "rejecting":
+        model.set_params(estimator=RLSClassifier())
+    with pytest.raises(NotFittedError, match="not fitted"):
+        USES[use](model)
+
+
+PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
+    "NCMForestClassifier": [
+        ("n_estimators", 0, "an integer from 1 to 65536"),
+        ("n_estimators", 2.5, "an integer from 1 to 65536"),
+        ("n_estimators", 2**70, "an integer from 1 to 65536"),
+        ("n_estimators", True, "an integer from 1 to 65536"),
+        ("n_centroids", 1, "an integer from 2 to 65535"),
+        ("n_centroids", 1.5, r"a float in \(0, 1\]"),
+        ("n_centroids", "root", r"one of \['log2', 'sqrt'\]"),
+        ("n_assignments", 0, "'auto' or an integer from 1 to 1048576"),
+        ("n_assignments", "all", "'auto' or an integer from 1 to 1048576"),
+        ("n_subsets", 0, "an integer from 1 to 16384"),
+        ("subset_scale", 0, r"a float in \(0, inf\)"),
+        ("cost_weight", -0.1, r"a float in \[0, inf\)"),
+        ("max_scoring_samples", 0, "None or an integer from 1 to 268435456"),
+        ("min_samples_leaf", 0, "an integer from 1 to 268435456"),
+        ("min_gain", -0.1, r"a float in \[0, inf\)"),
+        ("min_gain", float("nan"), r"a float in \[0, inf\)"),
+        ("min_gain", float("inf"), r"a float in \[0, inf\)"),
+        ("min_gain", 10**400, r"a float in \[0, inf\)"),
+        ("max_samples", 0.0, r"None or a float in \(0, 1\] or an integer from 1 to 268435456"),
+        ("max_samples", 0, "an integer from 1"),
+        ("bootstrap", "yes", "True or False"),
+        ("standardize", None, "True or False"),
+        ("n_jobs", 0, "None or an integer"),
+        ("n_jobs", 2**62, "an integer from 1 to 32768"),
+        ("n_jobs", 1.5, "None or an integer"),
+        ("random_state", -1, "an integer from 0"),
+        ("random_state", "seed", "an integer from 0"),
+        ("verbose", -1, "an integer from 0"),
+    ],
+    "AxisForestClassifier": [
+        ("n_candidates", 0, "an integer from 1 to 1048576"),
+        ("n_candidates", "cube", r"one of \['log2', 'sqrt'\]"),
+    ],
+    "LinearForestClassifier": [
+        ("n_candidates", 1.5, r"a float in \(0, 1\]"),
+        ("n_candidates", None, "an integer from 1"),
+    ],
+    "SVMForestClassifier": [
+        ("n_candidates", "sqrt", "an integer from 1 to 1048576"),
+        ("n_candidates", 0.5, "an integer from 1"),
+        ("regularization", 0.0, r"a float in \(0, inf\)"),
+        ("regularization", float("inf"), r"a float in \(0, inf\)"),
+        ("min_samples_leaf", 0, "an integer from 1"),
+    ],
+    "rls": [
+        ("regularization", 0.0, r"a float in \(0, inf\) or 'auto'"),
+        ("regularization", -1.0, r"a float in \(0, inf\)"),
+        ("regularization", "best", "'auto'"),
+        ("regularization", np.nan, ""),
+        ("regularization", True, ""),
+        ("recoding", 1.5, r"a float in \[0, 1\] or 'auto'"),
+        ("recoding", None, ""),
+        ("fit_intercept", 1, "True or False"),
+        ("standardize", "yes", "True or False"),
+        ("n_random_features", -1, "from 0 to 1000000"),
+        ("n_random_features", 2.5, "an integer"),
+        ("feature_map", "tanh", r"one of \['relu', 'rff'\]"),
+        ("validation_every", 1, "at least 2"),
+        ("max_stored", 0, "at least 1"),
+        ("refit_held_out", None, "True or False"),
+        ("keep_class_statistics", 3, "True or False"),
+        ("random_state", -1, ""),
+        ("verbose", -1, ""),
+    ],
+    "euclidean": [
+        ("metric", "cosine", r"one of \['euclidean', 'mahalanobis'\] or an NCMMetric"),
+        ("metric", NCMMetric, "an NCMMetric"),
+        ("metric", None, "an NCMMetric"),
+        ("shrinkage", -0.1, r"a float in \[0, 1\]"),
+        ("shrinkage", 1.5, r"a float in \[0, 1\]"),
+        ("shrinkage", "auto", r"a float in \[0, 1\]"),
+        ("keep_class_statistics", 1, "True or False"),
+    ],
+    "rejecting": [
+        ("estimator", None, "a classifier"),
+        ("estimator", NCMForestClassifier, "a classifier"),
+        ("false_alarms", -0.1, r"a float in \[0, 1\]"),
+        ("false_alarms", 1.1, r"a float in \[0, 1\]"),
+        ("false_alarms", "few", r"a float in \[0, 1\]"),
+        ("unknown_label", float("nan"), "a string or a number"),
+        ("unknown_label", [1], "a string or a number"),
+        ("measure", "distance", r"one of \['auto', 'cosine', 'estimator'\]"),
+        ("validation_every", 1, "an integer of at least 2"),
+        ("max_held_out", 19, "an integer of at least 20"),
+        ("random_state", -1, "an integer from 0"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "allowed"),
+    [(name, *case) for name, cases in PARAMETERS.items() for case in cases],
+)
+def test_each_parameter_is_checked_by_name_and_range(
+    name: str, parameter: str, value: Any, allowed: str
+) -> None:
+    model = MODELS[name]().set_params(**{parameter: value})
+    with pytest.raises(ValueError, match=rf"{parameter} must be .*{allowed}.*, got"):
+        model.fit(X, Y)
+    assert not hasattr(model, "_fitted")
+
+
+@every_model
+def test_every_parameter_has_a_rule(name: str) -> None:
+    model = MODELS[name]()
+    assert set(model._rules) == set(model.get_params(deep=False))

@@ -1,0 +1,168 @@
+"""PyTorch modules as networks; without PyTorch the tests use a stand-in in NumPy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from evergrow import Embedder, ImageClassifier
+from evergrow.vision import OnnxModel, Preprocessing
+from tests.vision.embedding.fake_torch import make_torch
+from tests.vision.embedding.models import onnx_model
+from tests.vision.images.drawn import encoded, noise
+
+IMAGES = [noise(seed=i) for i in range(5)]
+FILES = [encoded(image) for image in IMAGES]
+PLAIN = Preprocessing(size=8, mean=127, scale=128)
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    try:
+        import torch
+    except ImportError:
+        torch = make_torch()
+        monkeypatch.setitem(sys.modules, "torch", torch)
+    return torch
+
+
+@pytest.fixture
+def make(torch: Any) -> Callable[..., Any]:
+    """Make a module with a layer and one parameter; it records how each run finds it."""
+
+    class Layer(torch.nn.Module):  # type: ignore[misc, name-defined]
+        pass
+
+    class Means(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, forward: Any = None) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+            self.layer = Layer()
+            self.change = forward
+            self.runs: list[Any] = []
+
+        def forward(self, batch: Any) -> Any:
+            mode = (self.training, self.layer.training, torch.is_grad_enabled())
+            self.runs.append((tuple(batch.shape), batch.dtype, mode))
+            means = batch.mean((2, 3)) * self.weight
+            return means if self.change is None else self.change(means, batch)
+
+    return Means
+
+
+def expected(preprocessing: Preprocessing = PLAIN) -> Any:
+    means = [preprocessing(image).mean(axis=(1, 2)) for image in IMAGES]
+    return np.stack(means) * np.array([1, 2, 3], np.float32)
+
+
+def test_vectors_are_the_output_of_the_module(make: Any) -> None:
+    embedder = Embedder(make(), preprocessing=PLAIN, batch_size=2)
+    found = embedder.transform(FILES)
+    assert found.dtype == np.float32
+    assert embedder.blocks_ == {"head": 3}
+    np.testing.assert_allclose(found, expected(), rtol=1e-5, atol=1e-6)
+    # The first finds the number of features.
+    assert [run[0][0] for run in embedder.model.runs] == [1, 2, 2, 1]
+
+
+def test_the_default_preprocessing_is_that_of_most_networks(make: Any) -> None:
+    found = Embedder(make()).transform(FILES)
+    np.testing.assert_allclose(found, expected(Preprocessing()), rtol=1e-4, atol=1e-5)
+
+
+def test_a_module_runs_in_evaluation_mode_without_gradients_and_keeps_its_modes(make: Any) -> None:
+    module = make()
+    module.layer.eval()
+    Embedder(module, preprocessing=PLAIN).transform(FILES)
+    assert {run[2] for run in module.runs} == {(False, False, False)}
+    assert (module.training, module.layer.training) == (True, False)
+
+
+def test_modes_are_restored_after_an_error(make: Any) -> None:
+    module = make(lambda means, batch: 1 / 0)
+    with pytest.raises(ValueError, match="the torch module Means cannot be run: division by zero"):
+        Embedder(module, preprocessing=PLAIN).fit()
+    assert module.training
+
+
+def test_images_get_the_type_and_device_of_the_parameters(make: Any, torch: Any) -> None:
+    module = make()
+    weight = module.weight.to(device=module.weight.device, dtype=torch.float64)
+    if hasattr(weight, "detach"):
+        module.weight = torch.nn.Parameter(weight.detach())
+    else:
+        module.weight = type(weight)(weight.values, device="cuda:0")
+    found = Embedder(module, preprocessing=PLAIN).transform(FILES)
+    assert {run[1] for run in module.runs} == {torch.float64}
+    np.testing.assert_allclose(found, expected(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_module_of_pooled_maps_is_flattened(make: Any) -> None:
+    module = make(lambda means, batch: means[:, :, None, None])
+    found = Embedder(module, preprocessing=PLAIN).transform(FILES)
+    np.testing.assert_allclose(found, expected(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda means, batch: (means, batch), "must return a tensor .* got tuple"),
+        (lambda means, batch: batch, r"one vector per image, shape \(n, n_features\)"),
+        (lambda means, batch: means * float("nan"), "the torch module Means returns .* not finite"),
+        (lambda means, batch: means[:0], "expected 1 rows"),
+    ],
+)
+def test_a_module_must_return_one_finite_row_per_image(
+    make: Any, change: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Embedder(make(change), preprocessing=PLAIN).fit()
+
+
+def test_a_module_has_no_stages(make: Any) -> None:
+    with pytest.raises(ValueError, match=r"stages must be \(\) .* a torch module"):
+        Embedder(make(), stages=(1,)).fit()
+
+
+def test_a_module_that_changes_is_not_cached(make: Any, tmp_path: Path) -> None:
+    module = make()
+    embedder = Embedder(module, preprocessing=PLAIN, cache=tmp_path)
+    first = embedder.transform(FILES)
+    module.change = lambda means, batch: means * 2
+    np.testing.assert_allclose(embedder.transform(FILES), 2 * first, rtol=1e-6)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_module_refuses_to_be_saved_and_says_how(make: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"a torch module cannot be saved.*torch\.onnx\.export"):
+        Embedder(make(), preprocessing=PLAIN).save(tmp_path / "model.evergrow")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clone_shares_the_module(make: Any) -> None:
+    embedder = Embedder([make(), OnnxModel(b"")], batch_size=3).set_output(transform="pandas")
+    cloned = clone(embedder)
+    assert cloned is not embedder
+    assert cloned.model[0] is embedder.model[0]
+    assert cloned.get_params() == embedder.get_params()
+    assert cloned._sklearn_output_config == {"transform": "pandas"}
+
+
+def test_a_module_can_stand_next_to_other_networks(make: Any) -> None:
+    network = OnnxModel(onnx_model().SerializeToString())
+    embedder = Embedder([network, make()], preprocessing=[None, PLAIN])
+    assert embedder.blocks_ == {"0/head": 5, "1/head": 3}
+    vectors = expected() / np.linalg.norm(expected(), axis=1, keepdims=True)
+    np.testing.assert_allclose(embedder.transform(FILES)[:, 5:], vectors, rtol=1e-4, atol=1e-6)
+
+
+def test_a_classifier_takes_a_module(make: Any) -> None:
+    dark, bright = (np.full((8, 8, 3), value, np.uint8) for value in (10, 240))
+    model = ImageClassifier(make()).fit([dark, bright], ["night", "day"])
+    assert model.predict([bright, dark]).tolist() == ["day", "night"]
