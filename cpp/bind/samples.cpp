@@ -27,12 +27,16 @@ namespace {
 using SamplesPtr = std::shared_ptr<Samples>;
 using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale) {
+Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale,
+                               const std::optional<Matrix<float>>& whitening) {
     if (mean.size() != scale.size() || mean.size() == 0)
         throw std::invalid_argument(
             "mean and scale must have the same length, which must not be 0");
-    return Standardizer{{mean.data(), mean.data() + mean.size()},
-                        {scale.data(), scale.data() + scale.size()}};
+    if (whitening && (whitening->shape(0) != mean.size() || whitening->shape(1) != mean.size()))
+        throw std::invalid_argument("whitening must have a row and a column for every feature");
+    return {{mean.data(), mean.data() + mean.size()},
+            {scale.data(), scale.data() + scale.size()},
+            whitening ? whitening->data() : nullptr};
 }
 
 template <class T>
@@ -60,7 +64,7 @@ void check_numbers(const Samples& samples, const Vector<std::int32_t>& numbers) 
 template <class T>
 void write(Samples& samples, const Vector<std::int32_t>& numbers, const Matrix<T>& rows,
            const Vector<std::int32_t>& classes, const Vector<std::int64_t>& ids,
-           const Standardizer& standardizer) {
+           const Standardizer& standardizer, std::size_t n_threads) {
     if (rows.shape(1) != samples.n_features() || standardizer.n_features() != samples.n_features())
         throw std::invalid_argument("rows and standardizer must have the width of the samples");
     if (rows.shape(0) != classes.size() || rows.shape(0) != numbers.size() ||
@@ -69,7 +73,7 @@ void write(Samples& samples, const Vector<std::int32_t>& numbers, const Matrix<T
     check_numbers(samples, numbers);
     const nb::gil_scoped_release release;
     samples.write(numbers.data(), rows.data(), classes.data(), ids.data(), classes.size(),
-                  standardizer);
+                  standardizer, n_threads);
 }
 
 void remove(Samples& samples, const Vector<std::int32_t>& numbers) {
@@ -207,14 +211,15 @@ NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows
 
 template <class T, class Stored>
 void standardize_into(const Matrix<T>& rows, const Standardizer& standardizer,
-                      const nb::ndarray<Stored, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out) {
+                      const nb::ndarray<Stored, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out,
+                      std::size_t n_threads) {
     const std::size_t n_features = standardizer.n_features();
     if (rows.shape(1) != n_features || out.shape(1) != padded_width(n_features))
         throw std::invalid_argument(
             "rows must have the width of the standardizer, and out its padded width");
     if (rows.shape(0) != out.shape(0)) throw std::invalid_argument("rows and out differ in length");
     const nb::gil_scoped_release release;
-    standardize_rows(standardizer, rows.data(), rows.shape(0), out.data());
+    standardize_matrix(standardizer, rows.data(), rows.shape(0), out.data(), n_threads);
 }
 
 template <class Stored>
@@ -226,9 +231,9 @@ void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
     samples.def("move_over", &move_over<Stored>, "rows"_a.noconvert(), "numbers"_a, nb::kw_only(),
                 "places"_a = nb::none());
     m.def("standardize_rows", &standardize_into<float, Stored>, "rows"_a.noconvert(),
-          "standardizer"_a, "out"_a.noconvert());
+          "standardizer"_a, "out"_a.noconvert(), "n_threads"_a = 1);
     m.def("standardize_rows", &standardize_into<double, Stored>, "rows"_a.noconvert(),
-          "standardizer"_a, "out"_a.noconvert());
+          "standardizer"_a, "out"_a.noconvert(), "n_threads"_a = 1);
 }
 
 template <class T>
@@ -236,17 +241,18 @@ void bind_inputs(nb::module_& m, nb::class_<Samples>& samples) {
     m.def("add_sums", &sum_columns<T>, "rows"_a.noconvert(), "total"_a.noconvert());
     m.def("add_squares", &sum_squares<T>, "rows"_a.noconvert(), "mean"_a, "total"_a.noconvert());
     samples.def("write", &write<T>, "numbers"_a, "rows"_a.noconvert(), "classes"_a, "ids"_a,
-                "standardizer"_a);
+                "standardizer"_a, "n_threads"_a = 1);
 }
 
 void bind_standardizer(nb::module_& m) {
     nb::class_<Standardizer>(m, "Standardizer")
         .def(
             "__init__",
-            [](Standardizer* self, const Vector<double>& mean, const Vector<double>& scale) {
-                new (self) Standardizer(make_standardizer(mean, scale));
+            [](Standardizer* self, const Vector<double>& mean, const Vector<double>& scale,
+               const std::optional<Matrix<float>>& whitening) {
+                new (self) Standardizer(make_standardizer(mean, scale, whitening));
             },
-            "mean"_a, "scale"_a);
+            "mean"_a, "scale"_a, "whitening"_a = nb::none());
 }
 
 void bind_properties(nb::class_<Samples>& samples) {

@@ -20,8 +20,9 @@ void standardize_block(const Query& query, std::size_t first, std::size_t n, std
                        AlignedVector<float>& out) {
     const std::size_t n_features = query.standardizer.n_features();
     const T* data = static_cast<const T*>(query.data) + first * n_features;
-    for (std::size_t i = 0; i < n; ++i)
-        query.standardizer.apply(data + i * n_features, width, out.data() + i * width);
+    std::vector<float*> places(n);
+    for (std::size_t i = 0; i < n; ++i) places[i] = out.data() + i * width;
+    query.standardizer.apply(data, n, places.data());
 }
 
 // Buffers of one thread.
@@ -110,8 +111,8 @@ Path trace(const Forest& forest, std::size_t tree_index, const double* values,
            const Standardizer& standardizer) {
     const Tree& tree = *forest.trees[tree_index];
     AlignedVector<float> standardized(forest.samples->width());
-    standardizer.apply(values, standardized.size(), standardized.data());
-    const float* row = standardized.data();
+    float* row = standardized.data();
+    standardizer.apply(values, 1, &row);
     double norm = 0;
     for (std::size_t i = 0; i < forest.n_features(); ++i)
         norm += static_cast<double>(row[i]) * static_cast<double>(row[i]);

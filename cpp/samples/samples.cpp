@@ -15,8 +15,7 @@ Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<Pa
       precision_(precision),
       source_(std::move(source)),
       floats_(width_),
-      halves_(width_),
-      scaled_(width_) {
+      halves_(width_) {
     floats_.use(source_);
     halves_.use(source_);
 }
@@ -172,25 +171,23 @@ void Samples::release_unused() {
 
 template <class T>
 void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
-                    const std::int64_t* ids, std::size_t n, const Standardizer& standardizer) {
+                    const std::int64_t* ids, std::size_t n, const Standardizer& standardizer,
+                    std::size_t n_threads) {
     for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t row = place(numbers[i]);
-        const T* x = rows + i * n_features_;
-        if (precision_ == Precision::kFloat32) {
-            standardizer.apply(x, width_, floats_.appended(row));
-        } else {
-            standardizer.apply(x, width_, scaled_.data());
-            kernels().narrow(scaled_.data(), width_, halves_.appended(row));
-        }
-        *classes_.appended(row) = classes[i];
-        *ids_.appended(row) = ids[i];
+        *classes_.appended(place(numbers[i])) = classes[i];
+        *ids_.appended(place(numbers[i])) = ids[i];
     }
+    with_type([&](auto type) {
+        std::vector<decltype(type)*> out(n);
+        for (std::size_t i = 0; i < n; ++i) out[i] = rows_of(type).appended(place(numbers[i]));
+        standardize_rows(standardizer, rows, n, out.data(), n_threads);
+    });
 }
 
 template void Samples::write(const std::int32_t*, const float*, const std::int32_t*,
-                             const std::int64_t*, std::size_t, const Standardizer&);
+                             const std::int64_t*, std::size_t, const Standardizer&, std::size_t);
 template void Samples::write(const std::int32_t*, const double*, const std::int32_t*,
-                             const std::int64_t*, std::size_t, const Standardizer&);
+                             const std::int64_t*, std::size_t, const Standardizer&, std::size_t);
 
 void Samples::remove(const std::int32_t* numbers, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) *classes_.edit(place(numbers[i])) = kRemoved;

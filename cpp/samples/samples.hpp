@@ -52,7 +52,8 @@ class Samples {
     // Fills rows `numbers`, which came from `add` on this object.
     template <class T>
     void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
-               const std::int64_t* ids, std::size_t n, const Standardizer& standardizer);
+               const std::int64_t* ids, std::size_t n, const Standardizer& standardizer,
+               std::size_t n_threads);
     void remove(const std::int32_t* numbers, std::size_t n);
     // With a page source: overwrites removed rows with zeros. Older copies lose them too.
     void erase_removed();
@@ -131,7 +132,6 @@ class Samples {
     PagedArray<std::int32_t> classes_;
     PagedArray<std::int64_t> ids_;
     std::vector<std::int32_t> free_;  // removed rows, highest number first
-    AlignedVector<float> scaled_;     // buffer
 };
 
 }  // namespace evergrow

@@ -10,7 +10,13 @@ import numpy.typing as npt
 _Rows: TypeAlias = npt.NDArray[Any]
 
 class Standardizer:
-    def __init__(self, mean: npt.NDArray[np.float64], scale: npt.NDArray[np.float64]) -> None: ...
+    # Of the whitening matrix only the lower triangle is read.
+    def __init__(
+        self,
+        mean: npt.NDArray[np.float64],
+        scale: npt.NDArray[np.float64],
+        whitening: npt.NDArray[np.float32] | None = None,
+    ) -> None: ...
 
 class Samples:
     def __init__(self, n_features: int, half: bool = False, path: str | None = None) -> None: ...
@@ -84,6 +90,7 @@ class Samples:
         classes: npt.NDArray[np.int32],
         ids: npt.NDArray[np.int64],
         standardizer: Standardizer,
+        n_threads: int = 1,
     ) -> None: ...
     def remove(self, numbers: npt.NDArray[np.int32]) -> None: ...
     def rename_classes(self, columns: Sequence[int]) -> None: ...
@@ -298,7 +305,10 @@ def padded_width(n_features: int) -> int: ...
 
 # Rows as samples hold them: float32, or the bits of float16, of the padded width.
 def standardize_rows(
-    rows: _Rows, standardizer: Standardizer, out: npt.NDArray[np.float32] | npt.NDArray[np.uint16]
+    rows: _Rows,
+    standardizer: Standardizer,
+    out: npt.NDArray[np.float32] | npt.NDArray[np.uint16],
+    n_threads: int = 1,
 ) -> None: ...
 def add_sums(rows: _Rows, total: npt.NDArray[np.float64]) -> None: ...
 def add_squares(

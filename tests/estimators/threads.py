@@ -47,6 +47,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.normal(size=({n_rows}, 256)).astype(np.float32)
 y = rng.integers(0, {n_classes}, {n_rows})
+# Modules are imported before the clock starts: an import may lose the signal.
+evergrow.NCMForestClassifier(1).fit(X[:60], y[:60])
 {prepare}
 asked = []
 

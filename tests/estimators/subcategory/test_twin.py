@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import SubcategoryForestClassifier
-from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.estimators.forest.value.standardization import Standardization
 from tests.estimators.subcategory.levels import Array
 from tests.reference.subcategories import METHODS, Model, Settings, stacked_features
 

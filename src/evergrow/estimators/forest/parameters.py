@@ -57,11 +57,24 @@ max_samples : float or int, default=None
     Share or number of the samples that each tree sees; None for all. Fewer samples make smaller
     trees that differ more.
 bootstrap : bool, default=False
-    Draw the samples of each tree with replacement.
-standardize : bool, default=True
-    Centre each feature and divide it by its standard deviation, as measured on the first data.
-    Switch it off for features that already share a meaningful scale, such as pixels: they are
-    then centred and divided by one common number, which changes nothing but rounding."""
+    Draw the samples of each tree with replacement."""
+
+_STANDARDIZE_MEANS = """\
+standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
+    What is done to the features, as measured on the first data. ``"scale"`` or True divides each
+    feature by its standard deviation. ``"whiten"`` also removes the correlations that features
+    have within classes, shrunk by leave-one-out; it needs memory for the square of the number of
+    features. ``"none"`` or False keeps their proportions, as for pixels: all are divided by one
+    common number, which changes nothing but rounding. ``"auto"`` takes what tells the classes
+    apart best: by the nearest class mean or the nearest neighbour of samples that are left out.
+    It keeps features that a learnt metric made. :attr:`standardize_` says what was done."""
+
+_STANDARDIZE_OTHERS = """\
+standardize : {"auto", "scale", "none"} or bool, default="auto"
+    ``"scale"``, True or ``"auto"`` centres each feature and divides it by its standard deviation,
+    as measured on the first data. ``"none"`` or False is for features that already share a
+    meaningful scale, such as pixels: they are then centred and divided by one common number, which
+    changes nothing but rounding."""
 
 _AFTER_UPDATE = """\
 node_sampling : {"size", "uniform", "quality"}, default="size"
@@ -96,6 +109,8 @@ n_features_in_ : int
     Number of features.
 feature_names_in_ : ndarray of shape (n_features,)
     Names of the features, if the training data had any.
+standardize_ : {"whiten", "scale", "none"}
+    What was done to the features.
 sample_ids_ : ndarray of shape (n_samples,)
     Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`.
 stored_ids_ : ndarray
@@ -118,7 +133,7 @@ class ForestParameters:
     min_gain: float = 1e-7
     max_samples: float | int | None = None
     bootstrap: bool = False
-    standardize: bool = True
+    standardize: Literal["auto", "whiten", "scale", "none"] | bool = "auto"
     update: str | Strategy = "igt"
     update_fraction: float = 0.8
     node_sampling: NodeSampling = "size"
@@ -138,11 +153,12 @@ def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
     Forests whose nodes compare with class means have one more update strategy.
     """
     update = _UPDATE_MEANS if has_class_means else _UPDATE_OTHERS
+    standardize = _STANDARDIZE_MEANS if has_class_means else _STANDARDIZE_OTHERS
 
     def complete(forest: Forest) -> Forest:
         shared = {
             "{n_estimators}": _N_ESTIMATORS,
-            "{common parameters}": "\n".join([_BEFORE_UPDATE, update, _AFTER_UPDATE]),
+            "{common parameters}": "\n".join([_BEFORE_UPDATE, standardize, update, _AFTER_UPDATE]),
             "{common attributes}": _ATTRIBUTES,
             "{example}": _EXAMPLE.replace("FOREST", forest.__name__),
         }

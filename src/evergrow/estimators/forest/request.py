@@ -11,7 +11,7 @@ import numbers
 import os
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -35,6 +35,7 @@ from evergrow.foundation.params import (
 )
 
 NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
+Standardize: TypeAlias = Literal["auto", "whiten", "scale", "none"]
 
 NODE_RULES: dict[str, list[Rule]] = {
     "share": [Number(0.0, 1.0)],
@@ -273,7 +274,7 @@ FOREST_RULES: dict[str, list[Rule]] = {
     "min_gain": [Number(0.0)],
     "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
     "bootstrap": [Flag()],
-    "standardize": [Flag()],
+    "standardize": [Choice(("auto", "whiten", "scale", "none")), Flag()],
     "update": [Choice(tuple(STRATEGIES)), _STRATEGY],
     "update_fraction": NODE_RULES["share"],
     "node_sampling": NODE_RULES["nodes"],
@@ -296,7 +297,7 @@ class ForestRequest:
     splits: SplitParameters
     max_samples: float | int | None
     bootstrap: bool
-    standardize: bool
+    standardize: Standardize
     strategy: Strategy
     share: float
     node_sampling: NodeSampling
@@ -325,7 +326,7 @@ class ForestRequest:
             splits=splits,
             max_samples=estimator.max_samples,
             bootstrap=bool(estimator.bootstrap),
-            standardize=bool(estimator.standardize),
+            standardize=_standardize_of(estimator.standardize, splits, type(estimator).__name__),
             strategy=strategy,
             share=share,
             node_sampling=nodes,
@@ -356,6 +357,20 @@ class ForestRequest:
                 f"got {self.max_samples}"
             )
         return int(self.max_samples)
+
+
+def _standardize_of(named: str | bool, splits: SplitParameters, estimator: str) -> Standardize:
+    if not isinstance(named, str):
+        return "scale" if named else "none"
+    if named == "whiten" and splits.proposer == "axis":
+        raise InvalidInputError(
+            f"standardize='whiten' mixes features, but nodes of {estimator} compare single ones; "
+            "use 'auto', 'scale' or 'none'"
+        )
+    # Whitening is chosen by distances from class means, which other splits do not use.
+    if named == "auto" and not splits.has_class_means:
+        return "scale"
+    return cast(Standardize, named)
 
 
 def _without_means(strategy: Strategy, estimator: str) -> str:

@@ -16,9 +16,11 @@ import numpy.typing as npt
 from evergrow.estimators.forest import UpdateReport
 from evergrow.estimators.forest.change import removal
 from evergrow.estimators.forest.change.addition import add_samples
+from evergrow.estimators.forest.change.feature_scale import measure_features
 from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
 from evergrow.estimators.forest.change.relabeling import relabel, settle
-from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess.report import GuessReport
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, CodedLabels, LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
@@ -83,7 +85,7 @@ def learn_first(
     forest_request = request.forest_request(tree)
     if stack is not None:
         # The features are standardised already; see Stack.
-        forest_request = replace(forest_request, standardize=False)
+        forest_request = replace(forest_request, standardize="none")
     if few:
         forest_request = forest_request.limited_to(int(used.sum()))
     rows = _choose(X, used)
@@ -220,14 +222,22 @@ def _guess_missing(
     """Fine classes of groups of samples, guessed where wanted if the method guesses."""
     if request.guess is None:
         return [group.fine for group in groups], None
-    scale = _settled_scale(forest, X) if request.forest.standardize else np.ones(X.shape[1])
+    scale = _feature_scale(forest, X, groups[-1].coarse, request)
     return fill_missing(groups, wanted, tree, request.guess, scale)
 
 
-def _settled_scale(forest: FittedForest | None, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _feature_scale(
+    forest: FittedForest | None,
+    X: npt.NDArray[Any],
+    coarse: Classes,
+    request: SubcategoryRequest,
+) -> npt.NDArray[np.float64]:
     """The scale of the features that the forest has, or will have with these samples."""
+    if request.forest.standardize == "none":
+        return np.ones(X.shape[1])
     if forest is None:
-        return Standardization.of_each(X).scale
+        batch = ForestBatch(X, coarse.astype(np.int32), np.arange(len(coarse)))
+        return measure_features(batch, int(coarse.max()) + 1, request.forest).scale
     early = forest.history.early
     if not len(early):
         return forest.standardization.scale
@@ -266,9 +276,11 @@ def _grow_stack(
     batch = ForestBatch(_choose(X, chosen), codes, ids)
     limited = forest_request.limited_to(len(ids))
     first, _ = grow_forest(flat.core_labels, batch, seed, limited, X.shape[0])
-    if forest_request.standardize:
-        return Stack(first, Standardization.of_each(X), request.stack_scale)
-    return Stack(first, Standardization.identity(X.shape[1]), request.stack_scale)
+    as_given = forest_request.standardize == "none" or (
+        forest_request.standardize == "auto" and first.standardization.kind == "none"
+    )
+    scale = Standardization.identity(X.shape[1]) if as_given else Standardization.of_each(X)
+    return Stack(first, scale, request.stack_scale)
 
 
 def _regrow_shares(

@@ -15,7 +15,7 @@ from evergrow.estimators.forest.cluster.node_files import (
     open_node_samples,
     remove_node_file,
 )
-from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.estimators.forest.value.standardization import ClassScatter, Standardization
 
 _X = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
 _CODES = np.arange(200, dtype=np.int32) % 5
@@ -30,7 +30,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _rows() -> NodeFile:
-    return NodeFile(_X, Standardization.common(_X), half=False, chunk_bytes=1 << 20)
+    return NodeFile(_X, _whitened(), half=False, chunk_bytes=1 << 20)
+
+
+def _whitened() -> Standardization:
+    scatter = ClassScatter.of(_X, _CODES, _IDS, 5)
+    return Standardization.whitened(Standardization.of_each(_X), scatter, 0.3)
 
 
 def _mappings(name: str) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evergrow.estimators.forest.value import fitted
-from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.estimators.forest.value import standardization
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation import rows
 
 
@@ -36,7 +36,7 @@ def test_undoing_gives_the_input_back() -> None:
 def test_one_common_number_scales_all_features(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 20.0] + [5.0, -7.0]
     for n_bytes in (16 << 20, 16 * 1000):  # of all rows, of some
-        monkeypatch.setattr(fitted, "_QUANTILE_BYTES", n_bytes)
+        monkeypatch.setattr(standardization, "_QUANTILE_BYTES", n_bytes)
         common = Standardization.common(X)
         np.testing.assert_allclose(common.mean, [5.0, -7.0], atol=3.0)
         np.testing.assert_allclose(common.scale, 1 / (20.0 * 2.58), rtol=0.1)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.forest.change.feature_scale import measure_features
 from evergrow.estimators.forest.cluster.driver_grow import can_grow_in_groups, grow_in_groups
 from evergrow.estimators.forest.cluster.worker_grow import GrowthPlan
 from evergrow.estimators.forest.request import ForestRequest
@@ -29,9 +30,9 @@ from evergrow.estimators.forest.value.fitted import (
     ForestBatch,
     History,
     Ids,
-    Standardization,
 )
 from evergrow.estimators.forest.value.report import UpdateReport
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Engine, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
@@ -56,8 +57,7 @@ def grow_forest(
     """
     start = time.perf_counter()
     budget = budget_to_grow(request, batch.X.shape, len(labels))
-    measure_scale = Standardization.of_each if request.standardize else Standardization.common
-    standardization = measure_scale(batch.X)
+    standardization = measure_features(batch, len(labels), request)
     early = EarlySamples.of(batch)
     n_drawn = request.rows_per_tree(len(batch))
     growth = GrowthPlan(

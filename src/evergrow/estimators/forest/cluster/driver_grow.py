@@ -27,7 +27,8 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget
 from evergrow.estimators.forest.storage.placement import budget_to_grow, store_first
 from evergrow.estimators.forest.storage.scratch_file import standardize_all
-from evergrow.estimators.forest.value.fitted import Codes, ForestBatch, Standardization
+from evergrow.estimators.forest.value.fitted import Codes, ForestBatch
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
 from evergrow.foundation.errors import ClusterWarning, InvalidInputError, warn_user
 from evergrow.foundation.rows import float_blocks

@@ -28,8 +28,9 @@ from evergrow.estimators.forest.cluster.worker_update import (
 )
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.scratch_file import standardize_all
-from evergrow.estimators.forest.value.fitted import Codes, FittedForest, Standardization
+from evergrow.estimators.forest.value.fitted import Codes, FittedForest
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Engine, Job, VersionChange, current_engine
 
 # Estimated: sending and receiving the changes of RTST and RUST takes about half as long as the

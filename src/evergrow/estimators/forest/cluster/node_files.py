@@ -27,7 +27,7 @@ from evergrow.estimators.forest.storage.scratch_file import (
     scratch_folder,
     write_by_class,
 )
-from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays
 from evergrow.foundation.locks import lock_or_wait
 
@@ -48,7 +48,7 @@ class NodeFile:
     X : Shards
         The rows, on storage that every node can read.
     standardization : Standardization
-        Scaling of the features.
+        Transform of the features.
     half : bool
         Write half precision.
     chunk_bytes : int
@@ -59,7 +59,7 @@ class NodeFile:
         self, X: Any, standardization: Standardization, *, half: bool, chunk_bytes: int
     ) -> None:
         self.X = X
-        self.mean, self.scale = standardization.mean, standardization.scale
+        self.transform = standardization.mean, standardization.scale, standardization.whitening
         self.half = half
         self.dtype = np.dtype(np.uint16 if half else np.float32)
         self.chunk_bytes = chunk_bytes
@@ -117,7 +117,7 @@ def _write(wanted: NodeFile, codes: npt.NDArray[np.int32], path: Path) -> Binary
             file.fileno(),
             lambda numbers: np.asarray(wanted.X[numbers]),
             codes,
-            Standardization(wanted.mean, wanted.scale),
+            Standardization(*wanted.transform),
             half=wanted.half,
             chunk_bytes=wanted.chunk_bytes,
         )

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.fitted import Codes, Ids, Standardization
+from evergrow.estimators.forest.value.fitted import Codes, Ids
 from evergrow.estimators.forest.value.sample_matrix import as_floats
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays
 
 _REPORT = "report."

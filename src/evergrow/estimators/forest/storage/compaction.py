@@ -18,8 +18,8 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.forest.storage.budget import copy_bytes
 from evergrow.estimators.forest.storage.scratch_file import ScratchRows, aligned_rows
-from evergrow.estimators.forest.value.fitted import Standardization
 from evergrow.estimators.forest.value.sample_matrix import as_floats
+from evergrow.estimators.forest.value.standardization import Standardization
 
 Numbers = npt.NDArray[np.int32]
 

@@ -13,7 +13,8 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget, MemoryDemand, budget_for
 from evergrow.estimators.forest.storage.compaction import spill_to_file
 from evergrow.estimators.forest.storage.scratch_file import ScratchRows
-from evergrow.estimators.forest.value.fitted import ForestBatch, Standardization
+from evergrow.estimators.forest.value.fitted import ForestBatch
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
 
@@ -69,7 +70,7 @@ def store_first(
     path = None if request.memory is None else os.path.abspath(request.memory)
     if not budget.in_file:
         samples = _core.Samples(n_features, half=request.half_samples, path=path)
-        return samples, _write(samples, batch, standardization)
+        return samples, _write(samples, batch, standardization, request.n_threads)
     scratch = _scratch(batch, standardization, request, budget)
     samples = _core.Samples.over(
         scratch.rows, batch.codes, batch.ids, n_features=n_features, places=scratch.places
@@ -87,15 +88,18 @@ def store_more(
     """Add new samples to a copy of the stored ones; returns all, and the numbers of the new."""
     samples = spill_to_file(samples, budget.chunk_bytes) if budget.spills else samples.copy()
     if not budget.in_file:
-        return samples, _write(samples, batch, standardization)
+        return samples, _write(samples, batch, standardization, request.n_threads)
     scratch = _scratch(batch, standardization, request, budget)
     return samples, samples.add_over(scratch.rows, batch.codes, batch.ids, places=scratch.places)
 
 
-def _write(samples: _core.Samples, batch: ForestBatch, scale: Standardization) -> Numbers:
+def _write(
+    samples: _core.Samples, batch: ForestBatch, scale: Standardization, n_threads: int
+) -> Numbers:
     numbers = samples.add(len(batch))
     for rows, block in float_blocks(batch.X):
-        samples.write(numbers[rows], block, batch.codes[rows], batch.ids[rows], scale.core)
+        codes, ids = batch.codes[rows], batch.ids[rows]
+        samples.write(numbers[rows], block, codes, ids, scale.core, n_threads)
     return numbers
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.rows import float_blocks
 
 # Bytes of rows that are read and standardised at once.

@@ -17,9 +17,9 @@ from evergrow.estimators.forest.value.fitted import (
     EarlySamples,
     FittedForest,
     History,
-    Standardization,
 )
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
@@ -68,6 +68,8 @@ def to_tensors(
         "scale": scale.scale,
         **_forest_to_tensors(fitted.forest, inference_only=inference_only),
     }
+    if scale.whitening is not None:
+        tensors["whitening"] = scale.whitening
     if not inference_only and len(early):
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
     counters = ("n_seen", "n_updates", "refresh_due", "row_rate", "seed")
@@ -169,14 +171,22 @@ def _require(condition: bool, name: str) -> None:
 
 
 def _read_standardization(tensors: Tensors) -> Standardization:
-    """The scale of the features."""
+    """The transform of the features; files of earlier versions have no whitening."""
     mean, scale = tensors["mean"], tensors["scale"]
     n_features = len(mean)
     _require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
     _require(mean.shape == scale.shape == (n_features,), "mean or scale")
     _require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
     _require(bool((scale > 0).all()), "scale")
-    return Standardization(mean, scale)
+    whitening = tensors.get("whitening")
+    if whitening is not None:
+        _require(whitening.dtype == np.float32, "whitening")
+        _require(whitening.shape == (n_features, n_features), "whitening")
+        _require(bool(np.isfinite(whitening).all()), "whitening")
+        # Triangular, so that it can be undone.
+        _require(bool((np.diagonal(whitening) > 0).all()), "whitening")
+        _require(not np.triu(whitening, 1).any(), "whitening")
+    return Standardization(mean, scale, whitening)
 
 
 def _forest_from_tensors(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.forest.value.fitted import Standardization
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess.checks import (
     MISSING,
     checked_codes,

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.fitted import FittedForest, Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.labels.columns import listed
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.value.fitted import FittedForest, Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (
     from_tensors,
     parameters_from_json,
     parameters_to_json,
     to_tensors,
 )
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess.registry import guesser_from_json, guesser_to_json
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS

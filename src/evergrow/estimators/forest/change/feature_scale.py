@@ -1,0 +1,178 @@
+"""Measure the transform of the features of a new forest, and choose which one to use.
+
+A forest compares samples with class means: with means of whole classes near the root, with means
+of few neighbours near the leaves. So a transform is good for it if the nearest class mean, or the
+nearest neighbour, is of the right class. ``standardize="auto"`` takes the features as they are,
+scaled, or whitened by the covariance within classes, whichever is better at this for samples that
+are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.value.fitted import ForestBatch
+from evergrow.estimators.forest.value.standardization import ClassScatter, Standardization
+
+# Shrinkages to try, and the degrees of freedom per feature that the covariance needs for each.
+# Strong shrinkage did not make any forest worse, whatever it was measured on.
+_SHRINKAGES = ((0.8, 0.0), (0.6, 2.0), (0.3, 6.0), (0.1, 12.0))
+# Samples that are left out, one at a time.
+_MOST_LEFT_OUT = 1200
+# With fewer samples the accuracies say too little; features are then scaled.
+_FEWEST_LEFT_OUT = 50
+# The covariance is measured on at least so many samples, if there are, and on so many per feature
+# and per class.
+_MEASURED, _MEASURED_PER_FEATURE, _MEASURED_PER_CLASS = 20000, 40, 8
+# With more features "auto" does not whiten: the matrix would be slower than the trees.
+_MOST_FEATURES = 4096
+
+
+def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest) -> Standardization:
+    """The transform of the features that the request asks for, measured on a batch."""
+    if request.standardize == "none":
+        return Standardization.common(batch.X)
+    scaled = Standardization.of_each(batch.X)
+    if request.standardize == "scale" or not _can_choose(batch, n_classes, request):
+        return scaled
+    rows = _measured_rows(batch, n_classes)
+    scatter = ClassScatter.of(batch.X, batch.codes, rows, n_classes)
+    left_out = LeftOut.of(batch, rows, scatter)
+    whitened = [
+        Candidate(Standardization.whitened(scaled, scatter, shrinkage), shrinkage)
+        for shrinkage, least in _SHRINKAGES
+        if scatter.n_free >= least * batch.X.shape[1]
+    ]
+    if request.standardize == "whiten":
+        return best_candidate(whitened, left_out).standardization
+    plain = [Candidate(scaled), Candidate(Standardization.common(batch.X))]
+    return best_candidate([*plain, *whitened], left_out).standardization
+
+
+def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> bool:
+    if request.standardize == "whiten":
+        return True
+    n_features = batch.X.shape[1]
+    # The covariance and its factor, class means and left-out samples.
+    n_bytes = 8 * n_features * (3 * n_features + n_classes + _MOST_LEFT_OUT)
+    fits = request.memory_limit is None or n_bytes <= request.memory_limit // 4
+    n_repeated = len(batch) - len(np.unique(batch.codes))
+    return fits and n_features <= _MOST_FEATURES and n_repeated >= _FEWEST_LEFT_OUT
+
+
+def _measured_rows(batch: ForestBatch, n_classes: int) -> npt.NDArray[np.int64]:
+    per_feature = _MEASURED_PER_FEATURE * batch.X.shape[1]
+    most = max(_MEASURED, per_feature, _MEASURED_PER_CLASS * n_classes)
+    return _evenly(len(batch), most)
+
+
+def _evenly(n: int, most: int) -> npt.NDArray[np.int64]:
+    """At most so many of the numbers 0 to n - 1, evenly spread.
+
+    >>> _evenly(10, 4).tolist(), _evenly(3, 4).tolist()
+    ([0, 2, 5, 7], [0, 1, 2])
+    """
+    n_chosen = min(n, most)
+    return np.arange(n_chosen, dtype=np.int64) * n // max(n_chosen, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A transform that may be chosen; ``shrinkage`` is that of a whitening."""
+
+    standardization: Standardization
+    shrinkage: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Samples to classify by the others: features, classes, and all class means.
+
+    Only samples of classes with more than one are classified.
+    """
+
+    X: npt.NDArray[np.float64]
+    codes: npt.NDArray[np.int32]
+    scatter: ClassScatter
+
+    @classmethod
+    def of(cls, batch: ForestBatch, rows: npt.NDArray[np.int64], scatter: ClassScatter) -> LeftOut:
+        """Some of the rows that the scatter was measured on."""
+        chosen = rows[_evenly(len(rows), _MOST_LEFT_OUT)]
+        return cls(np.asarray(batch.X[chosen], dtype=np.float64), batch.codes[chosen], scatter)
+
+    @property
+    def is_judged(self) -> npt.NDArray[np.bool_]:
+        """Which samples are classified."""
+        return np.asarray(self.scatter.counts[self.codes] > 1)
+
+    def mean_accuracy(self, candidate: Candidate) -> float:
+        """Share of samples that are nearest to the mean of their class, which is without them.
+
+        The covariance of a whitening is without them too: it is updated by one product of the
+        deviation of the sample from its class mean. Only the diagonal that it is shrunk towards
+        stays.
+        """
+        scatter, judged = self.scatter, self.is_judged
+        codes, known = self.codes[judged], np.flatnonzero(scatter.counts > 0)
+        x = candidate.standardization.apply(self.X[judged]).astype(np.float64)
+        means = candidate.standardization.apply(scatter.means[known]).astype(np.float64)
+        own = np.searchsorted(known, codes)
+        distances = _square_distances(x, means)
+        factor = scatter.counts[codes] / (scatter.counts[codes] - 1.0)
+        if candidate.shrinkage is not None:
+            weight = (1.0 - candidate.shrinkage) * factor / max(scatter.n_free, 1)
+            residual = x - means[own]
+            # Sherman and Morrison: the inverse after a product was subtracted.
+            length = np.einsum("ij,ij->i", residual, residual)
+            along = np.einsum("ij,ij->i", x, residual)[:, None] - residual @ means.T
+            gain = weight / np.maximum(1.0 - weight * length, 1e-6)
+            distances += gain[:, None] * along**2
+        # Without the sample, its class mean lies further away in the same direction.
+        distances[np.arange(len(own)), own] *= factor**2
+        return float(np.mean(np.argmin(distances, axis=1) == own))
+
+    def neighbour_accuracy(self, candidate: Candidate) -> float:
+        """Share of samples whose nearest neighbour among the others is of their class."""
+        x = candidate.standardization.apply(self.X)
+        distances = _square_distances(x, x)
+        np.fill_diagonal(distances, np.inf)
+        right = self.codes[np.argmin(distances, axis=1)] == self.codes
+        return float(np.mean(right[self.is_judged]))
+
+    def accuracy(self, candidate: Candidate) -> float:
+        """The better of both; neighbours count only where features are not whitened.
+
+        The covariance is not without the samples of a pair, which would make them neighbours.
+        """
+        by_mean = self.mean_accuracy(candidate)
+        if candidate.shrinkage is not None:
+            return by_mean
+        return max(by_mean, self.neighbour_accuracy(candidate))
+
+
+def best_candidate(candidates: list[Candidate], left_out: LeftOut) -> Candidate:
+    """The first candidate that is within one standard error of the best.
+
+    Candidates are in the order of how much they change the features, so a transform that only
+    might help is not used.
+    """
+    accuracies = [left_out.accuracy(candidate) for candidate in candidates]
+    best = max(accuracies)
+    error = (best * (1.0 - best) / max(1, int(left_out.is_judged.sum()))) ** 0.5
+    return next(
+        candidate
+        for candidate, accuracy in zip(candidates, accuracies, strict=True)
+        if accuracy >= best - error
+    )
+
+
+def _square_distances(
+    x: npt.NDArray[np.floating], y: npt.NDArray[np.floating]
+) -> npt.NDArray[np.floating]:
+    squares = np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", y, y)
+    return np.asarray(squares - 2.0 * (x @ y.T))

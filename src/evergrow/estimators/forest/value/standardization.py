@@ -1,0 +1,207 @@
+"""The transform of the features of a forest: centred, and scaled or whitened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from evergrow import _core
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.rows import float_blocks
+
+Kind = Literal["whiten", "scale", "none"]
+
+# Quantiles are estimated from about this many bytes of rows.
+_QUANTILE_BYTES = 16 << 20
+_FEATURES_AT_ONCE = 64
+# A feature varies within classes if its deviation is more than this share of its whole deviation.
+_LEAST_DEVIATION = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Standardization:
+    """``(x - mean) * scale`` per feature, then a whitening matrix; fixed for the life of the model.
+
+    Attributes
+    ----------
+    mean, scale : ndarray of shape (n_features,)
+        Centre and factor of every feature.
+    whitening : ndarray of shape (n_features, n_features) or None
+        Lower triangular matrix by which scaled features are multiplied.
+    """
+
+    mean: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
+    whitening: npt.NDArray[np.float32] | None = None
+
+    @cached_property
+    def core(self) -> _core.Standardizer:
+        """The same transform as an object of the core."""
+        return _core.Standardizer(self.mean, self.scale, self.whitening)
+
+    @property
+    def kind(self) -> Kind:
+        """What was done to the features."""
+        if self.whitening is not None:
+            return "whiten"
+        return "none" if np.ptp(self.scale) == 0 and len(self.scale) > 1 else "scale"
+
+    @classmethod
+    def identity(cls, n_features: int) -> Standardization:
+        """Leave features as they are."""
+        return cls(np.zeros(n_features), np.ones(n_features))
+
+    @classmethod
+    def of_each(cls, X: npt.NDArray[Any]) -> Standardization:
+        """Centre every feature and divide it by its standard deviation.
+
+        A feature that does not vary is only centred.
+        """
+        mean, variance = _moments(X)
+        # A constant feature has a tiny variance from rounding, which is not its spread.
+        rounding = (X.shape[0] * np.abs(mean) * np.finfo(np.float64).eps) ** 2
+        scale = np.ones(len(mean))
+        np.divide(1.0, np.sqrt(variance), out=scale, where=variance > rounding)
+        return cls(mean, scale)
+
+    @classmethod
+    def common(cls, X: npt.NDArray[Any]) -> Standardization:
+        """Centre every feature and divide all by one common number.
+
+        Distances keep their proportions, so nothing but rounding changes: class means come to lie
+        where half precision is finest. Centre and number are quantiles of a sample of the rows, so
+        outliers do not matter.
+        """
+        n_rows = max(256, _QUANTILE_BYTES // (8 * X.shape[1]))
+        step = -(-X.shape[0] // n_rows)
+        sample = np.asarray(X[::step], dtype=np.float64)
+        centre, common, most = np.empty(X.shape[1]), 0.0, 0.0
+        # Some features at a time, because each pass makes a copy.
+        for first in range(0, X.shape[1], _FEATURES_AT_ONCE):
+            columns = slice(first, first + _FEATURES_AT_ONCE)
+            centre[columns] = np.median(sample[:, columns], axis=0)
+            away = np.abs(sample[:, columns] - centre[columns])
+            common = max(common, float(np.quantile(away, 0.99, axis=0).max()))
+            most = max(most, float(away.max()))
+        # If nearly all values equal the centre, the largest deviation is used.
+        spread = common if common > 0 else most
+        return cls(centre, np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0))
+
+    @classmethod
+    def whitened(
+        cls, plain: Standardization, scatter: ClassScatter, shrinkage: float
+    ) -> Standardization:
+        """Make the covariance within classes the identity.
+
+        The covariance is shrunk towards its diagonal first: with a shrinkage of 1 features are
+        only divided by their deviation within classes. ``plain`` has the centre, and the scale of
+        features that do not vary within classes.
+
+        For a covariance ``D C D`` with the diagonal ``D^2``, the matrix is the inverse of the
+        Cholesky factor of the shrunk ``C``. Any other square root would give the same distances;
+        this one is triangular, so applying it costs half as much.
+        """
+        deviation = np.sqrt(np.diagonal(scatter.covariance))
+        varies = deviation * plain.scale > _LEAST_DEVIATION
+        scale = plain.scale.copy()
+        np.divide(1.0, deviation, out=scale, where=varies)
+        # Single precision is enough: no eigenvalue is below the shrinkage.
+        correlation = scatter.covariance.astype(np.float32)
+        correlation *= np.outer(scale, scale).astype(np.float32) * np.float32(1.0 - shrinkage)
+        np.fill_diagonal(correlation, 1.0)
+        inverse = solve_triangular(
+            np.linalg.cholesky(correlation),
+            np.eye(len(scale), dtype=np.float32),
+            lower=True,
+            check_finite=False,
+        )
+        return cls(plain.mean, scale, np.ascontiguousarray(inverse))
+
+    def apply(self, X: npt.NDArray[Any], n_threads: int = 1) -> npt.NDArray[np.float32]:
+        """Transform rows as the core does."""
+        block = next(float_blocks(X, max_rows=len(X)))[1] if len(X) else np.zeros(X.shape)
+        out = np.empty((len(block), _core.padded_width(X.shape[1])), dtype=np.float32)
+        _core.standardize_rows(block, self.core, out, n_threads)
+        return out[:, : X.shape[1]]
+
+    def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Convert back to the units of the input."""
+        if self.whitening is not None:
+            x = solve_triangular(self.whitening, np.transpose(x), lower=True).T
+        return np.asarray(x / self.scale + self.mean, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScatter:
+    """Class means and the pooled covariance within classes.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_classes, n_features)
+        Zero for a class without rows.
+    counts : ndarray of shape (n_classes,)
+        Rows of each class.
+    n_free : int
+        Degrees of freedom: rows, less one for each class.
+    covariance : ndarray of shape (n_features, n_features)
+        Mean product of deviations from the class mean, with ``n_free`` as the number of rows.
+    """
+
+    means: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.float64]
+    n_free: int
+    covariance: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        X: npt.NDArray[Any],
+        codes: npt.NDArray[np.int32],
+        rows: npt.NDArray[np.int64],
+        n_classes: int,
+    ) -> ClassScatter:
+        """Measure the scatter of some rows; ``codes`` are the classes of all rows."""
+        counts = np.bincount(codes[rows], minlength=n_classes).astype(np.float64)
+        means = np.zeros((n_classes, X.shape[1]))
+        for block, own in _blocks_of(X, codes, rows):
+            # A product with indicators adds many rows faster than np.add.at.
+            present, place = np.unique(own, return_inverse=True)
+            means[present] += np.equal.outer(np.arange(len(present)), place).astype(float) @ block
+        means /= np.maximum(counts, 1.0)[:, None]
+        total = np.zeros((X.shape[1], X.shape[1]))
+        for block, own in _blocks_of(X, codes, rows):
+            # Products of few rows are exact enough in single precision, and twice as fast.
+            residuals = (block - means[own]).astype(np.float32)
+            total += residuals.T @ residuals
+        n_free = int(np.maximum(counts - 1.0, 0.0).sum())
+        return cls(means, counts, n_free, total / max(n_free, 1))
+
+
+def _blocks_of(
+    X: npt.NDArray[Any], codes: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
+) -> Iterator[tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]]:
+    """Yield blocks of chosen rows in double precision, with their classes."""
+    step = max(64, (8 << 20) // (8 * X.shape[1]))
+    for first in range(0, len(rows), step):
+        chosen = rows[first : first + step]
+        yield np.asarray(X[chosen], dtype=np.float64), codes[chosen]
+
+
+def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    n_rows, n_features = X.shape
+    total, squares = np.zeros(n_features), np.zeros(n_features)
+    for _, block in float_blocks(X):
+        _core.add_sums(block, total)
+    mean = total / n_rows
+    for _, block in float_blocks(X):
+        _core.add_squares(block, mean, squares)
+    variance = squares / n_rows
+    if not np.isfinite(variance).all():
+        raise InvalidInputError("Input X contains values too large to compute their variance.")
+    return mean, variance

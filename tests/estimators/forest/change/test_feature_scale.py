@@ -1,0 +1,250 @@
+"""The transform of the features: what is measured, and what is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from evergrow import (
+    AxisForestClassifier,
+    LinearForestClassifier,
+    NCMForestClassifier,
+    NCMMetric,
+    SVMForestClassifier,
+    _core,
+)
+from evergrow.estimators.forest.change.feature_scale import Candidate, LeftOut, best_candidate
+from evergrow.estimators.forest.value.fitted import ForestBatch
+from evergrow.estimators.forest.value.standardization import ClassScatter, Standardization
+from tests.estimators.model_files import reload
+from tests.reference import feature_scale as twin
+
+Array = np.ndarray[Any, Any]
+
+
+def correlated(n: int, n_classes: int, n_features: int = 12, seed: int = 0) -> tuple[Array, Array]:
+    """Classes that differ in directions in which samples vary little.
+
+    In four other directions they vary so much that no feature, and no neighbour, tells the class.
+    """
+    random, fixed = np.random.default_rng(seed), np.random.default_rng(7)
+    y = np.arange(n) % n_classes
+    directions = np.linalg.qr(fixed.normal(size=(n_features, n_features)))[0]
+    centres = 2 * fixed.normal(size=(n_classes, n_features - 4)) @ directions[4:]
+    noise = 30 * random.normal(size=(n, 4)) @ directions[:4]
+    return centres[y] + noise + 0.5 * random.normal(size=(n, n_features)), y
+
+
+def rings(n: int, seed: int = 0) -> tuple[Array, Array]:
+    """Two classes with one mean: only neighbours tell them apart. A third feature is noise."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    angle = random.uniform(0, 2 * np.pi, n)
+    radius = np.where(y == 0, 1.0, 3.0) + 0.1 * random.normal(size=n)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * radius[:, None]
+    return np.column_stack([circle, 0.1 * random.normal(size=(n, 6))]), y
+
+
+def left_out(X: Array, y: Array) -> LeftOut:
+    batch = ForestBatch(X, y.astype(np.int32), np.arange(len(y)))
+    rows = np.arange(len(y))
+    return LeftOut.of(batch, rows, ClassScatter.of(X, batch.codes, rows, int(y.max()) + 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scatter_is_that_of_the_twin(seed: int) -> None:
+    X, y = correlated(60, 4, seed=seed)
+    found = left_out(X, y).scatter
+    np.testing.assert_allclose(found.means, twin.class_means(X, y))
+    np.testing.assert_allclose(found.covariance, twin.covariance_within(X, y), rtol=1e-4, atol=1e-3)
+    assert found.n_free == 56
+
+
+@pytest.mark.parametrize("shrinkage", [0.1, 0.6, 0.9])
+def test_a_whitened_space_has_the_shrunk_covariance_within_classes(shrinkage: float) -> None:
+    X, y = correlated(300, 5)
+    judged = left_out(X, y)
+    whitened = Standardization.whitened(Standardization.of_each(X), judged.scatter, shrinkage)
+    Z = whitened.apply(X)
+    covariance = twin.covariance_within(X, y)
+    metric = twin.shrunk(covariance, np.diagonal(covariance), shrinkage)
+    for i, j in [(0, 1), (5, 17), (100, 250)]:
+        distance = float(((Z[i] - Z[j]) ** 2).sum())
+        assert distance == pytest.approx(twin.squared_distance(X[i], X[j], metric), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shrinkage", [0.1, 0.5, 0.9])
+def test_left_out_samples_are_classified_as_by_the_twin(seed: int, shrinkage: float) -> None:
+    # Few samples per feature: each has a large part in the covariance.
+    X, y = correlated(30, 3, seed=seed)
+    judged = left_out(X, y)
+    plain = Standardization.of_each(X)
+    whitened = Candidate(Standardization.whitened(plain, judged.scatter, shrinkage), shrinkage)
+    assert judged.mean_accuracy(whitened) == twin.whitened_mean_accuracy(X, y, shrinkage)
+    scaled, Z = Candidate(plain), (X - plain.mean) * plain.scale
+    assert judged.mean_accuracy(scaled) == twin.mean_accuracy(Z, y)
+    assert judged.neighbour_accuracy(scaled) == twin.neighbour_accuracy(Z, y)
+
+
+def test_a_candidate_that_only_might_help_is_not_chosen() -> None:
+    X, y = correlated(200, 2)
+    judged = left_out(X, y)
+    plain = Candidate(Standardization.of_each(X))
+    whitened = Candidate(Standardization.whitened(plain.standardization, judged.scatter, 0.1), 0.1)
+    assert best_candidate([plain, whitened], judged) is whitened
+    assert best_candidate([whitened, plain], judged) is whitened
+    assert best_candidate([plain, plain], judged) is plain
+
+
+def test_correlated_features_are_whitened_and_the_forest_is_better() -> None:
+    X, y = correlated(900, 6)
+    forests = {
+        named: NCMForestClassifier(10, standardize=named, random_state=0).fit(X[:600], y[:600])
+        for named in ("auto", "whiten", "scale", "none")
+    }
+    assert {name: forest.standardize_ for name, forest in forests.items()} == {
+        "auto": "whiten",
+        "whiten": "whiten",
+        "scale": "scale",
+        "none": "none",
+    }
+    scores = {name: forest.score(X[600:], y[600:]) for name, forest in forests.items()}
+    assert scores["auto"] >= scores["whiten"] > scores["scale"] + 0.2
+
+
+def test_features_stay_as_they_are_where_only_neighbours_tell_classes_apart() -> None:
+    X, y = rings(600)
+    forest = NCMForestClassifier(10, random_state=0).fit(X, y)
+    assert forest.standardize_ == "none"
+
+
+@pytest.mark.parametrize("n", [2, 8, 49])
+def test_few_samples_are_scaled(n: int) -> None:
+    X, y = correlated(n, 2)
+    assert NCMForestClassifier(3, random_state=0).fit(X, y).standardize_ == "scale"
+
+
+def test_classes_of_one_sample_are_scaled() -> None:
+    X, _ = correlated(80, 4)
+    forest = NCMForestClassifier(3, min_samples_leaf=1, random_state=0).fit(X, np.arange(80))
+    assert forest.standardize_ == "scale"
+
+
+def test_features_that_do_not_vary_within_classes_do_no_harm() -> None:
+    X, y = correlated(300, 3)
+    X = np.column_stack([X, np.full(300, 4.0), y])
+    for named in ("auto", "whiten"):
+        forest = NCMForestClassifier(5, standardize=named, random_state=0).fit(X, y)
+        assert forest.score(X, y) == 1.0
+
+
+def test_booleans_are_scale_and_none() -> None:
+    X, y = correlated(300, 3)
+    for named, flag in [("scale", True), ("none", False)]:
+        one, other = (
+            NCMForestClassifier(3, standardize=value, random_state=0).fit(X, y)
+            for value in (named, flag)
+        )
+        np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "kind", [AxisForestClassifier, LinearForestClassifier, SVMForestClassifier]
+)
+def test_forests_without_class_means_are_scaled_by_themselves(kind: Any) -> None:
+    X, y = correlated(300, 3)
+    assert kind(3, random_state=0).fit(X, y).standardize_ == "scale"
+
+
+@pytest.mark.parametrize("kind", [LinearForestClassifier, SVMForestClassifier])
+def test_planes_can_be_found_in_a_whitened_space(kind: Any) -> None:
+    X, y = correlated(600, 3)
+    forest = kind(10, standardize="whiten", random_state=0).fit(X[:400], y[:400])
+    assert forest.score(X[400:], y[400:]) > 0.8
+
+
+def test_single_features_are_not_mixed() -> None:
+    X, y = correlated(100, 3)
+    with pytest.raises(ValueError, match="mixes features"):
+        AxisForestClassifier(3, standardize="whiten").fit(X, y)
+
+
+@pytest.mark.parametrize("value", ["whitened", "", 2, None, 0.5])
+def test_other_values_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="standardize must be one of"):
+        NCMForestClassifier(standardize=value).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_learnt_metric_in_front_is_not_undone() -> None:
+    X, y = correlated(900, 6)
+    scores = {}
+    for named in ("auto", "scale", "none"):
+        forest = NCMForestClassifier(10, standardize=named, random_state=0)
+        pipeline = make_pipeline(NCMMetric(6, random_state=0), forest).fit(X[:600], y[:600])
+        scores[named] = pipeline.score(X[600:], y[600:])
+    assert scores["auto"] >= scores["none"] - 0.01
+    assert scores["auto"] >= scores["scale"]
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_row_does_not_depend_on_the_rows_around_it(half: bool) -> None:
+    X, y = correlated(700, 5, n_features=37)
+    whitened = Standardization.whitened(Standardization.of_each(X), left_out(X, y).scatter, 0.3)
+    expected = (X - whitened.mean) * whitened.scale @ np.asarray(whitened.whitening, float).T
+    shape, dtype = (len(X), _core.padded_width(37)), np.uint16 if half else np.float32
+    together, threads, alone = (np.empty(shape, dtype) for _ in range(3))
+    _core.standardize_rows(X, whitened.core, together)
+    _core.standardize_rows(X, whitened.core, threads, 3)
+    for i in range(len(X)):
+        _core.standardize_rows(X[i : i + 1], whitened.core, alone[i : i + 1])
+    np.testing.assert_array_equal(alone, together)
+    np.testing.assert_array_equal(threads, together)
+    found = together.view(np.float16) if half else together
+    np.testing.assert_allclose(found[:, :37], expected, atol=0.02 if half else 1e-4)
+    assert not together[:, 37:].any()
+
+
+def test_undoing_gives_the_input_back() -> None:
+    X, y = correlated(300, 4)
+    whitened = Standardization.whitened(Standardization.of_each(X), left_out(X, y).scatter, 0.3)
+    np.testing.assert_allclose(whitened.undo(whitened.apply(X)), X, atol=1e-3)
+    np.testing.assert_allclose(whitened.undo(whitened.apply(X)[3]), X[3], atol=1e-3)
+
+
+def test_a_whitened_forest_grows_forgets_and_is_saved(tmp_path: Path) -> None:
+    X, y = correlated(900, 9)
+    first = y < 5
+    forest = NCMForestClassifier(8, random_state=0, n_jobs=2).fit(X[first], y[first])
+    assert forest.standardize_ == "whiten"
+    forest.partial_fit(X[~first], y[~first])
+    assert forest.score(X, y) > 0.8
+    loaded = reload(forest, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
+    assert loaded.standardize_ == "whiten"
+    for each in (forest, loaded):
+        each.forget(classes=[7]).partial_fit(X[:50], y[:50])
+    np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
+    small = reload(forest, tmp_path, inference_only=True)
+    np.testing.assert_array_equal(small.predict_proba(X), forest.predict_proba(X))
+
+
+def test_the_forest_is_the_same_for_any_number_of_threads_and_memory() -> None:
+    X, y = correlated(2000, 5, n_features=64)
+    whole = NCMForestClassifier(4, random_state=0).fit(X, y)
+    assert whole.standardize_ == "whiten"
+    for options in ({"n_jobs": 3}, {"standardize": "whiten", "memory_limit": "200MiB"}):
+        other = NCMForestClassifier(4, random_state=0, **options).fit(X, y)
+        np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
+
+
+def test_means_are_explained_in_the_units_of_the_input() -> None:
+    X, y = correlated(300, 3)
+    forest = NCMForestClassifier(1, random_state=0).fit(X, y)
+    means = [forest._fitted.centroid(0, 0, j) for j in range(2)]
+    nearest = [np.abs(twin.class_means(X, y) - mean).max(axis=1).min() for mean in means]
+    assert max(nearest) < 0.1
