@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 
 import pytest
@@ -14,6 +13,7 @@ from evergrow.foundation.engine import Job, current_engine
 from evergrow.foundation.errors import ClusterError
 from tests.distributed import work
 from tests.distributed.conftest import enter
+from tests.harness.process import end_if_stuck
 
 _needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 _quiet = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -25,7 +25,7 @@ def _in_child(action):
     child = os.fork()
     if child == 0:
         text = "nothing"
-        signal.alarm(30)  # ends a child that hangs
+        end_if_stuck()
         try:
             action()
         except BaseException as error:  # noqa: BLE001

@@ -33,6 +33,15 @@ main()
 _PAUSE_SECONDS = 0.005
 
 
+def end_if_stuck(seconds: int = 60) -> None:
+    """End this process, which was just forked, if it takes longer.
+
+    A thread of the parent may have held a lock while it was forked; the child then waits forever.
+    """
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+
+
 class ServiceDiedError(RuntimeError):
     """The service exited by itself; the message has the end of its log."""
 

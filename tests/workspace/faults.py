@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 from evergrow.workspace import Workspace
+from tests.harness.process import end_if_stuck
 
 # Everything by which files change, but for what SQLite does itself.
 WRITING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "COMMIT")
@@ -67,6 +68,7 @@ def killed_at(folder: Any, act: Callable[[Workspace], object], step: int) -> boo
     """Open a workspace in another process, act, die before a step; True if it was not reached."""
     child = os.fork()
     if child == 0:
+        end_if_stuck()
         # Nothing of the test's process may run in its copy, whatever happens.
         try:
             injector = FaultInjector(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
@@ -88,6 +90,7 @@ def killed_at_creation(folder: Any, step: int) -> bool:
     """Make a workspace in another process and die before a step; True if it was not reached."""
     child = os.fork()
     if child == 0:
+        end_if_stuck()
         injector = FaultInjector(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
         try:
             with inject_faults(injector):

@@ -32,6 +32,7 @@ from evergrow.workspace import (
 )
 from evergrow.workspace.changes import re_embedding
 from evergrow.workspace.store import staging
+from tests.harness.process import end_if_stuck
 from tests.vision.classifier.pictures import picture as drawn
 from tests.vision.embedding.models import onnx_model, staged_model
 from tests.workspace.builders import counts, labels
@@ -282,6 +283,7 @@ def run_and_die(folder: Path, step: int) -> bool:
     """Embed again in another process that dies before a step; True if it was not reached."""
     child = os.fork()
     if child == 0:
+        end_if_stuck()
         try:
             injector = FaultInjector(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
             open_store = re_embedding.open_store

@@ -23,6 +23,7 @@ from evergrow.workspace import (
 )
 from evergrow.workspace.model import projection
 from evergrow.workspace.store.creation import folder_size
+from tests.harness.process import end_if_stuck
 from tests.vision.embedding.models import onnx_model
 from tests.workspace.builders import counts, new_example, new_workspace
 
@@ -115,6 +116,7 @@ def elsewhere(act):
     message, saying = os.pipe()
     child = os.fork()
     if child == 0:
+        end_if_stuck()
         try:
             os.write(saying, str(act()).encode())
             signal.pause()

@@ -15,6 +15,7 @@ import evergrow
 from evergrow import AxisForestClassifier, NCMForestClassifier
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.model_files import check_refused, reload, rewritten
+from tests.harness.process import end_if_stuck
 
 X, Y = blobs(200, [0, 1, 2])
 
@@ -131,6 +132,7 @@ def test_a_forked_process_leaves_the_file_of_its_parent_alone(tmp_path: Path) ->
     forest = NCMForestClassifier(2, memory=path, random_state=0).fit(X, Y)
     child = os.fork()
     if child == 0:
+        end_if_stuck()
         try:
             forest.partial_fit(X[:5], Y[:5])
             os._exit(1)
