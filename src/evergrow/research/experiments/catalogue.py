@@ -82,6 +82,7 @@ PAPERS = (
             "all_pictures",
             "new_class",
             "photographs",
+            "forest_features",
             "many_classes",
             "update_time",
             "nightly",

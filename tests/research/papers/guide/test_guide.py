@@ -7,7 +7,7 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.research import ExperimentContext, Table, mixture, run_experiment
-from evergrow.research.papers.guide import heads
+from evergrow.research.papers.guide import forest_features, heads
 from evergrow.research.papers.guide.images_per_class import few_of_each
 from evergrow.research.papers.guide.learners import LEARNERS, best
 from tests.research.papers.checks import check_verdicts, find
@@ -28,6 +28,14 @@ def test_every_learner_is_measured(name, tmp_path):
     outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
     assert set(outcome.table.values("learner")) == set(LEARNERS)
     assert outcome.findings
+
+
+def test_a_forest_is_measured_with_every_kind_of_features(tmp_path):
+    experiment = find("guide-forest-features")
+    outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
+    assert set(outcome.table.values("learner")) == set(forest_features.NAMES)
+    assert outcome.table.values("initial") == [0, 3]
+    assert len(outcome.findings) == 2
 
 
 def test_the_same_table_comes_whatever_the_number_of_threads(tmp_path):
