@@ -122,7 +122,7 @@ class ForestParameters:
     update: str | Strategy = "igt"
     update_fraction: float = 0.8
     node_sampling: NodeSampling = "size"
-    refresh: float = 0.0
+    refresh: float | Literal["auto"] = 0.0
     sample_dtype: Literal["float32", "float16"] = "float32"
     memory: str | os.PathLike[str] | None = None
     memory_limit: str | int | None = None

@@ -1,0 +1,112 @@
+"""Trees that are grown again in turn: ``refresh="auto"``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evergrow import NCMForestClassifier
+from evergrow.estimators.forest.change.addition import REFRESH_FACTOR, due_share
+from tests.conftest import FORESTS
+from tests.estimators.forest.blobs import blobs
+from tests.estimators.model_files import reload
+
+X_QUERY, _ = blobs(80, range(12), seed=77)
+
+
+def auto(n_trees: int = 8, **options: Any) -> NCMForestClassifier:
+    values = {"min_samples_leaf": 3, "update": "igt", "refresh": "auto", "random_state": 0}
+    return NCMForestClassifier(n_trees, **{**values, **options})
+
+
+def n_refreshed(forest: Any, n: int, classes: list[int], seed: int = 1) -> int:
+    report = forest.partial_fit(*blobs(n, classes, seed)).update_report_
+    return int(report.n_refreshed)
+
+
+def test_the_share_is_the_growth_of_what_grew_more() -> None:
+    classes, samples = due_share((10, 11), (500, 500)), due_share((10, 10), (500, 550))
+    assert classes == samples == pytest.approx(math.log(1.1) / math.log(REFRESH_FACTOR))
+    assert due_share((10, 11), (500, 501)) == classes
+    assert due_share((10, 10), (10_000, 10_001)) < 1e-3
+    assert due_share((1, 50), (50, 5000)) == 1.0
+
+
+def test_every_tree_is_grown_again_while_the_classes_grow_by_the_factor() -> None:
+    forest = auto().fit(*blobs(400, range(4)))
+    counts = [n_refreshed(forest, 100, [c], seed=c) for c in range(4, 9)]
+    # From 4 to 9 classes is twice the factor.
+    assert 16 <= sum(counts) <= 17
+    assert max(counts) <= 4
+
+
+def test_few_samples_of_known_classes_refresh_next_to_nothing() -> None:
+    forest = auto().fit(*blobs(400, range(4)))
+    assert sum(n_refreshed(forest, 4, [0, 1], seed) for seed in range(10)) == 1
+
+
+def test_many_samples_of_known_classes_refresh_trees() -> None:
+    forest = auto().fit(*blobs(100, range(4)))
+    assert n_refreshed(forest, 60, [0, 1, 2, 3]) == 8
+
+
+def test_columns_without_samples_are_no_growth() -> None:
+    forest = auto().fit(*blobs(400, range(4)))
+    forest.partial_fit(*blobs(4, [0], seed=1), classes=list(range(12)))
+    assert forest.update_report_.n_refreshed == 0
+    assert n_refreshed(forest, 100, [9]) >= 4
+
+
+def test_samples_beyond_the_kept_ones_count() -> None:
+    forest = auto(keep_per_class=20).fit(*blobs(400, range(4)))
+    due = [forest.partial_fit(*blobs(100, range(4), seed)) for seed in range(8)]
+    assert len(due) == 8
+    # Samples grew from 400 to 1200, in spite of the 80 that are stored.
+    expected = 8 * math.log(3) / math.log(REFRESH_FACTOR)
+    assert forest._fitted.history.refresh_due == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_every_kind_of_forest_can_refresh_by_itself(kind: Any) -> None:
+    forest = kind(4, refresh="auto", random_state=0).fit(*blobs(100, range(3)))
+    assert n_refreshed(forest, 60, [3, 4]) == 4
+    assert set(forest.predict(blobs(60, [3, 4], 5)[0]).tolist()) == {3, 4}
+
+
+def test_the_same_forest_for_any_number_of_threads() -> None:
+    answers = []
+    for n_jobs in (1, 2, 3):
+        forest = auto(n_jobs=n_jobs).fit(*blobs(200, range(4)))
+        for c in range(4, 9):
+            forest.partial_fit(*blobs(50, [c, 0], seed=c))
+        answers.append(forest.predict_proba(X_QUERY))
+    np.testing.assert_array_equal(answers[0], answers[1])
+    np.testing.assert_array_equal(answers[0], answers[2])
+
+
+def test_a_file_in_between_changes_nothing(tmp_path: Path) -> None:
+    kept, stored = (auto().fit(*blobs(200, range(4))) for _ in range(2))
+    for c in range(4, 9):
+        batch = blobs(50, [c, 0], seed=c)
+        kept.partial_fit(*batch)
+        stored = reload(stored, tmp_path).partial_fit(*batch)
+        assert stored.refresh == "auto"
+        np.testing.assert_array_equal(stored.predict_proba(X_QUERY), kept.predict_proba(X_QUERY))
+
+
+def test_a_forest_without_its_samples_cannot_refresh(tmp_path: Path) -> None:
+    forest = auto(update="uls").fit(*blobs(200, range(4)))
+    loaded = reload(forest, tmp_path, inference_only=True)
+    with pytest.raises(ValueError, match=r"inference_only=True.*refresh=0"):
+        loaded.partial_fit(*blobs(50, [4]))
+    loaded.set_params(refresh=0.0).partial_fit(*blobs(50, [4]))
+
+
+@pytest.mark.parametrize("wrong", ["Auto", "igt", -0.1, 1.5, None, float("nan"), True])
+def test_other_values_of_refresh_are_refused(wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="refresh must be"):
+        NCMForestClassifier(refresh=wrong).fit(*blobs(60, range(3)))
