@@ -17,8 +17,8 @@ VoteWeights::VoteWeights(std::vector<std::int64_t> tree_grown, std::vector<std::
     const auto n_trees = static_cast<double>(grown.size());
     for (std::int64_t& came : class_came_) {
         if (came > grown.back()) came = grown.front();  // no tree knows it
-        const auto n_older = static_cast<double>(
-            std::lower_bound(grown.begin(), grown.end(), came) - grown.begin());
+        const auto n_older =
+            static_cast<double>(std::lower_bound(grown.begin(), grown.end(), came) - grown.begin());
         sums_.push_back((n_trees - n_older) + older_ * n_older);
     }
 }

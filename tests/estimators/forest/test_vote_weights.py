@@ -33,9 +33,7 @@ def test_the_core_weighs_votes_as_the_twin_does(
     found = forest.predict_proba(queries, plain(3), 1, None, votes)
     expected = twin.predict_proba_by_age(trees, queries, N_CLASSES, grown, came, older)
     np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(
-        forest.predict_proba(queries, plain(3), 2, None, votes), expected
-    )
+    np.testing.assert_array_equal(forest.predict_proba(queries, plain(3), 2, None, votes), expected)
 
 
 def test_a_class_that_no_tree_knows_keeps_its_share_of_the_votes() -> None:

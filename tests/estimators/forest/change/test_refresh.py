@@ -15,6 +15,11 @@ from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.model_files import reload
 
+
+def log_growth(growth: float) -> float:
+    return math.log(growth) / math.log(REFRESH_FACTOR)
+
+
 X_QUERY, _ = blobs(80, range(12), seed=77)
 
 
@@ -28,30 +33,42 @@ def n_refreshed(forest: Any, n: int, classes: list[int], seed: int = 1) -> int:
     return int(report.n_refreshed)
 
 
-def test_the_share_is_the_growth_of_what_grew_more() -> None:
+def test_the_share_follows_what_grew_more() -> None:
     classes, samples = due_share((10, 11), (500, 500)), due_share((10, 10), (500, 550))
-    assert classes == samples == pytest.approx(math.log(1.1) / math.log(REFRESH_FACTOR))
+    assert classes == samples == pytest.approx(1 - math.exp(-log_growth(1.1)))
     assert due_share((10, 11), (500, 501)) == classes
+    assert due_share((10, 10), (500, 500)) == 0
     assert due_share((10, 10), (10_000, 10_001)) < 1e-3
-    assert due_share((1, 50), (50, 5000)) == 1.0
+    assert 0.99 < due_share((1, 50), (50, 5000)) < 1
 
 
-def test_every_tree_is_grown_again_while_the_classes_grow_by_the_factor() -> None:
+def test_small_steps_grow_every_tree_again_while_samples_grow_by_the_factor() -> None:
+    steps = [(n, n + 1) for n in range(1000, int(1000 * REFRESH_FACTOR))]
+    assert sum(due_share((10, 10), step) for step in steps) == pytest.approx(1, abs=0.01)
+
+
+def test_trees_are_due_by_the_share() -> None:
     forest = auto().fit(*blobs(400, range(4)))
     counts = [n_refreshed(forest, 100, [c], seed=c) for c in range(4, 9)]
-    # From 4 to 9 classes is twice the factor.
-    assert 16 <= sum(counts) <= 17
-    assert max(counts) <= 4
+    shares = [due_share((c, c + 1), (100 * c, 100 * c + 100)) for c in range(4, 9)]
+    assert sum(counts) == math.floor(8 * sum(shares) + 1e-6)
+    assert max(counts) - min(counts) <= 2
+
+
+def test_a_new_class_is_known_by_one_tree_at_least() -> None:
+    forest = auto(n_trees=2).fit(*blobs(400, range(40)))
+    assert [n_refreshed(forest, 1, [c], seed=c) for c in range(40, 45)] == [1] * 5
+    assert n_refreshed(forest, 1, [3]) == 0
 
 
 def test_few_samples_of_known_classes_refresh_next_to_nothing() -> None:
     forest = auto().fit(*blobs(400, range(4)))
-    assert sum(n_refreshed(forest, 4, [0, 1], seed) for seed in range(10)) == 1
+    assert sum(n_refreshed(forest, 4, [0, 1], seed) for seed in range(10)) == 2
 
 
 def test_many_samples_of_known_classes_refresh_trees() -> None:
     forest = auto().fit(*blobs(100, range(4)))
-    assert n_refreshed(forest, 60, [0, 1, 2, 3]) == 8
+    assert n_refreshed(forest, 60, [0, 1, 2, 3]) == 6
 
 
 def test_columns_without_samples_are_no_growth() -> None:
@@ -63,17 +80,17 @@ def test_columns_without_samples_are_no_growth() -> None:
 
 def test_samples_beyond_the_kept_ones_count() -> None:
     forest = auto(keep_per_class=20).fit(*blobs(400, range(4)))
-    due = [forest.partial_fit(*blobs(100, range(4), seed)) for seed in range(8)]
-    assert len(due) == 8
-    # Samples grew from 400 to 1200, in spite of the 80 that are stored.
-    expected = 8 * math.log(3) / math.log(REFRESH_FACTOR)
+    for seed in range(8):
+        forest.partial_fit(*blobs(100, range(4), seed))
+    # The samples that came, not the 80 that are stored.
+    expected = 8 * sum(due_share((4, 4), (n, n + 100)) for n in range(400, 1200, 100))
     assert forest._fitted.history.refresh_due == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_every_kind_of_forest_can_refresh_by_itself(kind: Any) -> None:
     forest = kind(4, refresh="auto", random_state=0).fit(*blobs(100, range(3)))
-    assert n_refreshed(forest, 60, [3, 4]) == 4
+    assert n_refreshed(forest, 60, [3, 4]) == 3
     assert set(forest.predict(blobs(60, [3, 4], 5)[0]).tolist()) == {3, 4}
 
 

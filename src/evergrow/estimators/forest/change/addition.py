@@ -16,6 +16,7 @@ import numpy.typing as npt
 from evergrow.estimators.forest.change.growth import (
     NO_IDS,
     choose_evicted,
+    n_due,
     refreshed_trees,
     regrow_with,
     update_plan,
@@ -33,7 +34,7 @@ from evergrow.foundation.progress import progress_bar
 
 # With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
 # this factor (docs/growing_tradeoffs.md).
-REFRESH_FACTOR = 1.5
+REFRESH_FACTOR = 1.4
 
 Numbers = npt.NDArray[np.int32]
 
@@ -60,16 +61,18 @@ def _history_after(
     known: FittedForest, n_classes: int, batch: ForestBatch, request: ForestRequest
 ) -> History:
     """The history of the forest once a batch is added."""
-    before = known.history
+    before, n_trees = known.history, len(known.forest)
     update = before.n_updates + 1
     ages = before.ages.with_samples(batch.codes, n_classes, update)
-    share = request.refresh
-    if share == "auto":
+    if request.refresh == "auto":
+        classes = (before.ages.n_seen_classes, ages.n_seen_classes)
         n_samples = before.n_seen if request.keep_per_class else len(known.stored_ids)
-        share = due_share(
-            (before.ages.n_seen_classes, ages.n_seen_classes), (n_samples, n_samples + len(batch))
-        )
-    due = before.refresh_due + share * len(known.forest)
+        due = before.refresh_due + n_trees * due_share(classes, (n_samples, n_samples + len(batch)))
+        if classes[1] > classes[0]:
+            # At least one tree must know the new classes.
+            due = max(due, n_due(before) + 1.0)
+    else:
+        due = before.refresh_due + n_trees * request.refresh
     after = replace(
         before, n_updates=update, n_seen=before.n_seen + len(batch), refresh_due=due, ages=ages
     )
@@ -79,14 +82,15 @@ def _history_after(
 def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
     """Share of the trees that an update with ``refresh="auto"`` grows again.
 
-    The numbers are those before and after the update. If each update takes this share in turn, a
-    tree is grown again when one of the numbers has grown by the factor ``REFRESH_FACTOR``.
+    The numbers are those before and after the update. While they grow a little at a time, each
+    tree is grown again, in turn, whenever one of the numbers has grown by ``REFRESH_FACTOR``. An
+    update that multiplies them grows most trees again, but not all.
 
-    >>> round(due_share((50, 51), (5000, 5050)), 3), due_share((2, 4), (100, 200))
-    (0.049, 1.0)
+    >>> round(due_share((50, 51), (5000, 5050)), 3), round(due_share((2, 4), (100, 200)), 2)
+    (0.057, 0.87)
     """
     growth = max(math.log(after / max(before, 1)) for before, after in (n_classes, n_samples))
-    return min(growth / math.log(REFRESH_FACTOR), 1.0)
+    return 1.0 - math.exp(-growth / math.log(REFRESH_FACTOR))
 
 
 def _add_samples(

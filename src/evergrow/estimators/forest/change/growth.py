@@ -222,11 +222,14 @@ def refreshed_trees(known: FittedForest, history: History) -> tuple[int, int]:
 
     ``history`` is the one after the update.
     """
-    n_trees = len(known.forest)
+    n_trees, first = len(known.forest), n_due(known.history)
+    return first % n_trees, min(n_due(history) - first, n_trees)
+
+
+def n_due(history: History) -> int:
+    """Number of trees that were due to be grown again so far."""
     # Rounding errors in the sum of shares must not delay a tree.
-    due = (known.history.refresh_due, history.refresh_due)
-    first, last = (math.floor(n + 1e-6) for n in due)
-    return first % n_trees, min(last - first, n_trees)
+    return math.floor(history.refresh_due + 1e-6)
 
 
 def check_growable(known: FittedForest, request: ForestRequest) -> None:

@@ -19,7 +19,7 @@ NEVER = -1
 # Weight of the vote of a tree for a class that came after the tree was grown. Its splits were made
 # without the class, so that it knows the class only by the leaves that its samples happened to
 # reach (docs/growing_tradeoffs.md).
-OLDER_WEIGHT = 0.05
+OLDER_WEIGHT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
