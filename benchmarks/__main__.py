@@ -29,10 +29,13 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "kernels": {"kernels": kernels.run},
     "growing": {
         "strategies": streams.strategies,
+        "hundred": streams.hundred,
+        "others": streams.others,
         "settings": streams.settings,
         "chunks": streams.chunks,
         "one-class": updates.one_class,
         "more-samples": updates.more_samples,
+        "small": updates.small_forests,
         "memory": long_life,
     },
     "linear": {

@@ -72,6 +72,16 @@ def image_features() -> Split:
         return Split("CIFAR-100 features", X, data["y_train"], X_test, data["y_test"])
 
 
+def word_counts() -> Split:
+    """CIFAR-100 as square roots of counts over 1000 visual words, or a mixture of that shape."""
+    path = data_file("cifar100_words1000.npz")
+    if path is None:
+        return mixture(50000, 1000, 100, n_test=10000)
+    with np.load(path) as data:
+        X, X_test = (np.sqrt(data[f"X_{part}"].astype(np.float32)) for part in ("train", "test"))
+        return Split("CIFAR-100 words", X, data["y_train"], X_test, data["y_test"])
+
+
 def _by_split(name: str, path: Path | None, n_classes: int) -> Split:
     if path is None:
         return mixture(30 * n_classes, 1280, n_classes, n_test=30 * n_classes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from benchmarks.data import Split
 from benchmarks.growing.streams import STRATEGIES, data
 from benchmarks.measure import THREADS, Figure, cpu_seconds, report, show_table
 from benchmarks.peers import ncm_forest
+from evergrow import NCMForestClassifier
 
 
 def one_class(quick: bool) -> None:
     """Add one class to all the others; mean over several classes that were held out."""
     split, n_held_out = data(quick), 2 if quick else 12
     classes = np.unique(split.y)
-    strategies = ("ULS", "IGT", "RUST")
+    strategies = ("ULS", "IGT", "RUST", "recommended")
     # Processor time, accuracy over all classes, accuracy on the new one.
     results: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("retrained", *strategies)}
     for new in np.random.default_rng(0).choice(classes, n_held_out, replace=False):
@@ -94,4 +96,44 @@ def more_samples(quick: bool) -> None:
         for name in [*found][:3]
     ]
     title = f"{split.name}, {n_few} and {n_many} stored"
+    report("growing", title, figures, bars=split.name.startswith("CIFAR"))
+
+
+def small_forests(quick: bool) -> None:
+    """Small forests that grow class by class, by the clock: what an update costs besides its work.
+
+    Twenty trees, from 3 to 30 classes of 300 samples, two threads; the best of several runs.
+    """
+    split, repeat = data(quick), 1 if quick else 5
+    classes = np.random.default_rng(0).permutation(np.unique(split.y))[:30]
+    batches = [np.flatnonzero(split.y == each)[:300] for each in classes]
+    batches = [np.concatenate(batches[:3]), *batches[3:]]
+
+    def updates(name: str) -> float:
+        forest = NCMForestClassifier(20, n_jobs=THREADS, random_state=0, **STRATEGIES[name])
+        seconds = []
+        for rows in batches:
+            start = time.perf_counter()
+            forest.partial_fit(split.X[rows], split.y[rows])
+            seconds.append(time.perf_counter() - start)
+        return sum(seconds[1:])
+
+    def retraining() -> float:
+        seconds = 0.0
+        for n in range(2, len(batches) + 1):
+            rows = np.concatenate(batches[:n])
+            forest = NCMForestClassifier(20, n_jobs=THREADS, random_state=0)
+            start = time.perf_counter()
+            forest.fit(split.X[rows], split.y[rows])
+            seconds += time.perf_counter() - start
+        return seconds
+
+    full = min(retraining() for _ in range(repeat))
+    figures = [
+        Figure(
+            f"{name}: retraining / updates", full / min(updates(name) for _ in range(repeat)), bar
+        )
+        for name, bar in (("IGT", 8.0), ("RUST", 3.0), ("recommended", None))
+    ]
+    title = f"{split.name}, 20 trees, 3 to 30 classes of 300"
     report("growing", title, figures, bars=split.name.startswith("CIFAR"))

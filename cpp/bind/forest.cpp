@@ -124,12 +124,16 @@ void run_predict(const Forest& forest, const Query& query, const Outputs& output
 template <class T>
 NumpyMatrix<double> predict_proba(const Forest& forest, const Matrix<T>& rows,
                                   const Standardizer& standardizer, std::size_t n_threads,
-                                  const LeafReading* reading) {
+                                  const LeafReading* reading, const VoteWeights* votes) {
     static const LeafReading plain = plain_reading();
     Query query = as_query(forest, rows, standardizer);
     query.reading = reading == nullptr ? &plain : reading;
     if (reading != nullptr && reading->hierarchy.size() != forest.n_classes)
         throw std::invalid_argument("the reading of leaves must have every class of the forest");
+    if (votes != nullptr &&
+        (votes->n_classes() != forest.n_classes || votes->n_trees() != forest.trees.size()))
+        throw std::invalid_argument("the votes must have every tree and class of the forest");
+    query.votes = votes;
     auto [data, owner] = new_array<double>(query.n_rows * forest.n_classes);
     Outputs outputs;
     outputs.probabilities = data;
@@ -204,7 +208,7 @@ NumpyVector<float> centroid(const Forest& forest, std::size_t tree_index, std::i
 template <class T>
 void bind_inputs(nb::class_<Forest>& forest) {
     forest.def("predict_proba", &predict_proba<T>, "rows"_a.noconvert(), "standardizer"_a,
-               "n_threads"_a, "reading"_a = nb::none());
+               "n_threads"_a, "reading"_a = nb::none(), "votes"_a = nb::none());
     forest.def("apply", &apply<T>, "rows"_a.noconvert(), "standardizer"_a, "n_threads"_a);
     forest.def("comparisons", &comparisons<T>, "rows"_a.noconvert(), "standardizer"_a,
                "n_threads"_a);
@@ -222,6 +226,9 @@ void bind_forest(nb::module_& m) {
                     LeafReading(reading_named(name, ClassHierarchy(std::move(parents)), smoothing));
             },
             "parents"_a, "name"_a, "smoothing"_a);
+    nb::class_<VoteWeights>(m, "VoteWeights")
+        .def(nb::init<std::vector<std::int64_t>, std::vector<std::int64_t>, double>(),
+             "tree_grown"_a, "class_came"_a, "older"_a);
     nb::class_<Forest> forest(m, "Forest");
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,

@@ -35,19 +35,41 @@ struct Scratch {
     LeafBuffers buffers;
 };
 
+void weigh(const VoteWeights& votes, std::size_t tree, std::vector<ClassShare>& shares) {
+    for (ClassShare& seen : shares) seen.share *= votes.weight(tree, as_index(seen.class_id));
+}
+
 // Adds the class probabilities of the leaves of one tree. `order` has the rows of a leaf in
 // sequence, so that each leaf is read once.
-void add_leaves(const Tree& tree, const LeafReading& reading, std::size_t n_classes,
+void add_leaves(const Forest& forest, std::size_t t, const Query& query,
                 const std::vector<std::uint32_t>& order, Scratch& scratch, double* probabilities) {
+    const std::size_t n_classes = forest.n_classes;
     std::int32_t last = kNoParent;
     for (const std::size_t i : order) {
         if (scratch.leaf[i] != last) {
             last = scratch.leaf[i];
             scratch.buffers.shares.clear();
-            reading.read(reading, tree, last, scratch.buffers);
+            query.reading->read(*query.reading, *forest.trees[t], last, scratch.buffers);
+            if (query.votes != nullptr) weigh(*query.votes, t, scratch.buffers.shares);
         }
         for (const ClassShare& seen : scratch.buffers.shares)
             probabilities[i * n_classes + static_cast<std::size_t>(seen.class_id)] += seen.share;
+    }
+}
+
+// From the sums over all trees to means that add up to one for each row.
+void average(const Forest& forest, const VoteWeights* votes, std::size_t n_rows, double* sums) {
+    const std::size_t n_classes = forest.n_classes;
+    if (votes == nullptr) {
+        const auto n_trees = static_cast<double>(forest.trees.size());
+        std::for_each(sums, sums + n_rows * n_classes, [n_trees](double& p) { p /= n_trees; });
+        return;
+    }
+    for (double* row = sums; row != sums + n_rows * n_classes; row += n_classes) {
+        double total = 0;
+        for (std::size_t c = 0; c < n_classes; ++c) total += row[c] /= votes->sum(c);
+        if (!(total > 0)) continue;
+        for (std::size_t c = 0; c < n_classes; ++c) row[c] /= total;
     }
 }
 
@@ -72,13 +94,11 @@ void predict_block(const Forest& forest, const Query& query, const Outputs& outp
         if (outputs.leaves != nullptr)
             for (std::size_t i = 0; i < n; ++i) outputs.leaves[(first + i) * n_trees + t] = leaf[i];
         if (outputs.probabilities != nullptr)
-            add_leaves(tree, *query.reading, forest.n_classes, order, scratch,
+            add_leaves(forest, t, query, order, scratch,
                        outputs.probabilities + first * forest.n_classes);
     }
-    if (outputs.probabilities == nullptr) return;
-    double* begin = outputs.probabilities + first * forest.n_classes;
-    std::for_each(begin, begin + n * forest.n_classes,
-                  [n_trees](double& p) { p /= static_cast<double>(n_trees); });
+    if (outputs.probabilities != nullptr)
+        average(forest, query.votes, n, outputs.probabilities + first * forest.n_classes);
 }
 
 }  // namespace

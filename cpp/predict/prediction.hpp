@@ -7,6 +7,7 @@
 
 #include "arrays/aligned.hpp"
 #include "predict/leaf_reading.hpp"
+#include "predict/vote_weights.hpp"
 #include "run/parallel_tasks.hpp"
 #include "samples/standardizer.hpp"
 #include "tree/forest.hpp"
@@ -20,6 +21,7 @@ struct Query {
     std::size_t n_rows;
     const Standardizer& standardizer;
     const LeafReading* reading = nullptr;  // needed for probabilities
+    const VoteWeights* votes = nullptr;    // null if all votes count alike
 };
 
 struct Outputs {

@@ -104,6 +104,12 @@ class Samples:
 class LeafReading:
     def __init__(self, parents: Sequence[int], name: str, smoothing: float) -> None: ...
 
+# How much votes count: those of trees that were grown before a class came have the weight `older`.
+class VoteWeights:
+    def __init__(
+        self, tree_grown: Sequence[int], class_came: Sequence[int], older: float
+    ) -> None: ...
+
 # How nodes are split; those that a proposer does not use have defaults. Can be pickled.
 class SplitRules:
     def __init__(
@@ -287,6 +293,7 @@ class Forest:
         standardizer: Standardizer,
         n_threads: int,
         reading: LeafReading | None = None,
+        votes: VoteWeights | None = None,
     ) -> npt.NDArray[np.float64]: ...
     def apply(
         self, rows: _Rows, standardizer: Standardizer, n_threads: int

@@ -217,3 +217,33 @@ def predict_proba(trees: list[Node], X: Floats, n_classes: int) -> npt.NDArray[n
             for c, n in counts.items():
                 out[i, c] += n / sum(counts.values())
     return out / len(trees)
+
+
+def predict_proba_by_age(
+    trees: list[Node],
+    X: Floats,
+    n_classes: int,
+    grown: list[int],
+    came: list[int],
+    older: float,
+) -> npt.NDArray[np.float64]:
+    """As :func:`predict_proba`, with votes that know the age of the trees.
+
+    A tree that was grown before a class came votes for it with the weight ``older``, unless no
+    tree is newer. Per class the mean is weighted; per row the probabilities add up to one.
+    """
+    weights = np.ones((len(trees), n_classes))
+    for c in range(n_classes):
+        if any(g >= came[c] for g in grown):
+            weights[[g < came[c] for g in grown], c] = older
+    n_older = (weights < 1).sum(axis=0)
+    sums = (len(trees) - n_older) + older * n_older
+    out = np.zeros((len(X), n_classes))
+    for i, x in enumerate(X):
+        for t, tree in enumerate(trees):
+            counts = leaf_of(tree, x).counts
+            for c, n in counts.items():
+                out[i, c] += n / sum(counts.values()) * weights[t, c]
+        out[i] /= sums
+        out[i] /= sum(out[i].tolist())
+    return out

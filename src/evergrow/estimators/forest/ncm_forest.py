@@ -12,7 +12,7 @@ from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import NCMDecision
 from evergrow.estimators.forest.learner import ForestLearner
 from evergrow.estimators.forest.parameters import complete_docstring
-from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits, Strategy, named_size
+from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits, named_size
 from evergrow.foundation.params import Choice, Fraction, Integer, Nothing, Number, Rule
 
 # The position of a centroid in its node is a 16-bit number.
@@ -139,8 +139,6 @@ class NCMForestClassifier(ForestLearner, NCMParameters):
     _splits = ClassMeanSplits
     _decision = NCMDecision
     _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
-
-    update: str | Strategy = "rust"
 
 
 def centroids_per_node(n_centroids: str | float | int, n_classes: int) -> int:

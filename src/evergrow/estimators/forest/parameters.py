@@ -29,17 +29,17 @@ _EXAMPLE = """\
 True"""
 
 _UPDATE_MEANS = """\
-update : {"rust", "rtst", "igt", "uls"} or strategy, default="rust"
+update : {"igt", "rust", "rtst", "uls"} or strategy, default={update}
     How :meth:`partial_fit` takes new samples: ``"uls"`` counts them in the leaves they reach,
     ``"igt"`` also lets these leaves grow, ``"rust"`` also gives chosen nodes the means of new
     classes, ``"rtst"`` grows chosen subtrees again. Each is more accurate and slower than the
-    one before. A value such as ``RTST(share=0.5)`` carries its own options. May change
-    between updates.
+    one before; `refresh` adds whole trees to each. A value such as ``RTST(share=0.5)`` carries
+    its own options. May change between updates.
 update_fraction : float, default=0.8
     Share of the splitting nodes that ``"rust"`` and ``"rtst"`` choose per update."""
 
 _UPDATE_OTHERS = """\
-update : {"igt", "rtst", "uls"} or strategy, default="igt"
+update : {"igt", "rtst", "uls"} or strategy, default={update}
     How :meth:`partial_fit` takes new samples: ``"uls"`` counts them in the leaves they reach,
     ``"igt"`` also lets these leaves grow, ``"rtst"`` grows chosen subtrees again. Each is more
     accurate and slower than the one before. A value such as ``RTST(share=0.5)`` carries its
@@ -80,9 +80,11 @@ _AFTER_UPDATE = """\
 node_sampling : {"size", "uniform", "quality"}, default="size"
     What makes a node likely to be chosen: a small subtree, nothing, or a subtree that separates
     its samples badly.
-refresh : float, default=0.0
-    Share of the trees that each update grows again from scratch, in turn. 0.04 costs little and
-    keeps the newest classes accurate.
+refresh : "auto" or float, default={refresh}
+    Share of the trees that each update grows again from scratch, in turn. ``"auto"`` grows a tree
+    again whenever the number of classes or of samples has grown by 1.4 since it was last grown,
+    and one tree at least for new classes. A number is a fixed share; 0.0 grows none again, which
+    is faster and less accurate.
 sample_dtype : {"float32", "float16"}, default="float32"
     Precision of the training samples that the forest stores for its updates.
 memory : path, default=None
@@ -137,7 +139,7 @@ class ForestParameters:
     update: str | Strategy = "igt"
     update_fraction: float = 0.8
     node_sampling: NodeSampling = "size"
-    refresh: float = 0.0
+    refresh: float | Literal["auto"] = "auto"
     sample_dtype: Literal["float32", "float16"] = "float32"
     memory: str | os.PathLike[str] | None = None
     memory_limit: str | int | None = None
@@ -160,6 +162,8 @@ def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
             "{n_estimators}": _N_ESTIMATORS,
             "{common parameters}": "\n".join([_BEFORE_UPDATE, standardize, update, _AFTER_UPDATE]),
             "{common attributes}": _ATTRIBUTES,
+            "{update}": _literal(forest, "update"),
+            "{refresh}": _literal(forest, "refresh"),
             "{example}": _EXAMPLE.replace("FOREST", forest.__name__),
         }
         if forest.__doc__:
@@ -170,3 +174,9 @@ def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
         return forest
 
     return complete
+
+
+def _literal(forest: type, parameter: str) -> str:
+    """The default of a parameter as it is written in Python."""
+    value = getattr(forest, parameter)
+    return f'"{value}"' if isinstance(value, str) else repr(value)

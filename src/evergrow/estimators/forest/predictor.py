@@ -119,6 +119,9 @@ class ForestPredictor(TreePredictor):
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
 
+        Trees that were grown before a class came know it badly. Where other trees were grown since
+        (`refresh`), the mean for that class is weighted: an older tree counts a fiftieth.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

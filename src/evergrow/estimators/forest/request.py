@@ -278,7 +278,7 @@ FOREST_RULES: dict[str, list[Rule]] = {
     "update": [Choice(tuple(STRATEGIES)), _STRATEGY],
     "update_fraction": NODE_RULES["share"],
     "node_sampling": NODE_RULES["nodes"],
-    "refresh": [Number(0.0, 1.0)],
+    "refresh": [Choice(("auto",)), Number(0.0, 1.0)],
     "sample_dtype": [Choice(("float32", "float16"))],
     "memory": [Nothing(), FilePath()],
     "memory_limit": [Nothing(), MemorySize()],
@@ -301,7 +301,7 @@ class ForestRequest:
     strategy: Strategy
     share: float
     node_sampling: NodeSampling
-    refresh: float
+    refresh: float | Literal["auto"]
     half_samples: bool
     memory: str | os.PathLike[str] | None
     memory_limit: int | None  # bytes
@@ -330,7 +330,7 @@ class ForestRequest:
             strategy=strategy,
             share=share,
             node_sampling=nodes,
-            refresh=float(estimator.refresh),
+            refresh="auto" if estimator.refresh == "auto" else float(estimator.refresh),
             half_samples=estimator.sample_dtype == "float16",
             memory=estimator.memory,
             memory_limit=None if limit is None else bytes_of(limit),

@@ -178,6 +178,7 @@ default="auto"
     }
 
     update: str | Strategy = "rust"
+    refresh: float | Literal["auto"] = 0.0
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that labels have two columns."""

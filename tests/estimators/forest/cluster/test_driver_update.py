@@ -22,6 +22,7 @@ MORE = [blobs(60, [1, 6, 7], seed=1), blobs(60, [2, 3], seed=2), blobs(60, [6, 8
 OPTIONS: list[dict[str, Any]] = [
     *({"update": name} for name in STRATEGIES),
     {"update": "igt", "refresh": 0.3},
+    {"update": "igt", "refresh": "auto"},
     {"update": "rust", "keep_per_class": 40},
     {"update": "rtst", "sample_dtype": "float16", "max_samples": 0.5},
     {"update": "igt", "bootstrap": True},
@@ -44,8 +45,13 @@ def check_same(found: Any, expected: Any) -> None:
         for name, array in mine.tree_arrays(tree).items():
             assert np.array_equal(array, other.tree_arrays(tree)[name]), (tree, name)
     mine.check()
-    histories = [{**vars(one._fitted.history), "early": None} for one in (found, expected)]
+    histories = [
+        {**vars(one._fitted.history), "early": None, "ages": None} for one in (found, expected)
+    ]
     assert histories[0] == histories[1]
+    for name in ("grown", "came"):
+        ages = [getattr(one._fitted.history.ages, name) for one in (found, expected)]
+        np.testing.assert_array_equal(*ages)
     assert np.array_equal(found._fitted.stored_ids, expected._fitted.stored_ids)
 
 

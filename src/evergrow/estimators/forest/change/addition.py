@@ -6,6 +6,7 @@ strategies, and ``cpp/update/rust.cpp`` is the longest of them.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -15,6 +16,8 @@ import numpy.typing as npt
 from evergrow.estimators.forest.change.growth import (
     NO_IDS,
     choose_evicted,
+    n_due,
+    refreshed_trees,
     regrow_with,
     update_plan,
     without_rows,
@@ -23,11 +26,15 @@ from evergrow.estimators.forest.cluster.driver_update import note_update, reside
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.storage.placement import budget_to_change, store_more
-from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, Ids
+from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, History, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
+
+# With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
+# this factor (docs/growing_tradeoffs.md).
+REFRESH_FACTOR = 1.4
 
 Numbers = npt.NDArray[np.int32]
 
@@ -50,6 +57,42 @@ def add_samples(
         return _add_samples(known, labels, batch, request, expendable)
 
 
+def _history_after(
+    known: FittedForest, n_classes: int, batch: ForestBatch, request: ForestRequest
+) -> History:
+    """The history of the forest once a batch is added."""
+    before, n_trees = known.history, len(known.forest)
+    update = before.n_updates + 1
+    ages = before.ages.with_samples(batch.codes, n_classes, update)
+    if request.refresh == "auto":
+        classes = (before.ages.n_seen_classes, ages.n_seen_classes)
+        n_samples = before.n_seen if request.keep_per_class else len(known.stored_ids)
+        due = before.refresh_due + n_trees * due_share(classes, (n_samples, n_samples + len(batch)))
+        if classes[1] > classes[0]:
+            # At least one tree must know the new classes.
+            due = max(due, n_due(before) + 1.0)
+    else:
+        due = before.refresh_due + n_trees * request.refresh
+    after = replace(
+        before, n_updates=update, n_seen=before.n_seen + len(batch), refresh_due=due, ages=ages
+    )
+    return replace(after, ages=ages.with_grown(*refreshed_trees(known, after), update))
+
+
+def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
+    """Share of the trees that an update with ``refresh="auto"`` grows again.
+
+    The numbers are those before and after the update. While they grow a little at a time, each
+    tree is grown again, in turn, whenever one of the numbers has grown by ``REFRESH_FACTOR``. An
+    update that multiplies them grows most trees again, but not all.
+
+    >>> round(due_share((50, 51), (5000, 5050)), 3), round(due_share((2, 4), (100, 200)), 2)
+    (0.057, 0.87)
+    """
+    growth = max(math.log(after / max(before, 1)) for before, after in (n_classes, n_samples))
+    return 1.0 - math.exp(-growth / math.log(REFRESH_FACTOR))
+
+
 def _add_samples(
     known: FittedForest,
     labels: ClassList,
@@ -62,12 +105,7 @@ def _add_samples(
     stored = known.forest.samples
     budget = budget_to_change(request, stored, len(labels), n_new=len(batch))
     samples, numbers = store_more(stored, batch, known.standardization, request, budget)
-    history = replace(
-        known.history,
-        n_updates=known.history.n_updates + 1,
-        n_seen=known.history.n_seen + len(batch),
-        refresh_due=known.history.refresh_due + request.refresh * len(known.forest),
-    )
+    history = _history_after(known, len(labels), batch, request)
     plan = update_plan(request, history, len(labels), known, row_budget=budget.row_budget)
     keep = request.keep_per_class if known.has_training_rows else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)

@@ -24,6 +24,7 @@ from evergrow.estimators.forest.storage.placement import (
     budget_to_grow,
     store_first,
 )
+from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import (
     EarlySamples,
     FittedForest,
@@ -73,7 +74,8 @@ def grow_forest(
     engine = None if len(early) else current_engine()
     forest = _grow_trees(batch, standardization, growth, request, budget, engine)
     n_seen = len(batch) if n_seen is None else n_seen
-    history = History(seed, 0, n_seen, n_drawn / len(batch), early=early)
+    ages = Ages.of_first(request.n_estimators, len(labels), batch.codes)
+    history = History(seed, 0, n_seen, n_drawn / len(batch), ages, early=early)
     fitted = FittedForest(labels, standardization, forest, history, request.splits.proposer)
     if not len(early):
         fitted = evict_samples(fitted, request, expendable)
@@ -196,10 +198,7 @@ def update_plan(
     """
     if row_budget is None:
         row_budget = budget_to_change(request, known.forest.samples, n_classes).row_budget
-    n_trees = len(known.forest)
-    # Rounding errors in the sum of shares must not delay a tree.
-    due = (known.history.refresh_due, history.refresh_due)
-    first, last = (math.floor(n + 1e-6) for n in due)
+    first_refreshed, n_refreshed = refreshed_trees(known, history)
     return _core.UpdatePlan(
         n_classes=n_classes,
         seed=history.seed,
@@ -209,13 +208,28 @@ def update_plan(
         node_sampling=request.node_sampling,
         row_rate=history.row_rate,
         bootstrap=request.bootstrap,
-        first_refreshed=first % n_trees,
-        n_refreshed=min(last - first, n_trees),
-        n_trees=n_trees,
+        first_refreshed=first_refreshed,
+        n_refreshed=n_refreshed,
+        n_trees=len(known.forest),
         row_budget=row_budget,
         rules=request.splits.rules(n_classes, known.n_features),
         keep_rows=known.has_training_rows,
     )
+
+
+def refreshed_trees(known: FittedForest, history: History) -> tuple[int, int]:
+    """The first tree that an update grows again, and how many, in turn.
+
+    ``history`` is the one after the update.
+    """
+    n_trees, first = len(known.forest), n_due(known.history)
+    return first % n_trees, min(n_due(history) - first, n_trees)
+
+
+def n_due(history: History) -> int:
+    """Number of trees that were due to be grown again so far."""
+    # Rounding errors in the sum of shares must not delay a tree.
+    return math.floor(history.refresh_due + 1e-6)
 
 
 def check_growable(known: FittedForest, request: ForestRequest) -> None:
@@ -231,7 +245,7 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
             f"sample_dtype is {wanted!r} but the forest stores samples of another "
             "precision: fit again to change it"
         )
-    if request.strategy._needs_rows or request.refresh > 0:
+    if request.strategy._needs_rows or request.refresh != 0:
         check_has_rows(known, "update")
 
 

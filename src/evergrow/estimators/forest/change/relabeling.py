@@ -36,7 +36,11 @@ def with_columns(fitted: FittedForest, labels: ClassList, columns: list[int]) ->
     samples = fitted.forest.samples.copy()
     samples.rename_classes(columns)
     forest = fitted.forest.relabel(samples=samples, columns=columns, n_classes=len(labels))
-    history = replace(fitted.history, early=fitted.history.early.with_columns(columns))
+    history = replace(
+        fitted.history,
+        ages=fitted.history.ages.with_columns(columns, len(labels)),
+        early=fitted.history.early.with_columns(columns),
+    )
     return replace(fitted, labels=labels, forest=forest, history=history)
 
 
@@ -60,7 +64,9 @@ def relabel(
     samples = known.forest.samples.copy()
     samples.set_classes(rows, classes)
     early = known.history.early.with_classes(samples.ids[rows], classes)
-    history = replace(known.history, n_updates=known.history.n_updates + 1, early=early)
+    n_updates = known.history.n_updates + 1
+    ages = known.history.ages.with_samples(classes, len(labels), n_updates)
+    history = replace(known.history, n_updates=n_updates, ages=ages, early=early)
     fitted = replace(known, labels=labels, history=history)
     counts = _core.UpdateReport()
     if not len(early):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.sample_matrix import check_file
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.labels import ClassList
@@ -108,6 +109,8 @@ class History:
     refresh_due : float
         Number of trees that were due to be grown again so far; modulo the number of trees, it is
         the next one.
+    ages : Ages
+        When each tree was last grown and when each class came.
     early : EarlySamples
         Empty once the feature scale is fixed.
     """
@@ -116,6 +119,7 @@ class History:
     n_updates: int
     n_seen: int
     row_rate: float
+    ages: Ages
     refresh_due: float = 0.0
     early: EarlySamples = NO_EARLY_SAMPLES
 
@@ -174,7 +178,7 @@ class FittedForest:
         return float_blocks(X, max_rows)
 
     def probabilities(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
-        """Mean class frequencies of the leaves [Ristin2014 Eq. 4]."""
+        """Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees."""
         out = np.empty((X.shape[0], len(self.labels)))
         for rows, block in self.probability_blocks(X, n_threads):
             out[rows] = block
@@ -185,11 +189,13 @@ class FittedForest:
     ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         """Probabilities of one block of rows at a time: (rows, block).
 
-        ``reading`` says how leaves are read whose samples have coarse or fine classes.
+        ``reading`` says how leaves are read whose samples have coarse or fine classes; then the
+        votes of all trees count alike.
         """
         scale = self.standardization.core
+        votes = self.history.ages.votes if reading is None else None
         for rows, block in self._blocks(X):
-            yield rows, self.forest.predict_proba(block, scale, n_threads, reading)
+            yield rows, self.forest.predict_proba(block, scale, n_threads, reading, votes)
 
     def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """Leaf of every row in every tree."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.forest.request import strategy_from_json, strategy_to_json
+from evergrow.estimators.forest.value.ages import NEVER, Ages
 from evergrow.estimators.forest.value.fitted import (
     NO_EARLY_SAMPLES,
     EarlySamples,
@@ -60,12 +61,14 @@ def to_tensors(
     Removed samples are left out. With ``inference_only`` all training samples are left out, except
     those that a node compares with.
     """
-    scale, early = fitted.standardization, fitted.history.early
+    scale, early, ages = fitted.standardization, fitted.history.early, fitted.history.ages
     if not inference_only:
         fitted.check_memory()
     tensors = {
         "mean": scale.mean,
         "scale": scale.scale,
+        "ages.grown": ages.grown,
+        "ages.came": ages.came,
         **_forest_to_tensors(fitted.forest, inference_only=inference_only),
     }
     if scale.whitening is not None:
@@ -93,7 +96,8 @@ def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> Fitte
     proposer = str(header.get("proposer"))
     forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
     early = _read_early_samples(tensors, n_features, len(labels))
-    history = _read_history(header.get("history"), early)
+    ages = _read_ages(tensors, len(forest), len(labels))
+    history = _read_history(header.get("history"), ages, early)
     ids = forest.samples.ids
     # The id of the next sample must be a new one.
     is_new = bool((ids < history.n_seen).all())
@@ -103,7 +107,18 @@ def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> Fitte
     return FittedForest(labels, standardization, forest, history, proposer)
 
 
-def _read_history(entry: Any, early: EarlySamples) -> History:
+def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
+    """Ages of trees and classes; without them, as in older files, all trees know all classes."""
+    if not {"ages.grown", "ages.came"} & set(tensors):
+        return Ages.all_known(n_trees, n_classes)
+    ages = Ages(tensors["ages.grown"], tensors["ages.came"])
+    for name, array, size in (("grown", ages.grown, n_trees), ("came", ages.came, n_classes)):
+        _require(array.dtype == np.int64 and array.shape == (size,), f"ages.{name}")
+        _require(bool((array >= NEVER).all()), f"ages.{name}")
+    return ages
+
+
+def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
     values = entry if isinstance(entry, dict) else {}
     integers = [values.get(name) for name in _COUNTERS]
     rate, due = values.get("row_rate"), values.get("refresh_due")
@@ -114,7 +129,8 @@ def _read_history(entry: Any, early: EarlySamples) -> History:
     if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
         raise InvalidInputError("the refreshed trees of the model are damaged")
     seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
-    return History(seed, n_updates, n_seen, float(rate), float(due), early)
+    _require(max(ages.grown.max(), ages.came.max()) <= n_updates, "ages")
+    return History(seed, n_updates, n_seen, float(rate), ages, float(due), early)
 
 
 def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:

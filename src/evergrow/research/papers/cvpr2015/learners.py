@@ -80,7 +80,8 @@ class LearnerSpec:
 def _forest(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
     from evergrow import NCMForestClassifier
 
-    return NCMForestClassifier(n_trees, n_jobs=n_jobs, random_state=seed, **parameters)
+    given = {"update": "rust", "refresh": 0.0, **parameters}
+    return NCMForestClassifier(n_trees, n_jobs=n_jobs, random_state=seed, **given)
 
 
 def _regularised(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:

@@ -22,7 +22,8 @@ RECOMMENDED_FOREST = "forest, RUST with refresh"
 
 
 def _forest(context: ex.ExperimentContext, seed: int, **options: Any) -> NCMForestClassifier:
-    return NCMForestClassifier(n_jobs=context.n_jobs, random_state=seed, **options)
+    given = {"refresh": 0.0, **options}
+    return NCMForestClassifier(n_jobs=context.n_jobs, random_state=seed, **given)
 
 
 LEARNERS: dict[str, Make] = {

@@ -30,8 +30,9 @@ KEYS = ("data", "forest", "initial", "chunk", "strategy", "n_classes", "seed")
 EXACT = ("accuracy", "relative", "comparisons")
 TIMED = ("update_seconds", "training_seconds", "test_seconds")
 
-# The report gives this least gain, but no minimum number of samples in a leaf.
-PARAMETERS: Mapping[str, Any] = {"min_gain": 0.001, "min_samples_leaf": 5}
+# The report gives this least gain, but no minimum number of samples in a leaf. It grows no tree
+# again.
+PARAMETERS: Mapping[str, Any] = {"min_gain": 0.001, "min_samples_leaf": 5, "refresh": 0.0}
 
 
 def _take_square_roots(data: Dataset) -> Dataset:
