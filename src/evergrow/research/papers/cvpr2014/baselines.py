@@ -60,7 +60,9 @@ def _neighbors(context: ex.ExperimentContext, seed: int) -> Any:  # noqa: ARG001
 
 def _axis_forest(context: ex.ExperimentContext, seed: int) -> AxisForestClassifier:
     n_trees = context.scaled(protocol.N_TREES, protocol.N_TREES_QUICK)
-    return AxisForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed)
+    return AxisForestClassifier(
+        n_trees, min_samples_leaf=10, n_jobs=context.n_jobs, random_state=seed
+    )
 
 
 # Trained on all classes at once; each is made from the context and a seed.

@@ -86,7 +86,8 @@ def initials(
 def forest(context: ex.ExperimentContext, seed: int, **parameters: Any) -> NCMForestClassifier:
     """The paper's forest: 50 trees, at least 10 samples in a leaf, square root of the classes."""
     n_trees = context.scaled(N_TREES, N_TREES_QUICK)
-    return NCMForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed, **parameters)
+    given: dict[str, Any] = {"min_samples_leaf": 10, "n_centroids": "sqrt"} | parameters
+    return NCMForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed, **given)
 
 
 def retrained(context: ex.ExperimentContext, seed: int, **parameters: Any) -> Retrained:

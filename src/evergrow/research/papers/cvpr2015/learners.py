@@ -80,7 +80,8 @@ class LearnerSpec:
 def _forest(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
     from evergrow import NCMForestClassifier
 
-    return NCMForestClassifier(n_trees, n_jobs=n_jobs, random_state=seed, **parameters)
+    given: dict[str, Any] = {"min_samples_leaf": 10, "n_centroids": "sqrt"} | parameters
+    return NCMForestClassifier(n_trees, n_jobs=n_jobs, random_state=seed, **given)
 
 
 def _regularised(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
@@ -123,7 +124,7 @@ LEARNERS: dict[str, LearnerSpec] = {
     # The same samples, all with fine labels.
     "full": LearnerSpec(_regularised, "all fine"),
     "plain": LearnerSpec(_forest, "all fine"),
-    # With the defaults of NCMForestClassifier.
+    # With the leaves and centroids of the paper and other defaults of NCMForestClassifier.
     "regularised": LearnerSpec(partial(_forest, n_subsets=100), "all fine"),
     # The same samples, all with coarse labels only.
     "coarse": LearnerSpec(_regularised, "all coarse"),

@@ -55,7 +55,8 @@ def make_forest(kind: str, n_trees: int, context: ex.ExperimentContext, seed: in
     from evergrow import AxisForestClassifier, NCMForestClassifier, SVMForestClassifier
 
     kinds = {"axis": AxisForestClassifier, "SVM": SVMForestClassifier, "NCM": NCMForestClassifier}
-    return kinds[kind](n_trees, n_jobs=context.n_jobs, random_state=seed, **PARAMETERS)
+    parameters = {**PARAMETERS, **({"n_centroids": "sqrt"} if kind == "NCM" else {})}
+    return kinds[kind](n_trees, n_jobs=context.n_jobs, random_state=seed, **parameters)
 
 
 def _strategy(name: str) -> Any:
