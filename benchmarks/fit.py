@@ -1,22 +1,36 @@
-"""Training: time and accuracy beside scikit-learn, and distance to the machine's limit."""
+"""Training: time and accuracy beside scikit-learn, few samples, distance to the machine's limit."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.data import Split, digits, image_features, mixture
-from benchmarks.measure import THREADS, Figure, median_seconds, report, sgemm_rate, show_table
+from benchmarks.data import Split, bird_features, digits, image_features, mixture, object_features
+from benchmarks.measure import (
+    THREADS,
+    Figure,
+    cpu_seconds,
+    median_seconds,
+    report,
+    sgemm_rate,
+    show_table,
+)
 from benchmarks.peers import ncm_forest, peers, random_forest
+from evergrow import NCMClassifier, RLSClassifier
+from evergrow.research.datasets import mixture as separate_classes
 
 
 def run(quick: bool) -> None:
-    """Measure on image features, on digits and against the roofline."""
+    """Measure on image features, on digits, with small classes and against the roofline."""
     features = image_features()
     beside_peers(features.head(4000, 2000) if quick else features, 1 if quick else 3, not quick)
     beside_peers(digits(), repeat=3, bars=False)
+    small_classes(quick)
     roofline(mixture(10000 if quick else 100000, 512, 100), quick)
 
 
@@ -48,6 +62,43 @@ def beside_peers(split: Split, repeat: int, bars: bool) -> None:
         Figure("accuracy points above RandomForest(50)", accuracy - baseline, 10),
     ]
     report("fit", split.name, figures, bars=bars)
+
+
+def small_classes(quick: bool) -> None:
+    """Classes of few samples: leaves and class means by themselves, and as in the paper."""
+    rows: list[tuple[Any, ...]] = []
+    for split in _small_splits(quick):
+        least, means = RLSClassifier(random_state=0), NCMClassifier()
+        scores = [
+            100 * m.fit(split.X, split.y).score(split.X_test, split.y_test) for m in (least, means)
+        ]
+        seconds = []
+        paper: dict[str, Any] = {"min_samples_leaf": 10, "n_centroids": "sqrt"}
+        for sizes in (paper, {}):
+            forest = ncm_forest(1, **sizes)
+            seconds.append(cpu_seconds(lambda: forest.fit(split.X, split.y)))  # noqa: B023
+            scores.append(100 * forest.score(split.X_test, split.y_test))
+        rows.append((split.name, *scores, *seconds))
+    header = ["", "least squares %", "class means %", "paper's sizes %", "forest %"]
+    show_table("fit: small classes", [*header, "paper's fit CPU s", "fit CPU s"], rows)
+
+
+def _small_splits(quick: bool) -> Iterator[Split]:
+    objects = object_features()
+    for n in (1, 3, 10):
+        yield _images_per_class(objects, n)
+    yield _images_per_class(bird_features(), 10 if quick else 30)
+    n_classes = 300 if quick else 3000
+    data = separate_classes(n_classes, 128, 20, 4, distance=0.6, random_state=1)
+    name = f"{n_classes} generated classes of 20"
+    yield Split(name, data.X_train, data.y_train, data.X_test, data.y_test)
+
+
+def _images_per_class(split: Split, n: int) -> Split:
+    order = np.random.default_rng(0).permutation(len(split.y))
+    y = split.y[order]
+    chosen = np.concatenate([order[y == k][:n] for k in np.unique(y)])
+    return replace(split, name=f"{split.name}, {n} each", X=split.X[chosen], y=split.y[chosen])
 
 
 def roofline(split: Split, quick: bool) -> None:

@@ -198,7 +198,7 @@ PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
         ("n_estimators", True, "an integer from 1 to 65536"),
         ("n_centroids", 1, "an integer from 2 to 65535"),
         ("n_centroids", 1.5, r"a float in \(0, 1\]"),
-        ("n_centroids", "root", r"one of \['log2', 'sqrt'\]"),
+        ("n_centroids", "root", r"one of \['auto', 'log2', 'sqrt'\]"),
         ("n_assignments", 0, "'auto' or an integer from 1 to 1048576"),
         ("n_assignments", "all", "'auto' or an integer from 1 to 1048576"),
         ("n_subsets", 0, "an integer from 1 to 16384"),

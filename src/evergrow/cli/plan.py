@@ -56,7 +56,9 @@ def amount(value: str) -> int | str:
 )
 @click.option("--trees", type=count, default=50, help="Trees of a forest.")
 @click.option(
-    "--min-samples-leaf", type=count, default=10, help="Fewest examples in a leaf of a forest."
+    "--min-samples-leaf",
+    type=count,
+    help="Fewest examples in a leaf of a forest; by default chosen by those of a class.",
 )
 @click.option(
     "--dtype",
@@ -110,7 +112,8 @@ def plan(as_json: bool, quiet: bool, **options: Any) -> None:
     """
     from evergrow.distributed.planning import plan as make_plan
 
-    answer = make_plan(**options, verbose=verbosity(quiet))
+    leaf = options.pop("min_samples_leaf") or "auto"
+    answer = make_plan(**options, min_samples_leaf=leaf, verbose=verbosity(quiet))
     if as_json:
         write_json(answer.to_dict())
     else:

@@ -54,7 +54,8 @@ def test_data_of_a_few_rows_can_be_tried(name: str, rows: int) -> None:
 @pytest.mark.parametrize(
     ("name", "more", "factor"),
     [
-        ("ncm_forest", {"classes": 25 * 16}, 2),
+        # As many classes of as many rows: small ones are compared with more means.
+        ("ncm_forest", {"classes": 25 * 16, "rows": 100_000}, 400),
         ("ncm_forest", {"features": 224}, 2),
         ("axis", {"features": 448}, 2),
         ("linear", {"features": 448}, 8),

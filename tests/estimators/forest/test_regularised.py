@@ -35,8 +35,8 @@ def test_fewer_samples_may_be_scored_than_two_leaves_hold() -> None:
 
 def test_no_leaf_is_too_small_however_few_samples_are_scored() -> None:
     X, y = clusters([300] * 12 + [9] * 4, spread=3.0)
-    forest = NCMForestClassifier(10, n_subsets=100, max_scoring_samples=50, random_state=0)
-    forest.fit(X, y)
+    options: dict[str, Any] = {"n_subsets": 100, "max_scoring_samples": 50}
+    forest = NCMForestClassifier(10, min_samples_leaf=10, random_state=0, **options).fit(X, y)
     for tree in range(10):
         arrays = forest._fitted.forest.tree_arrays(tree)
         assert arrays["row_size"][arrays["left"] == -1].min() >= 10

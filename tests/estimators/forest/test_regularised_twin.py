@@ -221,8 +221,9 @@ def test_one_subset_is_the_plain_forest() -> None:
 def test_the_estimator_grows_the_twins_forest() -> None:
     X, y = small_integers(2, 200, 4, 30)
     y[:30] = np.arange(30)
+    options: dict[str, Any] = {"n_subsets": 9, "cost_weight": 0.01, "max_scoring_samples": 80}
     forest = NCMForestClassifier(
-        2, n_subsets=9, subset_scale=1.2, cost_weight=0.01, max_scoring_samples=80, random_state=3
+        2, min_samples_leaf=10, subset_scale=1.2, random_state=3, **options
     ).fit(X, y)
     # At most ceil(1.2 * ceil(sqrt(30))) means.
     rules = RegularisedRules(30, 8, 50, n_subsets=9, cost_weight=0.01, max_scoring_samples=80)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from evergrow._core import SplitRules
 from evergrow.distributed.planning.workload import Cluster, EstimatorSpec, Workload
 from evergrow.estimators.forest.cluster.driver_grow import tree_groups
+from evergrow.estimators.forest.request import SplitParameters
 from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand
 from evergrow.estimators.linear.feature_map import BLOCK_BYTES
 
@@ -87,6 +89,11 @@ def footprint_here(
     return needs, limit
 
 
+def _rules_of(spec: EstimatorSpec, work: Workload) -> SplitRules:
+    splits: SplitParameters = spec.make(work)._request().splits
+    return splits.sized(work.class_size).rules(work.classes, work.features)
+
+
 def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> MemoryDemand:
     """The work of one process, as the forest itself counts its memory."""
     return MemoryDemand(
@@ -97,7 +104,7 @@ def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> Memor
         half=False,
         n_classes=work.classes,
         n_threads=n_threads,
-        rules=spec.make(work)._request().splits.rules(work.classes, work.features),
+        rules=_rules_of(spec, work),
         evicts=False,
     )
 

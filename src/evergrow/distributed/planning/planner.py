@@ -41,7 +41,7 @@ def plan(
     *,
     estimator: str = "ncm_forest",
     trees: int = 50,
-    min_samples_leaf: int = 10,
+    min_samples_leaf: str | int = "auto",
     dtype: str = "float32",
     images: bool = False,
     nodes: int = 1,
@@ -71,8 +71,9 @@ default="ncm_forest"
         rows are descriptors.
     trees : int, default=50
         Number of trees, for forests and codebooks.
-    min_samples_leaf : int, default=10
-        That of the forest. Larger leaves make smaller trees.
+    min_samples_leaf : "auto" or int, default="auto"
+        That of the forest, by default chosen by the number of rows per class. Larger leaves make
+        smaller trees.
     dtype : {"float16", "float32", "float64"}, default="float32"
         Precision of the features as they are given; half precision halves shards and reading.
     images : bool, default=False
@@ -121,10 +122,11 @@ default="ncm_forest"
         _whole(features),
         _whole(classes),
         trees=_whole(trees),
-        min_samples_leaf=_whole(min_samples_leaf),
         dtype=dtype,
         images=images,
     )
+    leaf = work.auto_leaf if min_samples_leaf == "auto" else _whole(min_samples_leaf)
+    work = replace(work, min_samples_leaf=leaf)
     cores, memory = this_machine()
     cluster = _checked_cluster(
         nodes=nodes,

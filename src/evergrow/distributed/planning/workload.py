@@ -15,6 +15,8 @@ from evergrow.estimators.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.estimators.forest.ncm_forest import centroids_per_node
+from evergrow.estimators.forest.request import leaf_size
 from evergrow.estimators.linear import RLSClassifier
 from evergrow.estimators.means import NCMClassifier
 from evergrow.foundation.errors import InvalidInputError
@@ -78,6 +80,16 @@ class Workload:
             raise InvalidInputError(
                 f"classes must be at most the number of rows, {self.rows}, got {self.classes}"
             )
+
+    @property
+    def class_size(self) -> float:
+        """Rows of a class."""
+        return self.rows / self.classes
+
+    @property
+    def auto_leaf(self) -> int:
+        """Fewest rows in a leaf by default."""
+        return leaf_size("auto", self.class_size)
 
     @property
     def width(self) -> int:
@@ -165,8 +177,8 @@ def _values(work: Workload) -> float:
 
 
 def _ncm_values(work: Workload) -> float:
-    """Values of the class means of a node: large nodes have sqrt(classes) means, small ones few."""
-    return float(work.width * work.classes**0.25)
+    """Values of the class means of a node: large nodes have as many as may be, small ones few."""
+    return work.width * math.sqrt(centroids_per_node("auto", work.classes, work.class_size))
 
 
 @dataclass(frozen=True)

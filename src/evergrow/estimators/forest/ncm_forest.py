@@ -28,9 +28,15 @@ _POSSIBLE_PER_SUBSET = 100
 # (docs/benchmarks.md).
 _SCORED_PER_CLASS, _FEWEST_SCORED = 3, 256
 
+# With n_centroids="auto", nodes compare with all classes if they have at most this many samples. A
+# node divides a class that it does not compare with between both sides: with few samples, nothing
+# of it is left after some levels. The fraction falls with the square of the size, so that forests
+# of larger classes stay as fast as with the square root (docs/benchmarks.md).
+_SMALL_CLASS = 10
+
 # Rules of the parameters, in addition to those that all forests have.
 NCM_RULES: dict[str, list[Rule]] = {
-    "n_centroids": [Choice(("sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
+    "n_centroids": [Choice(("auto", "sqrt", "log2")), Fraction(), Integer(2, _MAX_CENTROIDS)],
     "n_assignments": [Choice(("auto",)), Integer(1, 2**20)],
     "n_subsets": [Integer(1, _MAX_SUBSETS)],
     "subset_scale": [Number(0.0, open_low=True)],
@@ -58,7 +64,7 @@ class ClassMeanSplits(BasicSplits):
         n_subsets = subsets_per_node(self.n_subsets, largest, n_classes)
         n_candidates = assignments_per_subset(self.n_assignments, n_subsets)
         if n_subsets == 1:
-            n_centroids = centroids_per_node(self.n_centroids, n_classes)
+            n_centroids = centroids_per_node(self.n_centroids, n_classes, self.class_size)
             return self._rules(n_centroids=n_centroids, n_candidates=n_candidates)
         # The nodes are the same as with one subset; only their splits are found in another way.
         return self._rules(
@@ -75,7 +81,7 @@ class ClassMeanSplits(BasicSplits):
 class NCMParameters:
     """Parameters that only this forest has."""
 
-    n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt"
+    n_centroids: Literal["auto", "sqrt", "log2"] | float | int = "auto"
     n_assignments: Literal["auto"] | int = "auto"
     n_subsets: int = 1
     subset_scale: float = 1.0
@@ -96,10 +102,14 @@ class NCMForestClassifier(ForestLearner, NCMParameters):
     Parameters
     ----------
     {n_estimators}
-    n_centroids : {"sqrt", "log2"}, float or int, default="sqrt"
+    n_centroids : {"auto", "sqrt", "log2"}, float or int, default="auto"
         Classes whose means a node compares with: the square root or binary logarithm of the
         number of classes, a fraction of it, or a fixed number. More means are slower and a
-        little more accurate.
+        little more accurate; where classes have few samples, much more. ``"auto"`` is the square
+        root, or the fraction (10 / m)² if that is more, where m is the number of samples of a
+        class that a tree sees, the median over the classes: all classes if they have up to ten
+        samples, a quarter of them with 20. Every update chooses it again. With several subsets it
+        is the square root.
     n_assignments : "auto" or int, default="auto"
         Ways of sending the means left or right that a node tries for each subset of the classes.
         If there are no more than this, all of them are tried. ``"auto"`` is 1024 for one subset
@@ -141,13 +151,20 @@ class NCMForestClassifier(ForestLearner, NCMParameters):
     _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
 
 
-def centroids_per_node(n_centroids: str | float | int, n_classes: int) -> int:
+def centroids_per_node(
+    n_centroids: str | float | int, n_classes: int, class_size: float = math.inf
+) -> int:
     """Number of class means a node compares with: at least 2, at most all.
 
     >>> centroids_per_node("sqrt", 100), centroids_per_node(0.25, 100), centroids_per_node(7, 3)
     (10, 25, 3)
+    >>> [centroids_per_node("auto", 100, class_size) for class_size in (1, 20, 25, 500)]
+    [100, 25, 16, 10]
     """
-    if isinstance(n_centroids, str):
+    if n_centroids == "auto":
+        of_small = min(n_classes, n_classes * _SMALL_CLASS**2 / class_size**2)
+        wanted = max(named_size("sqrt", n_classes), math.ceil(of_small))
+    elif isinstance(n_centroids, str):
         wanted = named_size(n_centroids, n_classes)
     elif isinstance(n_centroids, (float, np.floating)):
         wanted = math.ceil(n_centroids * n_classes)

@@ -48,9 +48,11 @@ update_fraction : float, default=0.8
     Share of the splitting nodes that ``"rtst"`` chooses per update."""
 
 _BEFORE_UPDATE = """\
-min_samples_leaf : int, default=10
+min_samples_leaf : "auto" or int, default="auto"
     Fewest training samples in a leaf. Smaller leaves make deeper, larger, slightly more
-    accurate trees.
+    accurate trees. ``"auto"`` is a fiftieth of the number of samples of a class that a tree
+    sees, the median over the classes, at least 1 and at most 10: 1 for classes of up to 99
+    samples, 10 from 500 on. Every update chooses it again.
 min_gain : float, default=1e-7
     A split must gain more information than this, in nats.
 max_samples : float or int, default=None
@@ -131,7 +133,7 @@ class ForestParameters:
 
     n_estimators: int = 50
     _: KW_ONLY
-    min_samples_leaf: int = 10
+    min_samples_leaf: Literal["auto"] | int = "auto"
     min_gain: float = 1e-7
     max_samples: float | int | None = None
     bootstrap: bool = False

@@ -10,10 +10,11 @@ import math
 import numbers
 import os
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from evergrow._core import SplitRules
@@ -33,6 +34,10 @@ from evergrow.foundation.params import (
     bytes_of,
     check_parameters,
 )
+
+# With min_samples_leaf="auto", a class could fill this many leaves, as long as leaves are not
+# larger than those of the paper.
+_LEAVES_PER_CLASS, _LARGEST_LEAF = 50, 10
 
 NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
 Standardize: TypeAlias = Literal["auto", "whiten", "scale", "none"]
@@ -232,29 +237,66 @@ class SplitParameters(ABC):
     def rules(self, n_classes: int, n_features: int) -> SplitRules:
         """The rules that the core follows for these numbers of classes and features."""
 
+    @abstractmethod
+    def sized(self, class_size: float) -> Self:
+        """The same for classes of this size: samples of a class that a tree sees, the median."""
+
 
 @dataclass(frozen=True)
 class BasicSplits(SplitParameters):
     """Parameters that all kinds of splits have."""
 
     proposer: str
-    min_samples_leaf: int
+    min_samples_leaf: str | int
     min_gain: float
+    class_size: float = field(default=math.inf, kw_only=True)
 
     @classmethod
     def of(cls, estimator: Any, proposer: str) -> Self:
         """Copy the parameters from an estimator; ``proposer`` names what finds the splits."""
-        names = [field.name for field in fields(cls) if field.name != "proposer"]
+        own = {"proposer", "class_size"}
+        names = [field.name for field in fields(cls) if field.name not in own]
         return cls(proposer=proposer, **{name: getattr(estimator, name) for name in names})
+
+    def sized(self, class_size: float) -> Self:
+        """The same for classes of this size."""
+        return replace(self, class_size=class_size)
 
     def _rules(self, *, n_candidates: int, **rules: Any) -> SplitRules:
         common = {"proposer": self.proposer, "n_centroids": 0}
         return SplitRules(
             n_candidates=n_candidates,
-            min_samples_leaf=self.min_samples_leaf,
+            min_samples_leaf=leaf_size(self.min_samples_leaf, self.class_size),
             min_gain=self.min_gain,
             **{**common, **rules},
         )
+
+
+def leaf_size(min_samples_leaf: str | int, class_size: float) -> int:
+    """Fewest samples in a leaf; ``"auto"`` is a share of the size of a class, 1 to 10.
+
+    >>> [leaf_size("auto", size) for size in (1, 60, 150, 500, 6000)]
+    [1, 1, 3, 10, 10]
+    """
+    if not isinstance(min_samples_leaf, str):
+        return int(min_samples_leaf)
+    return max(1, int(min(_LARGEST_LEAF, class_size / _LEAVES_PER_CLASS)))
+
+
+def median_class_size(codes: npt.NDArray[np.int32], keep_per_class: int | None) -> float:
+    """Samples of a class: the median over the classes that have samples.
+
+    A negative code marks a removed sample. Of each class at most ``keep_per_class`` samples count.
+
+    >>> median_class_size(np.array([0, 0, 0, 2, 2, -1, 5]), None)
+    2.0
+    """
+    sizes = np.bincount(codes[codes >= 0])
+    sizes = sizes[sizes > 0]
+    if not len(sizes):
+        return math.inf
+    median = float(np.median(sizes))
+    return median if keep_per_class is None else min(median, float(keep_per_class))
 
 
 def named_size(name: str, number: int) -> int:
@@ -270,7 +312,7 @@ _STRATEGY = Satisfies(
 # Rules of the parameters that all forests have.
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
-    "min_samples_leaf": [Integer(1, 2**28)],
+    "min_samples_leaf": [Choice(("auto",)), Integer(1, 2**28)],
     "min_gain": [Number(0.0)],
     "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
     "bootstrap": [Flag()],
@@ -345,6 +387,11 @@ class ForestRequest:
             return replace(self, max_samples=min(int(self.max_samples), n_samples))
         return self
 
+    def sized_for(self, codes: npt.NDArray[np.int32], row_rate: float) -> ForestRequest:
+        """The same for these classes, one per sample, of which a tree draws ``row_rate`` each."""
+        class_size = row_rate * median_class_size(codes, self.keep_per_class)
+        return replace(self, splits=self.splits.sized(class_size))
+
     def rows_per_tree(self, n_rows: int) -> int:
         """Number of training rows that each tree sees."""
         if self.max_samples is None:
@@ -381,8 +428,11 @@ def _without_means(strategy: Strategy, estimator: str) -> str:
     )
 
 
-def _check_eviction(keep_per_class: int | None, min_samples_leaf: int) -> None:
-    if keep_per_class is not None and keep_per_class < min_samples_leaf:
+def _check_eviction(keep_per_class: int | None, min_samples_leaf: str | int) -> None:
+    # "auto" takes leaves that a class of keep_per_class samples can fill.
+    if keep_per_class is None or isinstance(min_samples_leaf, str):
+        return
+    if keep_per_class < min_samples_leaf:
         raise InvalidInputError(
             f"keep_per_class must be at least min_samples_leaf, {min_samples_leaf}, "
             f"got {keep_per_class}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from evergrow._core import SplitRules
 from evergrow.estimators.forest.ncm_forest import (
@@ -33,20 +33,6 @@ class GuessRequest:
 
 
 @dataclass(frozen=True)
-class FixedSplits(SplitParameters):
-    """Splits by class means with given rules, by the number of classes."""
-
-    has_class_means: ClassVar[bool] = True
-
-    by_n_classes: Mapping[int, SplitRules]
-    proposer: str = "ncm"
-
-    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
-        """The rules that the core follows for this number of classes."""
-        return self.by_n_classes[n_classes]
-
-
-@dataclass(frozen=True)
 class SubcategorySplits(ClassMeanSplits):
     """Splits by means of coarse and fine classes."""
 
@@ -70,6 +56,26 @@ class SubcategorySplits(ClassMeanSplits):
             coarse_means=coarse_means,
             parents=tree.parents.tolist(),
         )
+
+
+@dataclass(frozen=True)
+class SplitsOfTrees(SplitParameters):
+    """Splits by class means of known trees of classes, by their number of classes."""
+
+    has_class_means: ClassVar[bool] = True
+
+    splits: SubcategorySplits
+    method: Method
+    trees: Mapping[int, LabelTree]
+    proposer: str = "ncm"
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
+        """The rules that the core follows for this number of classes."""
+        return self.splits.rules_of(self.trees[n_classes], self.method)
+
+    def sized(self, class_size: float) -> Self:
+        """The same for classes of this size."""
+        return replace(self, splits=self.splits.sized(class_size))
 
 
 @dataclass(frozen=True)
@@ -100,10 +106,12 @@ class SubcategoryRequest:
         if own is not None:
             guesser = guesser_of(own if guesser == "auto" else guesser)
             guess = GuessRequest(guesser, seed, estimator.n_jobs, estimator.verbose)
+        splits = SubcategorySplits.of(estimator, "regularised")
+        no_trees = SplitsOfTrees(splits, METHODS[estimator.method], {})
         return cls(
             method_name=estimator.method,
-            forest=ForestRequest.of(estimator, FixedSplits({})),
-            splits=SubcategorySplits.of(estimator, "regularised"),
+            forest=ForestRequest.of(estimator, no_trees),
+            splits=splits,
             guess=guess,
             refine_share=float(estimator.refine_share),
             stack_scale=float(estimator.stack_scale),
@@ -116,5 +124,5 @@ class SubcategoryRequest:
 
     def forest_request(self, *trees: LabelTree) -> ForestRequest:
         """The parameters of the forest, for the classes of each of these trees."""
-        rules = {len(tree): self.splits.rules_of(tree, self.method) for tree in trees}
-        return replace(self.forest, splits=FixedSplits(rules))
+        by_size = {len(tree): tree for tree in trees}
+        return replace(self.forest, splits=SplitsOfTrees(self.splits, self.method, by_size))

@@ -227,8 +227,7 @@ _REMARKS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], str]], ...] = (
         lambda facts: (
             "Half of the classes have at most "
             f"{format_count(facts.examples_per_class, 'training example')}. With so few, class "
-            "means and least squares are safer than forests; forests may improve with "
-            "min_samples_leaf=1."
+            "means and least squares are safer than forests."
         ),
     ),
     (

@@ -68,7 +68,7 @@ def test_every_sample_is_equally_likely_to_be_kept() -> None:
 
 def test_fewer_kept_samples_than_a_leaf_holds_is_an_error() -> None:
     with pytest.raises(ValueError, match="keep_per_class must be at least min_samples_leaf, 10"):
-        NCMForestClassifier(keep_per_class=9).fit(*blobs(60, [0, 1]))
+        NCMForestClassifier(min_samples_leaf=10, keep_per_class=9).fit(*blobs(60, [0, 1]))
 
 
 @pytest.mark.parametrize("keep", [0, -1, 2.5, "all", True])

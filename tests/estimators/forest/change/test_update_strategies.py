@@ -66,7 +66,8 @@ def test_a_full_refresh_makes_all_strategies_one(kind: Any, update: str) -> None
 
 
 def test_trees_are_refreshed_in_turn() -> None:
-    forest = NCMForestClassifier(5, update="uls", refresh=0.4, random_state=0).fit(*FIRST)
+    options: dict[str, Any] = {"update": "uls", "refresh": 0.4, "min_samples_leaf": 10}
+    forest = NCMForestClassifier(5, random_state=0, **options).fit(*FIRST)
     refreshed = []
     for seed in range(5):
         before = [forest._fitted.forest.tree_arrays(t)["left"].tolist() for t in range(5)]

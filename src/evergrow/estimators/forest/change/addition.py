@@ -103,6 +103,8 @@ def _add_samples(
     start = time.perf_counter()
     known.check_memory()
     stored = known.forest.samples
+    codes = np.concatenate([stored.classes, batch.codes])
+    request = request.sized_for(codes, known.history.row_rate)
     budget = budget_to_change(request, stored, len(labels), n_new=len(batch))
     samples, numbers = store_more(stored, batch, known.standardization, request, budget)
     history = _history_after(known, len(labels), batch, request)

@@ -57,10 +57,11 @@ def grow_forest(
     With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
     """
     start = time.perf_counter()
+    n_drawn = request.rows_per_tree(len(batch))
+    request = request.sized_for(batch.codes, n_drawn / len(batch))
     budget = budget_to_grow(request, batch.X.shape, len(labels))
     standardization = measure_features(batch, len(labels), request)
     early = EarlySamples.of(batch)
-    n_drawn = request.rows_per_tree(len(batch))
     growth = GrowthPlan(
         n_classes=len(labels),
         seed=seed,

@@ -37,6 +37,8 @@ def _forget(
     samples = known.forest.samples
     rows = _rows_to_remove(known, codes, ids)
     removed_ids = samples.ids[rows]
+    left = np.delete(samples.classes, rows)
+    request = request.sized_for(left, known.history.row_rate)
     history = replace(
         known.history,
         n_updates=known.history.n_updates + 1,

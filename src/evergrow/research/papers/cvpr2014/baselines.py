@@ -13,6 +13,7 @@ from evergrow.estimators.forest import AxisForestClassifier
 from evergrow.estimators.means import NCMClassifier, NCMMetric
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2014 import protocol
+from evergrow.research.papers.settings import TREES
 
 N_NEIGHBORS = 10
 # On 50 classes of features a tenfold C is as accurate and takes three times as long to train.
@@ -60,7 +61,7 @@ def _neighbors(context: ex.ExperimentContext, seed: int) -> Any:  # noqa: ARG001
 
 def _axis_forest(context: ex.ExperimentContext, seed: int) -> AxisForestClassifier:
     n_trees = context.scaled(protocol.N_TREES, protocol.N_TREES_QUICK)
-    return AxisForestClassifier(n_trees, refresh=0.0, n_jobs=context.n_jobs, random_state=seed)
+    return AxisForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed, **TREES)
 
 
 # Trained on all classes at once; each is made from the context and a seed.

@@ -14,6 +14,7 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture
 from evergrow.research.papers.cvpr2014 import plots
+from evergrow.research.papers.settings import NCM_TREES
 from evergrow.research.streams import ClassStream, Learner, Measured, Retrained, follow
 
 N_TREES, N_TREES_QUICK = 50, 10
@@ -86,8 +87,7 @@ def initials(
 def forest(context: ex.ExperimentContext, seed: int, **parameters: Any) -> NCMForestClassifier:
     """The paper's forest: 50 trees, at least 10 samples in a leaf, square root of the classes."""
     n_trees = context.scaled(N_TREES, N_TREES_QUICK)
-    # Trees of the paper are never grown again.
-    given = {"update": "rust", "refresh": 0.0, **parameters}
+    given = {**NCM_TREES, **parameters}
     return NCMForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed, **given)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from evergrow.foundation.arrays import Array
 from evergrow.research.papers.cvpr2015.levels import Draw
+from evergrow.research.papers.settings import NCM_TREES, TREES
 
 # In the order of the paper's tables.
 PAPERS_METHODS = ("fine-only", "stacked", "joint", "nn", "hierarchical", "nn-h")
@@ -37,12 +38,12 @@ LABELS = {
 
 # Default parameters of a forest with many subsets.
 REGULARISED: dict[str, Any] = {
+    **TREES,
     "n_subsets": 100,
     "n_assignments": 50,
     "subset_scale": 1.0,
     "cost_weight": 0.001,
     "max_scoring_samples": 1024,
-    "min_samples_leaf": 10,
 }
 
 
@@ -80,7 +81,7 @@ class LearnerSpec:
 def _forest(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
     from evergrow import NCMForestClassifier
 
-    given = {"update": "rust", "refresh": 0.0, **parameters}
+    given = {**NCM_TREES, **parameters}
     return NCMForestClassifier(n_trees, n_jobs=n_jobs, random_state=seed, **given)
 
 
@@ -124,7 +125,7 @@ LEARNERS: dict[str, LearnerSpec] = {
     # The same samples, all with fine labels.
     "full": LearnerSpec(_regularised, "all fine"),
     "plain": LearnerSpec(_forest, "all fine"),
-    # With the defaults of NCMForestClassifier.
+    # With the leaves and centroids of the paper and other defaults of NCMForestClassifier.
     "regularised": LearnerSpec(partial(_forest, n_subsets=100), "all fine"),
     # The same samples, all with coarse labels only.
     "coarse": LearnerSpec(_regularised, "all coarse"),

@@ -13,6 +13,7 @@ from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, mixture, spirals
+from evergrow.research.papers.settings import TREES
 from evergrow.research.streams import ClassStream, Measured, Retrained, follow
 
 N_CLASSES = 20
@@ -32,7 +33,7 @@ TIMED = ("update_seconds", "training_seconds", "test_seconds")
 
 # The report gives this least gain, but no minimum number of samples in a leaf. It grows no tree
 # again.
-PARAMETERS: Mapping[str, Any] = {"min_gain": 0.001, "min_samples_leaf": 5, "refresh": 0.0}
+PARAMETERS: Mapping[str, Any] = {**TREES, "min_gain": 0.001, "min_samples_leaf": 5}
 
 
 def _take_square_roots(data: Dataset) -> Dataset:
@@ -56,7 +57,8 @@ def make_forest(kind: str, n_trees: int, context: ex.ExperimentContext, seed: in
     from evergrow import AxisForestClassifier, NCMForestClassifier, SVMForestClassifier
 
     kinds = {"axis": AxisForestClassifier, "SVM": SVMForestClassifier, "NCM": NCMForestClassifier}
-    return kinds[kind](n_trees, n_jobs=context.n_jobs, random_state=seed, **PARAMETERS)
+    parameters = {**PARAMETERS, **({"n_centroids": "sqrt"} if kind == "NCM" else {})}
+    return kinds[kind](n_trees, n_jobs=context.n_jobs, random_state=seed, **parameters)
 
 
 def _strategy(name: str) -> Any:
