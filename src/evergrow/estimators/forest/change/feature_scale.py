@@ -48,9 +48,9 @@ def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest)
         if scatter.n_free >= least * batch.X.shape[1]
     ]
     if request.standardize == "whiten":
-        return best_candidate(whitened, left_out).standardization
+        return first_good(whitened, left_out).standardization
     plain = [Candidate(scaled), Candidate(Standardization.common(batch.X))]
-    return best_candidate([*plain, *whitened], left_out).standardization
+    return first_good([max(plain, key=left_out.accuracy), *whitened], left_out).standardization
 
 
 def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> bool:
@@ -155,10 +155,10 @@ class LeftOut:
         return max(by_mean, self.neighbour_accuracy(candidate))
 
 
-def best_candidate(candidates: list[Candidate], left_out: LeftOut) -> Candidate:
+def first_good(candidates: list[Candidate], left_out: LeftOut) -> Candidate:
     """The first candidate that is within one standard error of the best.
 
-    Candidates are in the order of how much they change the features, so a transform that only
+    Candidates are in the order of how much they change the features, so a whitening that only
     might help is not used.
     """
     accuracies = [left_out.accuracy(candidate) for candidate in candidates]
