@@ -383,9 +383,14 @@ class ForestRequest:
 
     def limited_to(self, n_samples: int) -> ForestRequest:
         """The same, with trees that draw at most as many samples as there are so far."""
-        if isinstance(self.max_samples, numbers.Integral):
+        if self.max_samples is not None and self.has_fixed_rows:
             return replace(self, max_samples=min(int(self.max_samples), n_samples))
         return self
+
+    @property
+    def has_fixed_rows(self) -> bool:
+        """Whether each tree draws a fixed number of samples, not a share of them."""
+        return isinstance(self.max_samples, numbers.Integral)
 
     def sized_for(self, codes: npt.NDArray[np.int32], row_rate: float) -> ForestRequest:
         """The same for these classes, one per sample, of which a tree draws ``row_rate`` each."""

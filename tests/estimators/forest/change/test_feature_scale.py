@@ -249,3 +249,71 @@ def test_means_are_explained_in_the_units_of_the_input() -> None:
     means = [forest._fitted.centroid(0, 0, j) for j in range(2)]
     nearest = [np.abs(twin.class_means(X, y) - mean).max(axis=1).min() for mean in means]
     assert max(nearest) < 0.1
+
+
+def grown_twice(**options: Any) -> tuple[Any, Array, Array]:
+    """A forest of a few samples of many features, and data that are four times as many and more."""
+    X, y = correlated(1200, 12, n_features=40)
+    few = y < 3
+    forest = NCMForestClassifier(5, random_state=0, **options).fit(X[few][:60], y[few][:60])
+    return forest, X, y
+
+
+def test_features_are_measured_again_when_a_forest_outgrows_its_first_samples() -> None:
+    forest, X, y = grown_twice()
+    assert forest._fitted.history.n_measured == 60
+    forest.partial_fit(X[:100], y[:100])
+    assert forest._fitted.history.n_measured == 60
+    forest.partial_fit(X[100:300], y[100:300])
+    assert forest._fitted.history.n_measured == 360
+    assert forest._fitted.history.n_updates == 2
+    # Four samples per feature are enough.
+    before = forest._fitted.standardization
+    forest.partial_fit(X[300:], y[300:])
+    assert forest._fitted.standardization is before
+    ids = forest.stored_ids_
+    assert len(ids) == len(np.unique(ids)) == 1260
+
+
+def test_a_forest_that_measured_again_knows_what_a_new_one_knows() -> None:
+    X, y = correlated(3000, 12, n_features=40)
+    X *= np.linspace(1, 100, 40)
+    few = np.flatnonzero(y < 2)[:60]
+    rest = np.setdiff1d(np.arange(2000), few)
+    grown = NCMForestClassifier(10, random_state=0).fit(X[few], y[few])
+    grown.partial_fit(X[rest], y[rest])
+    again = NCMForestClassifier(10, random_state=0).fit(X[:2000], y[:2000])
+    kept = NCMForestClassifier(10, refresh=0.0, random_state=0).fit(X[few], y[few])
+    kept.partial_fit(X[rest], y[rest])
+    scores = [forest.score(X[2000:], y[2000:]) for forest in (grown, again, kept)]
+    assert scores[0] > scores[1] - 0.03
+    assert scores[0] > scores[2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"refresh": 0.0},
+        {"refresh": 0.1},
+        {"standardize": "none"},
+        {"keep_per_class": 30},
+        {"max_samples": 50},
+        {"memory_limit": "500MiB"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_features_are_measured_once_where_samples_are_not_all_at_hand(
+    options: dict[str, Any],
+) -> None:
+    forest, X, y = grown_twice(**options)
+    forest.partial_fit(X[:600], y[:600])
+    assert forest._fitted.history.n_measured == 60
+
+
+def test_a_loaded_forest_measures_again_as_well(tmp_path: Path) -> None:
+    forest, X, y = grown_twice()
+    loaded = reload(forest, tmp_path)
+    for each in (forest, loaded):
+        each.partial_fit(X[:600], y[:600])
+    np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
+    assert loaded._fitted.history.n_measured == 660

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from evergrow.estimators.forest.change.growth import (
     NO_IDS,
     choose_evicted,
+    is_outgrown,
     n_due,
     refreshed_trees,
     regrow_with,
@@ -51,7 +52,7 @@ def add_samples(
 
     With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
     """
-    if len(known.history.early):
+    if len(known.history.early) or is_outgrown(known, len(batch), request):
         return regrow_with(known, labels, batch, request, expendable)
     with path_mutex(known.forest.samples.path):
         return _add_samples(known, labels, batch, request, expendable)

@@ -33,6 +33,7 @@ from evergrow.estimators.forest.value.fitted import (
     Ids,
 )
 from evergrow.estimators.forest.value.report import UpdateReport
+from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Engine, current_engine
 from evergrow.foundation.errors import InvalidInputError
@@ -41,6 +42,9 @@ from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import priorities
 
 NO_IDS: Ids = np.zeros(0, dtype=np.int64)
+# The transform of the features is measured again when there are so many times more samples, until
+# there are so many per feature.
+_OUTGROWN, _MEASURED_PER_FEATURE = 4, 4
 
 
 def grow_forest(
@@ -76,7 +80,9 @@ def grow_forest(
     forest = _grow_trees(batch, standardization, growth, request, budget, engine)
     n_seen = len(batch) if n_seen is None else n_seen
     ages = Ages.of_first(request.n_estimators, len(labels), batch.codes)
-    history = History(seed, 0, n_seen, n_drawn / len(batch), ages, early=early)
+    history = History(
+        seed, 0, n_seen, n_drawn / len(batch), ages, n_measured=len(batch), early=early
+    )
     fitted = FittedForest(labels, standardization, forest, history, request.splits.proposer)
     if not len(early):
         fitted = evict_samples(fitted, request, expendable)
@@ -120,6 +126,40 @@ def regrow_early(fitted: FittedForest, request: ForestRequest) -> FittedForest:
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
 
+def is_outgrown(known: FittedForest, n_new: int, request: ForestRequest) -> bool:
+    """Whether the transform of the features was measured on too few samples for the forest now.
+
+    With ``refresh="auto"`` it is measured again, and the forest grown again, each time the
+    samples are four times as many, until it was measured on four samples per feature. A feature
+    that hardly varies in the first few samples would otherwise outweigh all others for ever.
+    """
+    n_measured, samples = known.history.n_measured, known.forest.samples
+    n_samples = len(samples) - samples.n_removed + n_new
+    return (
+        request.refresh == "auto"
+        and request.standardize != "none"
+        and 0 < n_measured < _MEASURED_PER_FEATURE * known.n_features
+        and n_samples >= _OUTGROWN * n_measured
+        # A number of samples per tree was set for fewer samples.
+        and not request.has_fixed_rows
+        # Evicted samples are counted in leaves but not stored, and files may be too large.
+        and request.keep_per_class is None
+        and request.memory_limit is None
+        and samples.path is None
+        and known.has_training_rows
+    )
+
+
+def stored_batch(known: FittedForest) -> ForestBatch:
+    """The early samples, or all stored samples in the units of the input."""
+    if len(known.history.early):
+        return known.history.early
+    samples = known.forest.samples
+    rows = np.flatnonzero(samples.classes >= 0).astype(np.int32)
+    X = known.standardization.undo(as_floats(samples.take(rows)).astype(np.float64))
+    return ForestBatch(X, samples.classes[rows], samples.ids[rows])
+
+
 def regrow_with(
     known: FittedForest,
     labels: ClassList,
@@ -127,9 +167,9 @@ def regrow_with(
     request: ForestRequest,
     expendable: Ids,
 ) -> tuple[FittedForest, UpdateReport]:
-    """Grow a forest again from its early samples and new ones."""
+    """Grow a forest again from its samples and new ones."""
     history = known.history
-    everything = history.early.with_batch(batch)
+    everything = stored_batch(known).with_batch(batch)
     n_seen = history.n_seen + len(batch)
     request = request.limited_to(len(everything))
     fitted, report = grow_forest(

@@ -42,6 +42,14 @@ class ForestBatch:
         """Number of samples."""
         return len(self.ids)
 
+    def with_batch(self, batch: ForestBatch) -> ForestBatch:
+        """These samples and those of a batch."""
+        return ForestBatch(
+            join_rows(self.X, batch.X),
+            np.concatenate([self.codes, batch.codes]),
+            np.concatenate([self.ids, batch.ids]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class EarlySamples(ForestBatch):
@@ -59,14 +67,6 @@ class EarlySamples(ForestBatch):
             return NO_EARLY_SAMPLES
         # The caller gets the ids as sample_ids_ and may change them, so they are copied too.
         return cls(np.array(batch.X[:], dtype=np.float64), batch.codes, batch.ids.copy())
-
-    def with_batch(self, batch: ForestBatch) -> ForestBatch:
-        """The early samples and those of a batch."""
-        return ForestBatch(
-            join_rows(self.X, batch.X),
-            np.concatenate([self.codes, batch.codes]),
-            np.concatenate([self.ids, batch.ids]),
-        )
 
     def without(self, ids: Ids) -> EarlySamples:
         """All but the samples with these ids."""
@@ -106,6 +106,9 @@ class History:
         Samples seen so far, evicted ones included; the id of the next sample.
     row_rate : float
         Rows that a tree draws per sample seen.
+    n_measured : int
+        Samples that the transform of the features was measured on; 0 if it is not known, in files
+        of earlier versions.
     refresh_due : float
         Number of trees that were due to be grown again so far; modulo the number of trees, it is
         the next one.
@@ -121,6 +124,7 @@ class History:
     row_rate: float
     ages: Ages
     refresh_due: float = 0.0
+    n_measured: int = 0
     early: EarlySamples = NO_EARLY_SAMPLES
 
 

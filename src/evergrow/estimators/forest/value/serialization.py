@@ -75,7 +75,7 @@ def to_tensors(
         tensors["whitening"] = scale.whitening
     if not inference_only and len(early):
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
-    counters = ("n_seen", "n_updates", "refresh_due", "row_rate", "seed")
+    counters = ("n_measured", "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
     history = {name: getattr(fitted.history, name) for name in counters}
     return {"history": history, "proposer": fitted.proposer}, tensors
 
@@ -120,7 +120,9 @@ def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
 
 def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
     values = entry if isinstance(entry, dict) else {}
-    integers = [values.get(name) for name in _COUNTERS]
+    # Files of earlier versions do not say how many samples were measured.
+    n_measured = values.get("n_measured", 0)
+    integers = [*(values.get(name) for name in _COUNTERS), n_measured]
     rate, due = values.get("row_rate"), values.get("refresh_due")
     if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
         raise InvalidInputError("the counters of the model are damaged")
@@ -130,7 +132,7 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
         raise InvalidInputError("the refreshed trees of the model are damaged")
     seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
     _require(max(ages.grown.max(), ages.came.max()) <= n_updates, "ages")
-    return History(seed, n_updates, n_seen, float(rate), ages, float(due), early)
+    return History(seed, n_updates, n_seen, float(rate), ages, float(due), n_measured, early)
 
 
 def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:
