@@ -56,7 +56,7 @@ def trees(split: Split, bars: bool) -> None:
         Figure("trees, MB", forest.nbytes / 1e6),
         Figure("training samples, MB", core.samples.nbytes / 1e6),
         Figure("centroids that are one sample, %", 100 * n_single / n_centroids),
-        Figure("trees / float32 centroids, %", share, 35, "at most"),
+        Figure("trees / float32 centroids, %", share, 16, "at most"),
         Figure("model file, MB", sizes[0]),
         Figure("model file for inference only, MB", sizes[1]),
     ]

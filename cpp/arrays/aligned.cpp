@@ -35,7 +35,7 @@ class PagePool {
     }
 
   private:
-    static constexpr std::size_t kMaxPages = 2048;
+    static constexpr std::size_t kMaxPages = 4096;
 
     std::mutex mutex_;
     std::vector<void*> free_;

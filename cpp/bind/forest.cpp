@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -43,7 +44,7 @@ void for_each_array(TreeRef& tree, Visit visit) {
     visit("centroid_source", tree.centroid_source);
     visit("half_norm", tree.half_norm);
     visit("side", tree.side);
-    visit("halves", tree.halves);
+    visit("exponent", tree.exponent);
     visit("count_class", tree.count_class);
     visit("count", tree.count);
     visit("rows", tree.rows);
@@ -56,6 +57,14 @@ nb::dict tree_arrays(const Forest& forest, std::size_t index) {
         using T = typename std::decay_t<decltype(values)>::value_type;
         arrays[name] = NumpyVector<const T>(values.data(), {values.size()}, keep_alive(flat));
     });
+    const std::size_t n = flat->vectors.size();
+    if (flat->format == VectorFormat::kBytes)
+        arrays["bytes"] = NumpyVector<const std::int8_t>(
+            reinterpret_cast<const std::int8_t*>(flat->vectors.data()), {n}, keep_alive(flat));
+    else
+        arrays["halves"] = NumpyVector<const std::uint16_t>(
+            reinterpret_cast<const std::uint16_t*>(flat->vectors.data()), {n / 2},
+            keep_alive(flat));
     return arrays;
 }
 
@@ -69,6 +78,21 @@ void read_array(const nb::dict& arrays, const char* name, Values& values) {
     values.assign(array.data(), array.data() + array.size());
 }
 
+// Vectors in one of the two formats; the name of their array says which.
+void read_vectors(const nb::dict& arrays, FlatTree& flat) {
+    const auto read_as = [&](const char* name, auto zero) {
+        std::vector<decltype(zero)> values;
+        read_array(arrays, name, values);
+        flat.vectors.resize(values.size() * sizeof zero);
+        if (!values.empty()) std::memcpy(flat.vectors.data(), values.data(), flat.vectors.size());
+    };
+    flat.format = arrays.contains("bytes") ? VectorFormat::kBytes : VectorFormat::kHalves;
+    if (flat.format == VectorFormat::kBytes)
+        read_as("bytes", std::int8_t{0});
+    else
+        read_as("halves", std::uint16_t{0});
+}
+
 ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::dict>& trees,
                              const std::vector<std::uint64_t>& n_comparisons,
                              const std::string& proposer, std::size_t n_classes) {
@@ -80,6 +104,7 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
         FlatTree flat;
         for_each_array(flat,
                        [&](const char* name, auto& values) { read_array(trees[t], name, values); });
+        read_vectors(trees[t], flat);
         auto tree =
             std::make_shared<Tree>(unflatten(flat, kind_of_split(proposer), n_classes, *samples));
         tree->n_comparisons = n_comparisons[t];

@@ -10,18 +10,22 @@
 namespace evergrow {
 namespace {
 
+Tree new_tree(SplitKind kind, std::size_t width) {
+    return Tree(kind, VectorCodec(format_for(kind), width));
+}
+
 // What a thread reuses for all of its trees. A tree is copied when it is complete: growing each in
 // new arrays would spend a sixth of the time on fresh memory pages.
 struct WorkerState {
     WorkerState(const Samples& samples, const GrowRequest& request, const EntropyTable& n_log_n)
         : grower(samples, request.n_classes, request.rules, n_log_n, request.row_budget),
-          tree(kind_of_split(request.rules.proposer), samples.width()) {}
+          tree(new_tree(kind_of_split(request.rules.proposer), samples.width())) {}
 
     // The tree, as a packed copy or as it is.
     std::shared_ptr<const Tree> finish(bool is_packed) {
         if (is_packed) return std::make_shared<const Tree>(tree.packed());
         auto grown = std::make_shared<const Tree>(std::move(tree));
-        tree = Tree(grown->kind(), grown->width());
+        tree = Tree(grown->kind(), grown->codec());
         return grown;
     }
 

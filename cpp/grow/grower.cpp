@@ -105,9 +105,7 @@ void Grower::record_means(const Tree& tree, std::int32_t i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j) {
         const Centroid& centroid = tree.centroid(node, j);
         const auto source = CentroidSource::from_code(centroid.source);
-        if (!source.is_row())
-            known_.record(centroid.class_id,
-                          KnownMean{source.index(), proposer_->split().counts[j], centroid.offset});
+        if (!source.is_row()) known_.record(KnownMean{centroid, proposer_->split().counts[j]});
     }
 }
 

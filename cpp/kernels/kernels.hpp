@@ -48,6 +48,12 @@ struct Kernels {
     // Converts half precision to single and back; `narrow` saturates, and also rounds `floats`.
     void (*widen)(const std::uint16_t* halves, std::size_t width, float* floats);
     void (*narrow)(float* floats, std::size_t width, std::uint16_t* halves);
+    // The same for numbers of one byte, which stand for multiples of `step`, a power of two. A dot
+    // product with them is therefore that with the converted vector to the last bit.
+    float (*dot_bytes)(const float* row, const std::int8_t* centroid, float step,
+                       std::size_t width);
+    void (*widen_bytes)(const std::int8_t* bytes, float step, std::size_t width, float* floats);
+    void (*narrow_bytes)(float* floats, float step, std::size_t width, std::int8_t* bytes);
     // Adds the rows to the vector `sum`.
     void (*add_rows)(const float* const* rows, std::size_t n_rows, std::size_t width, float* sum);
     // The dot product of row i and vector j at `products[j * stride + i]`.

@@ -26,6 +26,7 @@ const std::vector<std::uint32_t>& Descent::run(const Tree& tree, const AlignedVe
         if (comparisons != nullptr)
             for (std::size_t i = at.begin; i < at.end; ++i)
                 comparisons[order_[i]] += static_cast<std::uint64_t>(node.centroid_size);
+        prefetch_children(tree, node);
         const std::size_t middle = route(tree, at);
         const std::int32_t child = node.left;
         // One step before they are needed.

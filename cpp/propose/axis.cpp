@@ -17,7 +17,7 @@ AxisProposer::AxisProposer(const RowView& rows, const SplitRules& rules,
       n_candidates_(rules.n_candidates),
       best_(rules, n_log_n),
       reader_(rows) {
-    split_.centroids.assign(1, Centroid{0, CentroidSource::slot(0).code(), 0, 0, {}});
+    split_.centroids.assign(1, Centroid{0, CentroidSource::slot(0).code(), 0, 0, 0, {}});
 }
 
 // Values of all rows for several candidates, and space to rank one of them.

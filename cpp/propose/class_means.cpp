@@ -17,8 +17,8 @@ float half_norm(const float* vector, std::size_t width) {
 }
 
 Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
-                              float* mean, std::uint16_t* halves) {
-    Centroid centroid{class_id, Centroid::kNewMean, 0, 0, {}};
+                              const VectorCodec& codec, float* mean, std::uint8_t* slot) {
+    Centroid centroid{class_id, Centroid::kNewMean, 0, 0, 0, {}};
     if (n == 1 && rows_.can_reference_rows()) {
         centroid.source = CentroidSource::row(rows[0]).code();
         const float* row = rows_.read(rows[0], mean);
@@ -26,9 +26,17 @@ Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, s
     } else {
         average(rows, n, mean);
         // Rounded before it is used, so that growing and a saved and loaded tree route alike.
-        kernels().narrow(mean, rows_.width(), halves);
+        centroid.exponent = codec.write(mean, slot);
     }
     centroid.offset = half_norm(mean, rows_.width());
+    return centroid;
+}
+
+Centroid ClassMeans::known(const Tree& tree, const KnownMean& known, float* mean) {
+    Centroid centroid = known.centroid;
+    const auto source = CentroidSource::from_code(centroid.source);
+    tree.codec().read(tree.vector(source.index()), centroid.exponent, mean);
+    centroid.side = 0;
     return centroid;
 }
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "arrays/aligned.hpp"
+#include "propose/known_means.hpp"
 #include "samples/row_view.hpp"
-#include "tree/split.hpp"
+#include "tree/tree.hpp"
 
 namespace evergrow {
 
@@ -18,10 +19,11 @@ class ClassMeans {
         : rows_(rows), reader_(rows), partial_sum_(rows.width()), sum_(rows.width()) {}
 
     // The centroid of the rows. For a single row it is a reference, where rows can be referenced;
-    // any other mean is rounded into `halves`. `mean` receives the rounded mean in single
-    // precision.
-    Centroid centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n, float* mean,
-                      std::uint16_t* halves);
+    // any other mean is rounded into `slot`. `mean` receives the rounded mean in single precision.
+    Centroid centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
+                      const VectorCodec& codec, float* mean, std::uint8_t* slot);
+    // A centroid that the tree has already, on no side; `mean` receives its mean.
+    static Centroid known(const Tree& tree, const KnownMean& known, float* mean);
 
   private:
     void average(const std::int32_t* rows, std::size_t n, float* mean);

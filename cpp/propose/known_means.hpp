@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "tree/split.hpp"
+
 namespace evergrow {
 
 struct KnownMean {
-    std::int32_t slot;   // in the tree
+    Centroid centroid;   // in a slot of the tree
     std::int32_t count;  // number of samples
-    float half_norm;
 };
 
 // The samples of a node are a subset of those of the nodes above it. A class with the same number
@@ -31,15 +32,16 @@ class KnownMeans {
     // Moves to a node at this depth, below the last node whose means were recorded.
     void descend(std::int32_t depth) {
         while (!records_.empty() && records_.back().depth >= depth) {
-            latest_[static_cast<std::size_t>(records_.back().class_id)] = records_.back().previous;
+            const Record& last = records_.back();
+            latest_[static_cast<std::size_t>(last.mean.centroid.class_id)] = last.previous;
             records_.pop_back();
         }
         depth_ = depth;
     }
 
-    void record(std::int32_t class_id, const KnownMean& mean) {
-        std::int32_t& latest = latest_[static_cast<std::size_t>(class_id)];
-        records_.push_back(Record{mean, class_id, latest, depth_});
+    void record(const KnownMean& mean) {
+        std::int32_t& latest = latest_[static_cast<std::size_t>(mean.centroid.class_id)];
+        records_.push_back(Record{mean, latest, depth_});
         latest = static_cast<std::int32_t>(records_.size()) - 1;
     }
 
@@ -57,7 +59,6 @@ class KnownMeans {
 
     struct Record {
         KnownMean mean;
-        std::int32_t class_id;
         std::int32_t previous;  // earlier record of the same class
         std::int32_t depth;
     };

@@ -11,10 +11,10 @@ void MeanPool::fill(const NodeSamples& node, const StopFlag& stop) {
     counts_.resize(n);
     vectors_.resize(n);
     offsets_.resize(n);
-    if (means_.size() < n * width_) {
-        means_.resize(n * width_);
-        halves_.resize(n * width_);
-    }
+    const VectorCodec& codec = node.tree.codec();
+    slot_bytes_ = codec.slot_bytes();
+    if (means_.size() < n * width_) means_.resize(n * width_);
+    if (slots_.size() < n * slot_bytes_) slots_.resize(n * slot_bytes_);
     for (std::size_t i = 0; i < n && !stop; ++i) {
         std::size_t n_rows = 0;
         const std::int32_t* rows = rows_of(node, i, &n_rows);
@@ -23,14 +23,10 @@ void MeanPool::fill(const NodeSamples& node, const StopFlag& stop) {
         counts_[i] = static_cast<std::int32_t>(n_rows);
         vectors_[i] = mean;
         const KnownMean* known = node.known.find(class_id, counts_[i]);
-        if (known != nullptr) {
-            kernels().widen(node.tree.mean(known->slot), width_, mean);
-            centroids_[i] = Centroid{
-                class_id, CentroidSource::slot(known->slot).code(), known->half_norm, 0, {}};
-        } else {
-            centroids_[i] =
-                class_means_.centroid(class_id, rows, n_rows, mean, halves_.data() + i * width_);
-        }
+        centroids_[i] = known != nullptr
+                            ? ClassMeans::known(node.tree, *known, mean)
+                            : class_means_.centroid(class_id, rows, n_rows, codec, mean,
+                                                    slots_.data() + i * slot_bytes_);
         offsets_[i] = centroids_[i].offset;
     }
 }
@@ -65,12 +61,13 @@ const std::int32_t* MeanPool::rows_of(const NodeSamples& node, std::size_t i, st
 void MeanPool::write_split(const std::int32_t* places, std::size_t n, Split& split) const {
     split.centroids.resize(n);
     split.counts.resize(n);
-    split.halves.resize(n * width_);
+    split.vectors.resize(n * slot_bytes_);
     for (std::size_t j = 0; j < n; ++j) {
         const auto i = static_cast<std::size_t>(places[j]);
         split.centroids[j] = centroids_[i];
         split.counts[j] = counts_[i];
-        std::copy_n(halves_.data() + i * width_, width_, split.halves.data() + j * width_);
+        std::copy_n(slots_.data() + i * slot_bytes_, slot_bytes_,
+                    split.vectors.data() + j * slot_bytes_);
     }
 }
 

@@ -43,7 +43,8 @@ class MeanPool {
     std::vector<const float*> vectors_;
     std::vector<float> offsets_;
     AlignedVector<float> means_;
-    AlignedVector<std::uint16_t> halves_;
+    AlignedVector<std::uint8_t> slots_;
+    std::size_t slot_bytes_ = 0;
 };
 
 }  // namespace evergrow

@@ -49,7 +49,8 @@ void NcmProposer::compute_centroids(const NodeSamples& node) {
     const std::size_t k = drawn_.size();
     split_.centroids.resize(k);
     split_.counts.resize(k);
-    split_.halves.resize(k * width_);
+    const VectorCodec& codec = node.tree.codec();
+    split_.vectors.resize(k * codec.slot_bytes());
     vectors_.resize(k);
     offsets_.resize(k);
     for (std::size_t j = 0; j < k; ++j) {
@@ -58,15 +59,12 @@ void NcmProposer::compute_centroids(const NodeSamples& node) {
         vectors_[j] = mean;
         split_.counts[j] = range.size();
         const KnownMean* known = node.known.find(range.class_id, range.size());
-        if (known != nullptr) {
-            kernels().widen(node.tree.mean(known->slot), width_, mean);
-            split_.centroids[j] = Centroid{
-                range.class_id, CentroidSource::slot(known->slot).code(), known->half_norm, 0, {}};
-        } else {
-            split_.centroids[j] = class_means_.centroid(range.class_id, node.rows + range.begin,
-                                                        static_cast<std::size_t>(range.size()),
-                                                        mean, split_.halves.data() + j * width_);
-        }
+        split_.centroids[j] =
+            known != nullptr
+                ? ClassMeans::known(node.tree, *known, mean)
+                : class_means_.centroid(range.class_id, node.rows + range.begin,
+                                        static_cast<std::size_t>(range.size()), codec, mean,
+                                        split_.vectors.data() + j * codec.slot_bytes());
         offsets_[j] = split_.centroids[j].offset;
     }
 }

@@ -23,13 +23,14 @@ std::size_t Projections::max_at_once(std::size_t n_rows) const {
 
 void Projections::start(std::size_t count) {
     floats_.assign(count * width_, 0.0F);
-    halves_.resize(count * width_);
+    slots_.resize(count * codec_.slot_bytes());
     vectors_.resize(count);
     for (std::size_t j = 0; j < count; ++j) vectors_[j] = vector(j);
 }
 
 void Projections::compute(const NodeSamples& node, const StopFlag& stop) {
-    kernels().narrow(floats_.data(), floats_.size(), halves_.data());
+    for (std::size_t j = 0; j < count(); ++j)
+        codec_.write(vector(j), slots_.data() + j * codec_.slot_bytes());
     n_rows_ = node.n_rows;
     values_.resize(count() * n_rows_);
     for (std::size_t begin = 0; begin < n_rows_ && !stop; begin += RowReader::kBlock) {
@@ -40,8 +41,9 @@ void Projections::compute(const NodeSamples& node, const StopFlag& stop) {
 }
 
 void Projections::write_split(std::size_t j, float threshold, Split& split) const {
-    split.centroids.assign(1, Centroid{0, Centroid::kNewMean, threshold, 0, {}});
-    split.halves.assign(halves_.data() + j * width_, halves_.data() + (j + 1) * width_);
+    split.centroids.assign(1, Centroid{0, Centroid::kNewMean, threshold, 0, 0, {}});
+    const std::uint8_t* slot = slots_.data() + j * codec_.slot_bytes();
+    split.vectors.assign(slot, slot + codec_.slot_bytes());
 }
 
 }  // namespace evergrow

@@ -12,7 +12,10 @@ namespace evergrow {
 
 class Projections {
   public:
-    explicit Projections(const RowView& rows) : width_(rows.width()), reader_(rows) {}
+    explicit Projections(const RowView& rows)
+        : width_(rows.width()),
+          codec_(format_for(SplitKind::kLinear), rows.width()),
+          reader_(rows) {}
 
     // Estimated bytes for a node and this many vectors, including space to rank one of them.
     static std::size_t scratch_bytes(std::size_t n_vectors, const NodeSize& size);
@@ -23,7 +26,7 @@ class Projections {
     void start(std::size_t count);
     std::size_t count() const { return vectors_.size(); }
     float* vector(std::size_t j) { return floats_.data() + j * width_; }
-    // Rounds all vectors to half precision, in which they are stored, and computes their products
+    // Rounds all vectors as they are stored, and computes their products
     // with every row of the node. Incomplete if `stop` is set meanwhile.
     void compute(const NodeSamples& node, const StopFlag& stop);
 
@@ -34,11 +37,12 @@ class Projections {
 
   private:
     const std::size_t width_;
+    const VectorCodec codec_;
     std::size_t n_rows_ = 0;
     RowReader reader_;
     std::vector<const float*> vectors_;
     AlignedVector<float> floats_;
-    AlignedVector<std::uint16_t> halves_;
+    AlignedVector<std::uint8_t> slots_;
     std::vector<float> values_;
 };
 

@@ -58,12 +58,13 @@ struct TreeLimits {
 void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits) {
     const std::size_t n_centroids = flat.centroid_class.size();
     require(flat.centroid_source.size() == n_centroids && flat.half_norm.size() == n_centroids &&
-                flat.side.size() == n_centroids,
+                flat.side.size() == n_centroids && flat.exponent.size() == n_centroids,
             "its centroid arrays differ in length");
     require(flat.count_class.size() == flat.count.size(), "its count arrays differ in length");
-    require(limits.width > 0 && flat.halves.size() % limits.width == 0,
+    const std::size_t slot_bytes = VectorCodec(flat.format, limits.width).slot_bytes();
+    require(limits.width > 0 && flat.vectors.size() % slot_bytes == 0,
             "the last mean is incomplete");
-    const std::size_t n_slots = flat.halves.size() / limits.width;
+    const std::size_t n_slots = flat.vectors.size() / slot_bytes;
     for (std::size_t j = 0; j < n_centroids; ++j) {
         const auto source = CentroidSource::from_code(flat.centroid_source[j]);
         if (kind != SplitKind::kAxis)
@@ -74,6 +75,7 @@ void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits
                            kind == SplitKind::kNcm ? limits.n_classes : limits.n_features),
                     "the class or feature of a centroid is out of range");
         require(flat.side[j] <= 1, "the side of a centroid is not 0 or 1");
+        require(VectorCodec::is_exponent(flat.exponent[j]), "an exponent is out of range");
         require(std::isfinite(flat.half_norm[j]), "the offset of a centroid is not finite");
     }
     std::int64_t total = 0;
@@ -145,8 +147,12 @@ void read_split(const FlatTree& flat, std::size_t from, Split& split) {
     const auto begin = static_cast<std::size_t>(flat.centroid_begin[from]);
     const std::size_t end = begin + static_cast<std::size_t>(flat.centroid_size[from]);
     for (std::size_t j = begin; j < end; ++j)
-        split.centroids.push_back(Centroid{
-            flat.centroid_class[j], flat.centroid_source[j], flat.half_norm[j], flat.side[j], {}});
+        split.centroids.push_back(Centroid{flat.centroid_class[j],
+                                           flat.centroid_source[j],
+                                           flat.half_norm[j],
+                                           flat.side[j],
+                                           flat.exponent[j],
+                                           {}});
 }
 
 void flatten_leaf(const Tree& tree, const Node& node, std::size_t i, FlatTree& flat) {
@@ -171,6 +177,7 @@ void flatten_split(const Tree& tree, const Node& node, std::size_t i, FlatTree& 
         flat.centroid_source.push_back(centroid.source);
         flat.half_norm.push_back(centroid.offset);
         flat.side.push_back(centroid.side);
+        flat.exponent.push_back(centroid.exponent);
     }
 }
 
@@ -204,10 +211,12 @@ FlatTree flatten(const Tree& tree) {
         flat.row_begin[i] = flat.row_begin[child];
         flat.row_size[i] = flat.row_size[child] + flat.row_size[child + 1];
     }
-    flat.halves.resize(source.n_means() * source.width());
-    for (std::size_t slot = 0; slot < source.n_means(); ++slot)
-        std::copy_n(source.mean(number(slot)), source.width(),
-                    flat.halves.data() + slot * source.width());
+    const std::size_t slot_bytes = source.codec().slot_bytes();
+    flat.format = source.codec().format();
+    flat.vectors.resize(source.n_vectors() * slot_bytes);
+    for (std::size_t slot = 0; slot < source.n_vectors(); ++slot)
+        std::copy_n(source.vector(number(slot)), slot_bytes,
+                    flat.vectors.data() + slot * slot_bytes);
     return flat;
 }
 
@@ -216,10 +225,11 @@ Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
     const TreeLimits limits{samples.width(), samples.n_features(), n_classes, samples.size()};
     check_nodes(flat, kind);
     check_values(flat, kind, limits);
-    Tree tree(kind, limits.width);
+    const VectorCodec codec(flat.format, limits.width);
+    Tree tree(kind, codec);
     tree.reset();
-    for (std::size_t slot = 0; slot < flat.halves.size() / limits.width; ++slot)
-        tree.add_mean(flat.halves.data() + slot * limits.width);
+    for (std::size_t at = 0; at < flat.vectors.size(); at += codec.slot_bytes())
+        tree.add_vector(flat.vectors.data() + at);
     struct Move {
         std::int32_t from, to;
     };

@@ -23,7 +23,9 @@ struct FlatTree {
     std::vector<std::int32_t> centroid_source;  // codes of CentroidSource
     std::vector<float> half_norm;               // offsets
     std::vector<std::uint8_t> side;
-    AlignedVector<std::uint16_t> halves;  // slots of `width` numbers
+    std::vector<std::int8_t> exponent;
+    VectorFormat format = VectorFormat::kHalves;
+    AlignedVector<std::uint8_t> vectors;  // slots of `format`
 
     // Class counts of all leaves.
     std::vector<std::int32_t> count_class, count;

@@ -6,6 +6,9 @@ namespace {
 // With fewer rows it does not pay to convert the centroids of a node: they are read in place.
 constexpr std::size_t kFewRows = 4;
 
+// Rows beyond this would push each other out of the second-level cache.
+constexpr std::size_t kMostPrefetched = std::size_t{1} << 17;
+
 void prefetch(const void* memory, std::size_t n_bytes) {
 #if defined(__GNUC__)
     const char* line = static_cast<const char*>(memory);
@@ -27,16 +30,26 @@ Nearest StoredCentroids::nearest(const float* x) const {
         const Centroid& centroid = (*this)[j];
         const auto where = CentroidSource::from_code(centroid.source);
         float dot = 0;
-        if (where.is_row() && full_rows)
+        if (!where.is_row())
+            dot = tree_.codec().dot(x, tree_.vector(where.index()), centroid.exponent);
+        else if (full_rows)
             dot = kernel.dot_full(x, samples_.full(where.index()), width);
         else
-            dot = kernel.dot_half(
-                x, where.is_row() ? samples_.half(where.index()) : tree_.mean(where.index()),
-                width);
+            dot = kernel.dot_half(x, samples_.half(where.index()), width);
         const float score = centroid.offset - dot;
         if (score < best.score) best = Nearest{static_cast<std::int32_t>(j), score};
     }
     return best;
+}
+
+void prefetch_children(const Tree& tree, const Node& node) {
+    for (const std::int32_t i : {node.left, node.left + 1}) {
+        const Node& child = tree.node(i);
+        if (child.is_leaf()) continue;
+        prefetch(&tree.centroid(child, 0), as_index(child.centroid_size) * sizeof(Centroid));
+        // The grandchildren, whose own children are prefetched next.
+        prefetch(&tree.node(child.left), 2 * sizeof(Node));
+    }
 }
 
 void prefetch_centroids(const Samples& samples, const Tree& tree, std::int32_t i) {
@@ -45,11 +58,27 @@ void prefetch_centroids(const Samples& samples, const Tree& tree, std::int32_t i
     const bool full_rows = samples.precision() == Precision::kFloat32;
     for (std::size_t j = 0; j < static_cast<std::size_t>(node.centroid_size); ++j) {
         const auto where = CentroidSource::from_code(tree.centroid(node, j).source);
-        if (where.is_row() && full_rows)
+        if (!where.is_row())
+            prefetch(tree.vector(where.index()), tree.codec().slot_bytes());
+        else if (full_rows)
             prefetch(samples.full(where.index()), tree.width() * sizeof(float));
         else
-            prefetch(where.is_row() ? samples.half(where.index()) : tree.mean(where.index()),
-                     tree.width() * sizeof(std::uint16_t));
+            prefetch(samples.half(where.index()), tree.width() * sizeof(std::uint16_t));
+    }
+}
+
+void prefetch_rows(const Samples& samples, const Tree& tree, std::int32_t leaf) {
+    const Node& node = tree.node(leaf);
+    const bool full_rows = samples.precision() == Precision::kFloat32;
+    const std::size_t n_bytes = tree.width() * (full_rows ? sizeof(float) : sizeof(std::uint16_t));
+    const auto n_rows = static_cast<std::size_t>(node.row_size);
+    if (n_rows * n_bytes > kMostPrefetched) return;
+    for (std::size_t j = 0; j < n_rows; ++j) {
+        const std::int32_t row = tree.row(node, j);
+        if (full_rows)
+            prefetch(samples.full(row), n_bytes);
+        else
+            prefetch(samples.half(row), n_bytes);
     }
 }
 
@@ -65,7 +94,7 @@ bool StoredCentroids::goes_right(const float* x) const {
 const float* StoredCentroids::vector(std::size_t j, float* buffer) const {
     const auto where = CentroidSource::from_code((*this)[j].source);
     if (where.is_row()) return samples_.read(where.index(), buffer);
-    kernels().widen(tree_.mean(where.index()), tree_.width(), buffer);
+    tree_.codec().read(tree_.vector(where.index()), (*this)[j].exponent, buffer);
     return buffer;
 }
 

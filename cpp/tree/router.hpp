@@ -38,9 +38,16 @@ class StoredCentroids {
     const Node& node_;
 };
 
+// Prefetches what `prefetch_centroids` reads of the children of a splitting node, so that it need
+// not wait: to be called before rows are routed.
+void prefetch_children(const Tree& tree, const Node& node);
+
 // Prefetches all centroids of a node, if it splits. They lie scattered in memory, and without this
 // each one would be waited for.
 void prefetch_centroids(const Samples& samples, const Tree& tree, std::int32_t node);
+
+// Prefetches the stored rows of a leaf that is about to be split, if they are few.
+void prefetch_rows(const Samples& samples, const Tree& tree, std::int32_t leaf);
 
 // Routes rows through nodes; owns the buffers for it.
 class Router {

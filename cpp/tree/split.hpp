@@ -19,7 +19,7 @@ namespace evergrow {
 enum class SplitKind : std::uint8_t { kNcm = 0, kLinear = 1, kAxis = 2 };
 
 // Where the vector of a centroid is stored. The mean of a single sample is a reference to its row;
-// other means have a slot of half-precision numbers in the tree.
+// other vectors have a slot in the tree, in its vector format.
 class CentroidSource {
   public:
     static CentroidSource row(std::int32_t row) { return CentroidSource(row); }
@@ -44,14 +44,15 @@ struct Centroid {
     std::int32_t source;    // code of CentroidSource; kNewMean until a tree stores it
     float offset;           // ncm: |c|^2 / 2; linear and axis: the threshold
     std::uint8_t side;      // ncm: 0 left, 1 right
-    std::uint8_t unused[3];
+    std::int8_t exponent;   // of the stored vector, see VectorFormat
+    std::uint8_t unused[2];
 };
 
 // A split as a proposer found it; its new vectors are not in a tree yet.
 struct Split {
     std::vector<Centroid> centroids;
     std::vector<std::int32_t> counts;     // ncm: number of samples of each mean
-    AlignedVector<std::uint16_t> halves;  // padded vectors, one per centroid; set for new means
+    AlignedVector<std::uint8_t> vectors;  // one slot per centroid; set for new vectors
 
     std::size_t size() const { return centroids.size(); }
 };

@@ -33,7 +33,7 @@ constexpr std::int32_t kNoSlot = -1;
 }  // namespace
 
 std::size_t Tree::n_bytes() const {
-    return nodes_.n_bytes() + centroids_.n_bytes() + means_.n_bytes() + counts_.n_bytes() +
+    return nodes_.n_bytes() + centroids_.n_bytes() + vectors_.n_bytes() + counts_.n_bytes() +
            rows_.n_bytes() + score_cache.n_bytes();
 }
 
@@ -77,11 +77,11 @@ void Tree::add_leaf(std::int32_t parent) {
 void Tree::reset() {
     nodes_.clear();
     centroids_.clear();
-    means_.clear();
+    vectors_.clear();
     counts_.clear();
     rows_.clear();
     dead_nodes_ = dead_centroids_ = dead_counts_ = dead_rows_ = 0;
-    dead_means_ = 0;
+    dead_vectors_ = 0;
     n_comparisons = 0;
     score_cache.clear();
     add_leaf(kNoParent);
@@ -99,9 +99,9 @@ std::int32_t Tree::split(std::int32_t leaf, const Split& split) {
     return child;
 }
 
-std::int32_t Tree::add_mean(const std::uint16_t* mean) {
-    std::copy_n(mean, width(), means_.append());
-    return number(means_.size()) - 1;
+std::int32_t Tree::add_vector(const std::uint8_t* slot) {
+    std::copy_n(slot, codec_.slot_bytes(), vectors_.append());
+    return number(vectors_.size()) - 1;
 }
 
 void Tree::store(Node& node, const Split& split) {
@@ -111,7 +111,8 @@ void Tree::store(Node& node, const Split& split) {
         Centroid centroid = split.centroids[j];
         if (centroid.source == Centroid::kNewMean)
             centroid.source =
-                CentroidSource::slot(add_mean(split.halves.data() + j * width())).code();
+                CentroidSource::slot(add_vector(split.vectors.data() + j * codec_.slot_bytes()))
+                    .code();
         centroids_.push_back(centroid);
     }
 }
@@ -123,7 +124,7 @@ void Tree::set_centroids(std::int32_t i, const Split& split) {
         const bool stays =
             std::any_of(split.centroids.begin(), split.centroids.end(),
                         [source](const Centroid& other) { return other.source == source; });
-        if (!stays && !CentroidSource::from_code(source).is_row()) dead_means_ += 1.0;
+        if (!stays && !CentroidSource::from_code(source).is_row()) dead_vectors_ += 1.0;
     }
     dead_centroids_ += as_index(node.centroid_size);
     store(node, split);
@@ -133,7 +134,7 @@ void Tree::mark_centroids_dead(const Node& node) {
     dead_centroids_ += as_index(node.centroid_size);
     // Other nodes may use the same means; about half of the means are used only once.
     for (std::size_t j = 0; j < as_index(node.centroid_size); ++j)
-        if (!CentroidSource::from_code(centroid(node, j).source).is_row()) dead_means_ += 0.5;
+        if (!CentroidSource::from_code(centroid(node, j).source).is_row()) dead_vectors_ += 0.5;
 }
 
 void Tree::mark_dead(std::int32_t i) {
@@ -192,16 +193,16 @@ Tree Tree::packed() const {
     Tree copy = untouched ? *this : rebuilt();
     copy.nodes_ = copy.nodes_.packed();
     copy.centroids_ = copy.centroids_.packed();
-    copy.means_ = copy.means_.packed();
+    copy.vectors_ = copy.vectors_.packed();
     copy.counts_ = copy.counts_.packed();
     copy.rows_ = copy.rows_.packed();
     return copy;
 }
 
 Tree Tree::rebuilt() const {
-    Tree copy(kind_, width());
+    Tree copy(kind_, codec_);
     copy.n_comparisons = n_comparisons;
-    std::vector<std::int32_t> slot_of(means_.size(), kNoSlot);
+    std::vector<std::int32_t> slot_of(vectors_.size(), kNoSlot);
     struct Move {
         std::int32_t from, to;
     };
@@ -225,7 +226,7 @@ Tree Tree::rebuilt() const {
             append_run(centroids_, old.centroid_begin, old.centroid_size, copy.centroids_,
                        fresh.centroid_begin);
             fresh.centroid_size = old.centroid_size;
-            copy.copy_means(fresh, *this, slot_of);
+            copy.copy_vectors(fresh, *this, slot_of);
             pending.push_back({old.left + 1, fresh.left + 1});
             pending.push_back({old.left, fresh.left});
         }
@@ -234,15 +235,15 @@ Tree Tree::rebuilt() const {
     return copy;
 }
 
-// Several nodes may use the same mean: the first one copies it, the others refer to the copy.
-void Tree::copy_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of) {
+// Several nodes may use the same vector: the first one copies it, the others refer to the copy.
+void Tree::copy_vectors(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of) {
     if (kind_ == SplitKind::kAxis) return;
     for (std::size_t j = 0; j < as_index(node.centroid_size); ++j) {
         Centroid& moved = *centroids_.edit(as_index(node.centroid_begin) + j);
         const auto source = CentroidSource::from_code(moved.source);
         if (source.is_row()) continue;
         std::int32_t& slot = slot_of[as_index(source.index())];
-        if (slot == kNoSlot) slot = add_mean(from.mean(source.index()));
+        if (slot == kNoSlot) slot = add_vector(from.vector(source.index()));
         moved.source = CentroidSource::slot(slot).code();
     }
 }
@@ -266,8 +267,8 @@ bool is_reachable(const Tree& tree, std::int32_t node) {
 double Tree::dead_share() const {
     const std::size_t dead = dead_nodes_ * sizeof(Node) + dead_counts_ * sizeof(ClassCount) +
                              dead_rows_ * sizeof(std::int32_t) + dead_centroids_ * sizeof(Centroid);
-    const double means = dead_means_ * static_cast<double>(width() * sizeof(std::uint16_t));
-    return (static_cast<double>(dead) + means) / static_cast<double>(n_bytes());
+    const double vectors = dead_vectors_ * static_cast<double>(codec_.slot_bytes());
+    return (static_cast<double>(dead) + vectors) / static_cast<double>(n_bytes());
 }
 
 }  // namespace evergrow

@@ -9,6 +9,7 @@
 #include "arrays/paged_array.hpp"
 #include "tree/score_cache.hpp"
 #include "tree/split.hpp"
+#include "tree/vector_format.hpp"
 
 namespace evergrow {
 
@@ -39,14 +40,17 @@ struct Node {
 // they share the pages that neither has changed.
 class Tree {
   public:
-    Tree(SplitKind kind, std::size_t width) : kind_(kind), means_(width) {}
+    Tree(SplitKind kind, VectorCodec codec)
+        : kind_(kind), codec_(codec), vectors_(codec.slot_bytes()) {}
 
     SplitKind kind() const { return kind_; }
-    std::size_t width() const { return means_.width(); }
+    std::size_t width() const { return codec_.width(); }
+    // Writes and reads the vectors of the tree.
+    const VectorCodec& codec() const { return codec_; }
     std::size_t n_nodes() const { return nodes_.size() - dead_nodes_; }
     // One more than the highest node number, dead nodes included.
     std::size_t node_limit() const { return nodes_.size(); }
-    std::size_t n_means() const { return means_.size(); }
+    std::size_t n_vectors() const { return vectors_.size(); }
     std::size_t n_bytes() const;
 
     const Node& node(std::int32_t i) const { return nodes_[static_cast<std::size_t>(i)]; }
@@ -61,8 +65,8 @@ class Tree {
     std::int32_t row(const Node& node, std::size_t j) const {
         return rows_[static_cast<std::size_t>(node.row_begin) + j];
     }
-    const std::uint16_t* mean(std::int32_t slot) const {
-        return means_.at(static_cast<std::size_t>(slot));
+    const std::uint8_t* vector(std::int32_t slot) const {
+        return vectors_.at(static_cast<std::size_t>(slot));
     }
     // Number of samples of a class at a node.
     std::int32_t count_of(const Node& node, std::int32_t class_id) const;
@@ -79,8 +83,8 @@ class Tree {
     void set_counts(std::int32_t node, const ClassCount* counts, std::size_t n);
     // Adds changes, sorted by class; classes with a count of zero are removed.
     void change_counts(std::int32_t node, const std::vector<ClassCount>& changes);
-    std::int32_t add_mean(const std::uint16_t* mean);
-    // Replaces the centroids of a splitting node; new means are stored.
+    std::int32_t add_vector(const std::uint8_t* slot);
+    // Replaces the centroids of a splitting node; new vectors are stored.
     void set_centroids(std::int32_t node, const Split& split);
 
     // A copy without dead entries, in memory of its exact size. The nodes of an edited tree are
@@ -104,16 +108,17 @@ class Tree {
     void mark_dead(std::int32_t node);
     void mark_centroids_dead(const Node& node);
     Tree rebuilt() const;
-    void copy_means(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of);
+    void copy_vectors(const Node& node, const Tree& from, std::vector<std::int32_t>& slot_of);
 
     SplitKind kind_;
+    VectorCodec codec_;
     PagedArray<Node> nodes_;
     PagedArray<Centroid> centroids_;
-    PagedArray<std::uint16_t> means_;  // slots of `width` numbers
+    PagedArray<std::uint8_t> vectors_;  // slots of the codec
     PagedArray<ClassCount> counts_;
     PagedArray<std::int32_t> rows_;
     std::size_t dead_nodes_ = 0, dead_centroids_ = 0, dead_counts_ = 0, dead_rows_ = 0;
-    double dead_means_ = 0;           // approximate
+    double dead_vectors_ = 0;         // approximate
     std::vector<ClassCount> merged_;  // buffer
 };
 

@@ -13,9 +13,10 @@ namespace {
 struct Header {
     std::uint64_t width, comparisons_before, n_nodes_before, comparisons;
     std::uint64_t dead_nodes, dead_centroids, dead_counts, dead_rows;
-    double dead_means;
+    double dead_vectors;
     SplitKind kind;
-    std::uint8_t unused[7];
+    VectorFormat format;
+    std::uint8_t unused[6];
 };
 
 // Sizes of one array, which starts as a copy of the older one, or empty.
@@ -121,7 +122,7 @@ void read_array(Reader& reader, PagedArray<T>& array) {
 }  // namespace
 
 std::vector<std::uint8_t> TreeDelta::since(const Tree* before, const Tree& after) {
-    const Tree nothing(after.kind(), after.width());
+    const Tree nothing(after.kind(), after.codec());
     const Tree& base = before == nullptr ? nothing : *before;
     Writer writer;
     writer.add(Header{after.width(),
@@ -132,8 +133,9 @@ std::vector<std::uint8_t> TreeDelta::since(const Tree* before, const Tree& after
                       after.dead_centroids_,
                       after.dead_counts_,
                       after.dead_rows_,
-                      after.dead_means_,
+                      after.dead_vectors_,
                       after.kind(),
+                      after.codec().format(),
                       {}});
     for_each_array(base, after,
                    [&](const auto& old, const auto& now) { write_array(old, now, writer); });
@@ -144,10 +146,13 @@ std::shared_ptr<Tree> TreeDelta::apply(const Tree* before, const std::uint8_t* b
                                        std::size_t n_bytes) {
     Reader reader(bytes, n_bytes);
     const auto header = reader.read<Header>();
-    require(header.width > 0 && header.kind <= SplitKind::kAxis);
-    auto tree = before == nullptr ? std::make_shared<Tree>(header.kind, header.width)
+    require(header.width > 0 && header.kind <= SplitKind::kAxis &&
+            header.format <= VectorFormat::kBytes);
+    const VectorCodec codec(header.format, header.width);
+    auto tree = before == nullptr ? std::make_shared<Tree>(header.kind, codec)
                                   : std::make_shared<Tree>(*before);
     require(tree->kind() == header.kind && tree->width() == header.width &&
+            tree->codec().format() == header.format &&
             tree->n_comparisons == header.comparisons_before &&
             tree->node_limit() == header.n_nodes_before);
     for_each_array(*tree, *tree, [&](auto& array, auto&) { read_array(reader, array); });
@@ -157,7 +162,7 @@ std::shared_ptr<Tree> TreeDelta::apply(const Tree* before, const std::uint8_t* b
     tree->dead_centroids_ = header.dead_centroids;
     tree->dead_counts_ = header.dead_counts;
     tree->dead_rows_ = header.dead_rows;
-    tree->dead_means_ = header.dead_means;
+    tree->dead_vectors_ = header.dead_vectors;
     return tree;
 }
 

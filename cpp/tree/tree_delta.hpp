@@ -30,7 +30,7 @@ class TreeDelta {
     static void for_each_array(One& one, Other& other, Visit visit) {
         visit(one.nodes_, other.nodes_);
         visit(one.centroids_, other.centroids_);
-        visit(one.means_, other.means_);
+        visit(one.vectors_, other.vectors_);
         visit(one.counts_, other.counts_);
         visit(one.rows_, other.rows_);
     }

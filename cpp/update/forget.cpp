@@ -31,7 +31,7 @@ struct Forgotten {
     bool has_centroid(const Tree& tree, const Centroid& centroid) const {
         if (has_class(centroid.class_id)) return true;
         const auto source = CentroidSource::from_code(centroid.source);
-        return source.is_row() ? has_row(source.index()) : copies.holds(tree.mean(source.index()));
+        return source.is_row() ? has_row(source.index()) : copies.holds(tree, centroid);
     }
 
     RowFlags flags;

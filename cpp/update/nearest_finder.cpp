@@ -8,6 +8,7 @@ namespace evergrow {
 // the samples.
 Centroids NearestFinder::unpack(const Split& split) {
     const Samples& samples = context_.samples;
+    const VectorCodec& codec = tree_.codec();
     const std::size_t width = samples.width();
     unpacked_.resize(split.size() * width);
     vectors_.resize(split.size());
@@ -19,11 +20,11 @@ Centroids NearestFinder::unpack(const Split& split) {
         vectors_[j] = buffer;
         offsets_[j] = centroid.offset;
         if (centroid.source == Centroid::kNewMean)
-            kernels().widen(split.halves.data() + j * width, width, buffer);
+            codec.read(split.vectors.data() + j * codec.slot_bytes(), centroid.exponent, buffer);
         else if (source.is_row())
             vectors_[j] = samples.read(source.index(), buffer);
         else
-            kernels().widen(tree_.mean(source.index()), width, buffer);
+            codec.read(tree_.vector(source.index()), centroid.exponent, buffer);
     }
     return Centroids{vectors_.data(), offsets_.data(), split.size()};
 }
@@ -47,12 +48,12 @@ NearestCentroids NearestFinder::find(const Split& split, const std::vector<std::
 // The new centroids, then those that they replace.
 const Split& NearestFinder::changed_centroids(const Node& node, const Split& split,
                                               const std::vector<std::size_t>& new_places) {
-    const std::size_t width = context_.samples.width();
+    const std::size_t slot_bytes = tree_.codec().slot_bytes();
     changed_.centroids.clear();
-    changed_.halves.resize(new_places.size() * width);
+    changed_.vectors.resize(new_places.size() * slot_bytes);
     for (const std::size_t j : new_places) {
-        std::copy_n(split.halves.data() + j * width, width,
-                    changed_.halves.data() + changed_.size() * width);
+        std::copy_n(split.vectors.data() + j * slot_bytes, slot_bytes,
+                    changed_.vectors.data() + changed_.size() * slot_bytes);
         changed_.centroids.push_back(split.centroids[j]);
     }
     for (const std::size_t j : new_places)

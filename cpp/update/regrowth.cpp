@@ -4,6 +4,7 @@
 
 #include "run/random_stream.hpp"
 #include "run/stopwatch.hpp"
+#include "tree/router.hpp"
 
 namespace evergrow {
 namespace {
@@ -29,13 +30,17 @@ void regrow(TreeTask& task) {
     task.editor.cut_small_leaves();
     const Stopwatch watch(task.report.grow_seconds);
     const TreeContext& context = task.context;
-    std::vector<std::int32_t> rows;
+    std::vector<std::int32_t> rows, leaves;
     for (const std::int32_t leaf : task.editor.changed_leaves()) {
-        if (context.stop) return;
         const Node& node = task.tree.node(leaf);
         const bool may_split =
             node.count_size > 1 && node.row_size >= 2 * context.plan.rules.min_samples_leaf;
-        if (!may_split || !node.is_leaf() || !is_reachable(task.tree, leaf)) continue;
+        if (may_split && node.is_leaf() && is_reachable(task.tree, leaf)) leaves.push_back(leaf);
+    }
+    for (std::size_t i = 0; i < leaves.size() && !context.stop; ++i) {
+        const std::int32_t leaf = leaves[i];
+        // One leaf ahead: its rows lie scattered in memory, and growing would wait for each.
+        if (i + 1 < leaves.size()) prefetch_rows(context.samples, task.tree, leaves[i + 1]);
         rows.clear();
         task.tree.collect_rows(leaf, rows);
         task.grower.grow(task.tree, leaf, rows, key_of(task.tree, leaf, context.root_key()),

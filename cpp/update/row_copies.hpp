@@ -7,23 +7,21 @@
 #include <vector>
 
 #include "samples/samples.hpp"
+#include "tree/tree.hpp"
 
 namespace evergrow {
 
-// Where centroids cannot reference rows, the mean of a single sample is a copy of it in half
-// precision. Compares 64-bit hashes; on a collision an unrelated mean would be removed as well.
+// Where centroids cannot reference rows, the mean of a single sample is a copy of it, rounded as
+// the tree stores vectors. Compares 64-bit hashes; on a collision, or if two rows are rounded to
+// the same vector, the mean of the other one would be removed as well.
 class RowCopies {
   public:
     RowCopies(const Samples& samples, const std::vector<std::int32_t>& rows);
 
-    bool holds(const std::uint16_t* mean) const {
-        return !hashes_.empty() && hashes_.count(hash(mean)) != 0;
-    }
+    // Whether the vector of a centroid, in a slot of the tree, is such a copy.
+    bool holds(const Tree& tree, const Centroid& centroid) const;
 
   private:
-    std::uint64_t hash(const std::uint16_t* mean) const;
-
-    std::size_t width_;
     std::unordered_set<std::uint64_t> hashes_;
 };
 

@@ -175,19 +175,19 @@ NewClasses RustDecider::find_new_classes(const NodeVisit& visit) const {
 // The node's centroids with the means of new classes at their places, sides not yet chosen.
 Split RustDecider::with_new_means(const Node& node, const std::vector<int>& places,
                                   const std::vector<NewClass>& classes) {
-    const std::size_t width = samples().width();
-    AlignedVector<float> mean(width);
+    const VectorCodec& codec = tree_.codec();
+    AlignedVector<float> mean(codec.width());
     Split split;
-    split.halves.resize(places.size() * width);
+    split.vectors.resize(places.size() * codec.slot_bytes());
     for (std::size_t j = 0; j < places.size(); ++j) {
         if (places[j] == kOld) {
             split.centroids.push_back(tree_.centroid(node, j));
             continue;
         }
         const NewClass& one = classes[static_cast<std::size_t>(places[j])];
-        split.centroids.push_back(class_means_.centroid(one.class_id, one.rows.data(),
-                                                        one.rows.size(), mean.data(),
-                                                        split.halves.data() + j * width));
+        split.centroids.push_back(
+            class_means_.centroid(one.class_id, one.rows.data(), one.rows.size(), codec,
+                                  mean.data(), split.vectors.data() + j * codec.slot_bytes()));
     }
     return split;
 }

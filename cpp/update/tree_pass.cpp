@@ -35,6 +35,7 @@ void TreePass::visit(const Group& group, NodeDecider* decider, std::vector<Group
     const auto* change = std::get_if<ReplaceCentroids>(&edit);
     SideRows moved;
     if (change != nullptr) moved = editor_.replace_centroids(group.node, *change);
+    prefetch_children(editor_.tree(), editor_.tree().node(group.node));
     editor_.count(group.node, group.arrivals);
     SideRows sides = change != nullptr && change->nearest_of_arrivals
                          ? route_by_nearest(group.node, change->split, group.arrivals,

@@ -10,7 +10,7 @@ namespace {
 
 Split split_of(const Tree& tree, const Node& node) {
     Split split;
-    split.halves.resize(as_index(node.centroid_size) * tree.width());
+    split.vectors.resize(as_index(node.centroid_size) * tree.codec().slot_bytes());
     for (std::size_t j = 0; j < as_index(node.centroid_size); ++j)
         split.centroids.push_back(tree.centroid(node, j));
     return split;
@@ -52,7 +52,8 @@ void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint
             if (!source.is_row() || flags[as_index(source.index())] == 0) continue;
             const float* row = samples.read(source.index(), vector.data());
             if (row != vector.data()) std::copy_n(row, tree.width(), vector.data());
-            kernels().narrow(vector.data(), tree.width(), split.halves.data() + j * tree.width());
+            centroid.exponent = tree.codec().write(
+                vector.data(), split.vectors.data() + j * tree.codec().slot_bytes());
             centroid.source = Centroid::kNewMean;
             centroid.offset = half_norm(vector.data(), tree.width());
             changed = true;

@@ -12,7 +12,7 @@ namespace evergrow {
 // The reachable nodes, parents before their children; other nodes are dead.
 std::vector<std::int32_t> live_nodes(const Tree& tree);
 
-// Replaces centroids that reference flagged rows by copies in half precision.
+// Replaces centroids that reference flagged rows by copies in the format of the tree.
 void detach_rows(Tree& tree, const Samples& samples, const std::vector<std::uint8_t>& flags);
 
 // Removes classes from the class counts of every node.

@@ -75,11 +75,29 @@ def information_gain(parent: list[int], right: list[int]) -> float:
     return gain / (2**30 * sum(parent))
 
 
+def to_bytes(vector: Floats) -> tuple[npt.NDArray[np.int8], int]:
+    """Multiples of a power of two, in one byte each, and its exponent.
+
+    The largest feature is 64 to 128 steps; 128 does not fit and becomes 127. The exponent is
+    limited, so that norms are finite and products are not too small for a float.
+    """
+    exponent = int(np.clip(np.frexp(np.abs(vector).max())[1] - 7, -60, 43))
+    steps = np.rint(np.ldexp(vector.astype(np.float64), -exponent))
+    return np.clip(steps, -128, 127).astype(np.int8), exponent
+
+
+def rounded(vector: Floats) -> Floats:
+    """A class mean as a tree stores it."""
+    steps, exponent = to_bytes(vector)
+    values: Floats = np.ldexp(steps.astype(np.float32), exponent)
+    return values
+
+
 def centroid_of(X: Floats, rows: Ints) -> Floats:
-    """The mean [Ristin2014 Eq. 5], stored in half precision; a single sample is itself."""
+    """The mean [Ristin2014 Eq. 5], rounded as it is stored; a single sample is itself."""
     mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
     centroid: Floats = mean.astype(np.float32)
-    return centroid if len(rows) == 1 else centroid.astype(np.float16).astype(np.float32)
+    return centroid if len(rows) == 1 else rounded(centroid)
 
 
 def only_row(rows: Ints) -> int:

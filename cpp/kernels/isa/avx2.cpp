@@ -49,8 +49,21 @@ struct Avx2 {
         _mm_store_si128(reinterpret_cast<__m128i*>(p),
                         _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
     }
+    static Register load_signed(const std::int8_t* p) {
+        return _mm256_cvtepi32_ps(
+            _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+    // Rounds to nearest, ties to even; saturates.
+    static void store_signed(std::int8_t* p, Register v) {
+        v = _mm256_max_ps(_mm256_min_ps(v, repeat(127.0F)), repeat(-128.0F));
+        const __m256i whole = _mm256_cvtps_epi32(v);
+        const __m128i words =
+            _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+    }
     static void store_four(float* p, Four v) { _mm_storeu_ps(p, v); }
     static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
+    static Register multiply(Register a, Register b) { return _mm256_mul_ps(a, b); }
     static Register multiply_add(Register a, Register b, Register c) {
         return _mm256_fmadd_ps(a, b, c);
     }

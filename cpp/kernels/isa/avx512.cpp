@@ -47,8 +47,18 @@ struct Avx512 {
         _mm256_store_si256(reinterpret_cast<__m256i*>(p),
                            _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
     }
+    static Register load_signed(const std::int8_t* p) {
+        return _mm512_cvtepi32_ps(
+            _mm512_cvtepi8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(p))));
+    }
+    // Rounds to nearest, ties to even; saturates.
+    static void store_signed(std::int8_t* p, Register v) {
+        v = _mm512_max_ps(_mm512_min_ps(v, repeat(127.0F)), repeat(-128.0F));
+        _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
+    }
     static void store_four(float* p, Four v) { _mm_storeu_ps(p, v); }
     static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
+    static Register multiply(Register a, Register b) { return _mm512_mul_ps(a, b); }
     static Register multiply_add(Register a, Register b, Register c) {
         return _mm512_fmadd_ps(a, b, c);
     }

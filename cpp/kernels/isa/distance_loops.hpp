@@ -197,6 +197,31 @@ void narrow(float* floats, std::size_t width, std::uint16_t* halves) {
     }
 }
 
+// The factor is a power of two: it changes no digit, before the sum or after it.
+template <class V>
+float dot_bytes(const float* row, const std::int8_t* centroid, float step, std::size_t width) {
+    typename V::Register sum = V::zero();
+    for (std::size_t i = 0; i < width; i += V::kWidth)
+        sum = V::multiply_add(V::load(row + i), V::load_signed(centroid + i), sum);
+    return step * V::sum_lanes(sum);
+}
+
+template <class V>
+void widen_bytes(const std::int8_t* bytes, float step, std::size_t width, float* floats) {
+    const typename V::Register repeated = V::repeat(step);
+    for (std::size_t i = 0; i < width; i += V::kWidth)
+        V::store(floats + i, V::multiply(V::load_signed(bytes + i), repeated));
+}
+
+template <class V>
+void narrow_bytes(float* floats, float step, std::size_t width, std::int8_t* bytes) {
+    const typename V::Register inverse = V::repeat(1.0F / step), repeated = V::repeat(step);
+    for (std::size_t i = 0; i < width; i += V::kWidth) {
+        V::store_signed(bytes + i, V::multiply(V::load(floats + i), inverse));
+        V::store(floats + i, V::multiply(V::load_signed(bytes + i), repeated));
+    }
+}
+
 template <class V>
 void add_rows(const float* const* rows, std::size_t n_rows, std::size_t width, float* sum) {
     std::size_t r = 0;
@@ -246,9 +271,21 @@ void add_multiple(const float* row, float factor, std::size_t width, float* sum)
 template <class V>
 constexpr Kernels make_kernels(const char* name, const FactorKernels& factor,
                                const GainKernels& gain) {
-    return Kernels{name,        nearest_centroids<V>, centroid_scores<V>, lowest_columns<V>,
-                   dot_half<V>, dot_full<V>,          widen<V>,           narrow<V>,
-                   add_rows<V>, dot_products<V>,      add_multiple<V>,    factor,
+    return Kernels{name,
+                   nearest_centroids<V>,
+                   centroid_scores<V>,
+                   lowest_columns<V>,
+                   dot_half<V>,
+                   dot_full<V>,
+                   widen<V>,
+                   narrow<V>,
+                   dot_bytes<V>,
+                   widen_bytes<V>,
+                   narrow_bytes<V>,
+                   add_rows<V>,
+                   dot_products<V>,
+                   add_multiple<V>,
+                   factor,
                    gain};
 }
 

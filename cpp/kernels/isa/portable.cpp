@@ -1,5 +1,6 @@
 // For every processor: the vector types of GCC and Clang, which become SSE2, NEON and so on, or
 // plain arrays with other compilers.
+#include <cmath>
 #include <cstring>
 
 #include "kernels/half_float.hpp"
@@ -119,8 +120,19 @@ struct Portable {
     static void store_half(std::uint16_t* p, const Register& v) {
         for (std::size_t i = 0; i < kWidth; ++i) p[i] = float_to_half(v[i]);
     }
+    static Register load_signed(const std::int8_t* p) {
+        return Register{static_cast<float>(p[0]), static_cast<float>(p[1]),
+                        static_cast<float>(p[2]), static_cast<float>(p[3])};
+    }
+    // Rounds to nearest, ties to even; saturates.
+    static void store_signed(std::int8_t* p, const Register& v) {
+        for (std::size_t i = 0; i < kWidth; ++i)
+            p[i] = static_cast<std::int8_t>(
+                std::nearbyint(v[i] < -128.0F ? -128.0F : (v[i] > 127.0F ? 127.0F : v[i])));
+    }
     static void store_four(float* p, const Four& v) { store(p, v); }
     static Register add(const Register& a, const Register& b) { return a + b; }
+    static Register multiply(const Register& a, const Register& b) { return a * b; }
     static Register multiply_add(const Register& a, const Register& b, const Register& c) {
         return a * b + c;
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -87,15 +88,22 @@ def plain(n_features: int) -> _core.Standardizer:
 def stored_centroids(forest: _core.Forest, tree: int, node: int) -> np.ndarray[Any, Any]:
     """The vectors of a splitting node, from the arrays of its tree."""
     arrays, samples = forest.tree_arrays(tree), forest.samples
-    halves = arrays["halves"].reshape(-1, samples.width)[:, : samples.n_features].view(np.float16)
+    vectors = stored_vectors(arrays, samples)
     begin, size = arrays["centroid_begin"][node], arrays["centroid_size"][node]
     values = []
-    for source in arrays["centroid_source"][begin : begin + size]:
+    for j, source in enumerate(arrays["centroid_source"][begin : begin + size], begin):
         if source >= 0:
             values.append(samples.take(np.array([source], dtype=np.int32))[0])
         else:
-            values.append(halves[~source].astype(np.float32))
+            steps = vectors[~source].astype(np.float32)
+            values.append(np.ldexp(steps, int(arrays["exponent"][j])))
     return np.stack(values)
+
+
+def stored_vectors(arrays: dict[str, Any], samples: _core.Samples) -> np.ndarray[Any, Any]:
+    """The numbers of all vectors of a tree: halves, or bytes that exponents belong to."""
+    name, dtype = ("bytes", np.int8) if "bytes" in arrays else ("halves", np.float16)
+    return arrays[name].reshape(-1, samples.width)[:, : samples.n_features].view(dtype)
 
 
 def assert_same_split(forest: _core.Forest, tree: int, node: int, expected: twin.Node) -> None:
@@ -156,6 +164,15 @@ def assert_same_forest(
     for tree in range(n_trees):
         assert_same_tree(forest, tree, expected[tree])
     return forest, expected
+
+
+def digest(forest: _core.Forest) -> str:
+    """A hash of all arrays of a forest."""
+    found = hashlib.sha256()
+    for tree in range(len(forest)):
+        for name, array in sorted(forest.tree_arrays(tree).items()):
+            found.update(name.encode() + array.tobytes())
+    return found.hexdigest()
 
 
 def assert_equal_arrays(found: _core.Forest, expected: _core.Forest) -> None:

@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 
@@ -38,6 +38,7 @@ _DTYPE_NAMES = {
     "float16": "F16",
     "float32": "F32",
     "float64": "F64",
+    "int8": "I8",
     "int32": "I32",
     "int64": "I64",
     "uint8": "U8",

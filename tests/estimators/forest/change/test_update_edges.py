@@ -16,6 +16,7 @@ from evergrow import AxisForestClassifier, NCMForestClassifier
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.model_files import check_refused, reload, rewritten
 from tests.harness.process import end_if_stuck
+from tests.reference.ncm_forest import to_bytes
 
 X, Y = blobs(200, [0, 1, 2])
 
@@ -65,6 +66,7 @@ def test_a_very_deep_tree_can_be_updated(tmp_path: Path) -> None:
         tensors["tree.0.centroid_source"] = np.array([0, 1], np.int32)
         tensors["tree.0.half_norm"] = np.array([5, -5], np.float32)
         tensors["tree.0.side"] = np.array([0, 1], np.uint8)
+        tensors["tree.0.exponent"] = np.zeros(2, np.int8)
         tensors["tree.0.count_class"] = np.array([0], np.int32)
         tensors["tree.0.count"] = np.array([1], np.int32)
         tensors["tree.0.rows"] = np.zeros(0, np.int32)
@@ -96,10 +98,10 @@ def test_forgotten_samples_leave_no_copy_in_nodes_or_file(tmp_path: Path) -> Non
     scaled = forest._fitted.forest.samples.take(np.arange(300, dtype=np.int32))
     gone = np.arange(60)
     forest.forget(samples=gone)
-    copies = {row.tobytes() for row in scaled[gone].astype(np.float16)}
+    copies = {to_bytes(row)[0].tobytes() for row in scaled[gone]}
     for t in range(8):
-        halves = forest._fitted.forest.tree_arrays(t)["halves"].reshape(-1, 16)[:, :8]
-        assert not copies & {row.tobytes() for row in halves}
+        stored = forest._fitted.forest.tree_arrays(t)["bytes"].reshape(-1, 16)[:, :8]
+        assert not copies & {row.tobytes() for row in stored}
     content = path.read_bytes()
     assert not any(row.tobytes() in content for row in scaled[gone])
     assert all(row.tobytes() in content for row in scaled[60:])

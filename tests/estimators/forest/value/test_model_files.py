@@ -19,7 +19,7 @@ import evergrow
 from evergrow import ModelFileError, NCMForestClassifier
 from evergrow.storage.models.format import FORMAT_VERSION, read_model, write_model
 from tests.budget import budget
-from tests.estimators.model_files import check_refused, drop, edit, put, put_first
+from tests.estimators.model_files import Change, check_refused, drop, edit, put, put_first
 
 
 @pytest.fixture
@@ -92,6 +92,16 @@ def test_any_flipped_bit_of_the_header_is_noticed(saved: Path, place: int, bit: 
         evergrow.load(damaged)
 
 
+def in_halves(value: float) -> Change:
+    """Means in half precision, as older files have them, all of one value."""
+
+    def change(_: dict[str, Any], tensors: dict[str, Any]) -> None:
+        shape = tensors.pop("tree.0.bytes").shape
+        tensors["tree.0.halves"] = np.full(shape, value, np.float16)
+
+    return change
+
+
 NOT_FINITE = [*(float(k) for k in range(9)), float("nan")]
 CUT = [f"class{k}" for k in range(10)]
 ZEROS = ["a" + "\0" * k for k in range(10)]
@@ -123,13 +133,18 @@ HOSTILE = {
     "many empty rows": put("samples.rows", np.zeros((2**40, 0), np.float32)),
     "narrow rows": put("samples.rows", np.zeros((1347, 63), np.float32)),
     "infinite mean": put("mean", np.full(64, np.inf)),
-    "narrow means": put("tree.0.halves", np.zeros((5, 63), np.float16)),
+    "narrow means": put("tree.0.bytes", np.zeros((5, 63), np.int8)),
+    "means of two kinds": put("tree.0.halves", np.zeros((5, 64), np.float16)),
+    "means of another type": put("tree.0.bytes", np.zeros((5, 64), np.float16)),
+    "huge exponent": put_first("tree.0.exponent", 44),
+    "tiny exponent": put_first("tree.0.exponent", -61),
+    "lacking exponents": drop("tree.3.exponent"),
     "negative work": put("n_comparisons", np.full(8, -1)),
     "more trees than arrays": put("n_comparisons", np.zeros(9, np.int64)),
     "fewer trees than arrays": put("n_comparisons", np.zeros(7, np.int64)),
     "lacking array": drop("tree.3.count"),
     "lacking rows of nodes": drop("tree.3.row_size"),
-    "lacking means": drop("tree.3.halves"),
+    "lacking means": drop("tree.3.bytes"),
     "lacking samples": drop("samples.rows"),
     "stray tree": put("tree.x.left", np.zeros(3, dtype=np.int32)),
     "no classes": edit(classes=None),
@@ -157,7 +172,7 @@ HOSTILE = {
     "whitening that cannot be undone": put("whitening", np.zeros((64, 64), np.float32)),
     "whitening that is not triangular": put("whitening", np.ones((64, 64), np.float32)),
     "whitening of no number": put("whitening", np.full((64, 64), np.nan, "f")),
-    "infinite means": put("tree.0.halves", np.full((5, 64), np.inf, np.float16)),
+    "infinite means": in_halves(np.inf),
     "endless number": edit(note="NUMBER"),
     "names of lists": edit(feature_names=[["a", "b"]] * 64),
     "no shape": put("n_comparisons", np.array(8)),

@@ -32,6 +32,9 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _MOST_COMPARISONS = 1 << 53
 
 _NODE_ROWS = ("row_begin", "row_size")
+# Formats of stored vectors: as they are in a file, and as the core has them.
+_VECTORS = {"halves": np.float16, "bytes": np.int8}
+_CORE_VECTORS = {"halves": np.uint16, "bytes": np.int8}
 _COUNTERS = ("seed", "n_updates", "n_seen")
 
 
@@ -156,10 +159,23 @@ def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors
         "n_comparisons": np.array(forest.n_comparisons, dtype=np.int64),
     }
     for t, arrays in enumerate(trees):
-        halves = arrays["halves"].reshape(-1, samples.width)[:, : samples.n_features]
-        for name, array in {**arrays, "halves": halves.view(np.float16)}.items():
+        for name, array in _without_padding(arrays, samples.width, samples.n_features).items():
             tensors[f"tree.{t}.{name}"] = array
     return tensors
+
+
+def _without_padding(arrays: Tensors, width: int, n_features: int) -> Tensors:
+    """The arrays of a tree with one row of features per stored vector, as files hold them."""
+    name = _vectors_name(arrays)
+    vectors = arrays[name].reshape(-1, width)[:, :n_features]
+    return {**arrays, name: vectors.view(_VECTORS[name])}
+
+
+def _vectors_name(arrays: Tensors) -> str:
+    """The array with the vectors of a tree, whose name says how they are stored."""
+    found = [name for name in _VECTORS if name in arrays]
+    _require(len(found) == 1, "halves or bytes")
+    return found[0]
 
 
 def _samples_used(trees: list[Tensors], n_samples: int) -> npt.NDArray[np.bool_]:
@@ -278,12 +294,16 @@ def _arrays_by_tree(tensors: Tensors) -> list[Tensors]:
 
 
 def _padded_tree(arrays: Tensors, n_features: int, width: int) -> Tensors:
-    halves = arrays["halves"]
-    _require(halves.dtype == np.float16 and halves.ndim == 2, "halves")
-    _require(halves.shape[1] == n_features and bool(np.isfinite(halves).all()), "halves")
-    padded = np.zeros((halves.shape[0], width), dtype=np.float16)
-    padded[:, :n_features] = halves
-    arrays["halves"] = padded.view(np.uint16).reshape(-1)
+    name = _vectors_name(arrays)
+    vectors, dtype = arrays[name], _VECTORS[name]
+    _require(vectors.dtype == dtype and vectors.ndim == 2, name)
+    _require(vectors.shape[1] == n_features and bool(np.isfinite(vectors).all()), name)
+    padded = np.zeros((vectors.shape[0], width), dtype=dtype)
+    padded[:, :n_features] = vectors
+    arrays[name] = padded.view(_CORE_VECTORS[name]).reshape(-1)
+    # Files of format 2 have no exponents: halves do not need them.
+    if name == "halves" and "exponent" not in arrays:
+        arrays["exponent"] = np.zeros(len(arrays["side"]), np.int8)
     if "rows" not in arrays:
         arrays["rows"] = np.zeros(0, dtype=np.int32)
         arrays.update({name: np.zeros(len(arrays["left"]), np.int32) for name in _NODE_ROWS})
