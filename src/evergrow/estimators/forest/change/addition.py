@@ -96,13 +96,14 @@ def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
 
     The numbers are those before and after the update. While they grow a little at a time, each
     tree is grown again, in turn, whenever one of the numbers has grown by ``REFRESH_FACTOR``. An
-    update that multiplies them grows most trees again, but not all.
+    update that grows them by this factor at once grows half of the trees again: large updates would
+    otherwise take as long as training from scratch.
 
     >>> round(due_share((50, 51), (5000, 5050)), 3), round(due_share((2, 4), (100, 200)), 2)
-    (0.048, 0.82)
+    (0.047, 0.63)
     """
     growth = max(math.log(after / max(before, 1)) for before, after in (n_classes, n_samples))
-    return 1.0 - math.exp(-growth / math.log(REFRESH_FACTOR))
+    return growth / (growth + math.log(REFRESH_FACTOR))
 
 
 def _add_samples(
