@@ -63,12 +63,16 @@ class Strategy:
     _grows_again : bool
         Its computation is expensive relative to the size of its changes. Only then is it faster to
         update on remote workers: otherwise sending the changes takes as long as making them here.
+    _changes_splits : bool
+        It finds splits again with the new classes, so that all trees know them; otherwise only
+        trees that were grown since a class came do.
     """
 
     _name: ClassVar[str]
     _needs_rows: ClassVar[bool] = True
     _needs_class_means: ClassVar[bool] = False
     _grows_again: ClassVar[bool] = False
+    _changes_splits: ClassVar[bool] = False
 
     def _chosen_nodes(
         self,
@@ -119,6 +123,7 @@ class NodeStrategy(Strategy):
     nodes: NodeSampling | None = None
 
     _grows_again = True
+    _changes_splits = True
 
     def _chosen_nodes(
         self, update_fraction: float, node_sampling: NodeSampling

@@ -14,7 +14,6 @@ from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
-from evergrow.estimators.forest import RUST
 from evergrow.estimators.means import NCMMetric
 from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
@@ -193,12 +192,12 @@ def _river(name: str, title: str, code: str, make: Callable[[int], Any]) -> Comp
     return ComparedLearner(name, title, "river", RiverModel(code, make), on_sample=True)
 
 
-_RECOMMENDED: dict[str, Any] = {"update": RUST(share=0.3), "refresh": 0.1}
+_RECOMMENDED: dict[str, Any] = {"update": "igt", "refresh": "auto"}
 
 LEARNERS: tuple[ComparedLearner, ...] = (
     _forest("ncm-forest", "NCM forest, recommended update", on_sample=True, **_RECOMMENDED),
-    _forest("ncm-forest-igt", "NCM forest, IGT", update="igt"),
-    _forest("ncm-forest-rtst", "NCM forest, RTST", update="rtst"),
+    _forest("ncm-forest-igt", "NCM forest, IGT", update="igt", refresh=0.0),
+    _forest("ncm-forest-rtst", "NCM forest, RTST", update="rtst", refresh=0.0),
     _forest("regularised-forest", "regularised NCM forest", n_subsets=100, **_RECOMMENDED),
     _forest("axis-forest", "forest of thresholds", "AxisForestClassifier"),
     _forest("linear-forest", "forest of random planes", "LinearForestClassifier"),

@@ -46,7 +46,9 @@ def test_a_file_whose_leaves_hold_more_than_they_count_is_refused(tmp_path: Path
 
 
 def test_a_very_deep_tree_can_be_updated(tmp_path: Path) -> None:
-    forest = NCMForestClassifier(1, update="uls", random_state=0).fit(X[:100], Y[:100] % 2)
+    forest = NCMForestClassifier(1, update="uls", refresh=0.0, random_state=0).fit(
+        X[:100], Y[:100] % 2
+    )
     reload(forest, tmp_path)
     depth = 60000
     n = 2 * depth + 1

@@ -18,8 +18,8 @@ FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
 
 def grown(kind: Any, update: Any, **options: Any) -> Any:
     """A forest after two batches, the second by the strategy."""
-    forest = kind(5, min_samples_leaf=3, update=update, random_state=0, **options)
-    return forest.fit(*FIRST).partial_fit(*SECOND)
+    values = {"min_samples_leaf": 3, "update": update, "refresh": 0.0, "random_state": 0, **options}
+    return kind(5, **values).fit(*FIRST).partial_fit(*SECOND)
 
 
 def answers(kind: Any, update: Any, **options: Any) -> Array:

@@ -49,7 +49,7 @@ def check_same(found: Any, expected: Any) -> None:
         {**vars(one._fitted.history), "early": None, "ages": None} for one in (found, expected)
     ]
     assert histories[0] == histories[1]
-    for name in ("grown", "came"):
+    for name in ("taught", "came"):
         ages = [getattr(one._fitted.history.ages, name) for one in (found, expected)]
         np.testing.assert_array_equal(*ages)
     assert np.array_equal(found._fitted.stored_ids, expected._fitted.stored_ids)

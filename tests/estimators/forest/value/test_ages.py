@@ -20,7 +20,7 @@ X_QUERY, _ = blobs(80, range(8), seed=77)
 
 def ages_of(forest: Any) -> tuple[list[int], list[int]]:
     ages = forest._fitted.history.ages
-    return ages.grown.tolist(), ages.came.tolist()
+    return ages.taught.tolist(), ages.came.tolist()
 
 
 def mixed(kind: Any = NCMForestClassifier, **options: Any) -> Any:
@@ -30,8 +30,17 @@ def mixed(kind: Any = NCMForestClassifier, **options: Any) -> Any:
     return forest.partial_fit(*blobs(60, [1, 3], seed=1)).partial_fit(*blobs(60, [4, 5], seed=2))
 
 
-def test_a_tree_is_as_old_as_its_last_growth_and_a_class_as_its_first_sample() -> None:
+def test_a_tree_is_as_old_as_its_growth_and_a_class_as_its_first_sample() -> None:
     assert ages_of(mixed()) == ([1, 2, 0, 0], [0, 0, 0, 1, 2, 2])
+
+
+def test_strategies_that_change_splits_teach_all_trees() -> None:
+    for update in ("rust", "rtst"):
+        forest = mixed(update=update)
+        assert ages_of(forest) == ([2, 2, 2, 2], [0, 0, 0, 1, 2, 2])
+        assert forest._fitted.history.ages.votes is None
+    forest.set_params(update="igt").partial_fit(*blobs(60, [6], seed=3))
+    assert ages_of(forest) == ([2, 2, 3, 2], [0, 0, 0, 1, 2, 2, 3])
 
 
 def test_a_column_without_samples_waits_for_its_first_one() -> None:
@@ -97,7 +106,7 @@ def test_a_file_without_ages_is_answered_as_before(tmp_path: Path) -> None:
     forest = mixed()
     path = tmp_path / "old.evergrow"
     forest.save(path)
-    path = rewritten(rewritten(path, drop("ages.grown")), drop("ages.came"))
+    path = rewritten(rewritten(path, drop("ages.taught")), drop("ages.came"))
     loaded = evergrow.load(path)
     core, scale = forest._fitted.forest, forest._fitted.standardization.core
     plain: Array = core.predict_proba(X_QUERY, scale, 1)
@@ -109,12 +118,12 @@ def test_a_file_without_ages_is_answered_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        drop("ages.grown"),
+        drop("ages.taught"),
         drop("ages.came"),
-        put("ages.grown", np.zeros(5, dtype=np.int64)),
+        put("ages.taught", np.zeros(5, dtype=np.int64)),
         put("ages.came", np.zeros(6, dtype=np.int32)),
         put("ages.came", np.full(6, -2, dtype=np.int64)),
-        put("ages.grown", np.full(4, 9, dtype=np.int64)),
+        put("ages.taught", np.full(4, 9, dtype=np.int64)),
     ],
 )
 def test_damaged_ages_are_refused(damage: Any, tmp_path: Path) -> None:

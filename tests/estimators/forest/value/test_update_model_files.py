@@ -105,7 +105,7 @@ def test_a_file_that_could_not_be_loaded_is_not_written(
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_a_forest_without_its_samples_only_counts(kind: Any, tmp_path: Path) -> None:
-    forest = trained(kind, "uls")
+    forest = trained(kind, "uls", refresh=0.0)
     loaded = reload(forest, tmp_path, inference_only=True)
     batch = blobs(50, [1, 3], seed=1)
     np.testing.assert_array_equal(

@@ -15,7 +15,7 @@ FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
 
 
 def trained(kind: Any, update: Any, **options: Any) -> Any:
-    options = {"min_samples_leaf": 3, "random_state": 0, **options}
+    options = {"min_samples_leaf": 3, "refresh": 0.0, "random_state": 0, **options}
     return kind(4, update=update, **options).fit(*FIRST)
 
 

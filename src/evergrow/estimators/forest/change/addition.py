@@ -27,6 +27,7 @@ from evergrow.estimators.forest.cluster.driver_update import note_update, reside
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.storage.placement import budget_to_change, store_more
+from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, History, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
@@ -35,7 +36,7 @@ from evergrow.foundation.progress import progress_bar
 
 # With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
 # this factor (docs/growing_tradeoffs.md).
-REFRESH_FACTOR = 1.4
+REFRESH_FACTOR = 1.5
 
 Numbers = npt.NDArray[np.int32]
 
@@ -62,22 +63,33 @@ def _history_after(
     known: FittedForest, n_classes: int, batch: ForestBatch, request: ForestRequest
 ) -> History:
     """The history of the forest once a batch is added."""
-    before, n_trees = known.history, len(known.forest)
+    before = known.history
     update = before.n_updates + 1
     ages = before.ages.with_samples(batch.codes, n_classes, update)
     if request.refresh == "auto":
-        classes = (before.ages.n_seen_classes, ages.n_seen_classes)
-        n_samples = before.n_seen if request.keep_per_class else len(known.stored_ids)
-        due = before.refresh_due + n_trees * due_share(classes, (n_samples, n_samples + len(batch)))
-        if classes[1] > classes[0]:
-            # At least one tree must know the new classes.
-            due = max(due, n_due(before) + 1.0)
+        due = _due_by_growth(known, ages, len(batch), request)
     else:
-        due = before.refresh_due + n_trees * request.refresh
+        due = before.refresh_due + len(known.forest) * request.refresh
     after = replace(
         before, n_updates=update, n_seen=before.n_seen + len(batch), refresh_due=due, ages=ages
     )
-    return replace(after, ages=ages.with_grown(*refreshed_trees(known, after), update))
+    taught = refreshed_trees(known, after)
+    if request.strategy._changes_splits:
+        taught = (0, len(known.forest))
+    return replace(after, ages=ages.with_taught(*taught, update))
+
+
+def _due_by_growth(known: FittedForest, ages: Ages, n_new: int, request: ForestRequest) -> float:
+    """Trees due so far, with those of an update that adds ``n_new`` samples to a forest."""
+    before = known.history
+    if not known.has_training_rows:
+        return before.refresh_due
+    classes = (before.ages.n_seen_classes, ages.n_seen_classes)
+    n_samples = before.n_seen if request.keep_per_class else len(known.stored_ids)
+    share = due_share(classes, (n_samples, n_samples + n_new))
+    due = before.refresh_due + len(known.forest) * share
+    # At least one tree must know the new classes.
+    return max(due, n_due(before) + 1.0) if classes[1] > classes[0] else due
 
 
 def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
@@ -85,13 +97,14 @@ def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
 
     The numbers are those before and after the update. While they grow a little at a time, each
     tree is grown again, in turn, whenever one of the numbers has grown by ``REFRESH_FACTOR``. An
-    update that multiplies them grows most trees again, but not all.
+    update that grows them by this factor at once grows half of the trees again: large updates would
+    otherwise take as long as training from scratch.
 
     >>> round(due_share((50, 51), (5000, 5050)), 3), round(due_share((2, 4), (100, 200)), 2)
-    (0.057, 0.87)
+    (0.047, 0.63)
     """
     growth = max(math.log(after / max(before, 1)) for before, after in (n_classes, n_samples))
-    return 1.0 - math.exp(-growth / math.log(REFRESH_FACTOR))
+    return growth / (growth + math.log(REFRESH_FACTOR))
 
 
 def _add_samples(

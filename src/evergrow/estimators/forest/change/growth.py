@@ -286,7 +286,8 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
             f"sample_dtype is {wanted!r} but the forest stores samples of another "
             "precision: fit again to change it"
         )
-    if request.strategy._needs_rows or request.refresh != 0:
+    # "auto" grows no tree again where it cannot.
+    if request.strategy._needs_rows or request.refresh not in (0, "auto"):
         check_has_rows(known, "update")
 
 

@@ -1,4 +1,4 @@
-"""When each tree was last grown and when each class came: which trees know which classes."""
+"""When each tree was last taught and when each class came: which trees know which classes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ class Ages:
 
     Attributes
     ----------
-    grown : ndarray of shape (n_trees,)
-        Number of the update that last grew each tree from scratch; 0 is the first fit.
+    taught : ndarray of shape (n_trees,)
+        Number of the update that last taught each tree all classes so far: it grew the tree from
+        scratch, or found splits again (RUST and RTST). 0 is the first fit.
     came : ndarray of shape (n_classes,)
         Number of the update with the first sample of each class; ``NEVER`` before that.
     """
 
-    grown: Updates
+    taught: Updates
     came: Updates
 
     @classmethod
@@ -61,11 +62,11 @@ class Ages:
         came[present[came[present] == NEVER]] = update
         return replace(self, came=came)
 
-    def with_grown(self, first: int, n_grown: int, update: int) -> Ages:
-        """Ages after ``n_grown`` trees from ``first`` on, in turn, were grown again."""
-        grown = self.grown.copy()
-        grown[(first + np.arange(n_grown)) % len(grown)] = update
-        return replace(self, grown=grown)
+    def with_taught(self, first: int, n_taught: int, update: int) -> Ages:
+        """Ages after ``n_taught`` trees from ``first`` on, in turn, were taught all classes."""
+        taught = self.taught.copy()
+        taught[(first + np.arange(n_taught)) % len(taught)] = update
+        return replace(self, taught=taught)
 
     def with_columns(self, columns: list[int], n_classes: int) -> Ages:
         """The same with classes renumbered: class ``c`` becomes ``columns[c]``.
@@ -81,8 +82,8 @@ class Ages:
     @cached_property
     def votes(self) -> _core.VoteWeights | None:
         """How much the votes of trees count; None if all count alike."""
-        newest = self.grown.max()
-        is_mixed = (self.came > self.grown.min()) & (self.came <= newest)
+        newest = self.taught.max()
+        is_mixed = (self.came > self.taught.min()) & (self.came <= newest)
         if not is_mixed.any():
             return None
-        return _core.VoteWeights(self.grown.tolist(), self.came.tolist(), OLDER_WEIGHT)
+        return _core.VoteWeights(self.taught.tolist(), self.came.tolist(), OLDER_WEIGHT)

@@ -113,7 +113,7 @@ class History:
         Number of trees that were due to be grown again so far; modulo the number of trees, it is
         the next one.
     ages : Ages
-        When each tree was last grown and when each class came.
+        When each tree was last taught all classes, and when each class came.
     early : EarlySamples
         Empty once the feature scale is fixed.
     """

@@ -70,7 +70,7 @@ def to_tensors(
     tensors = {
         "mean": scale.mean,
         "scale": scale.scale,
-        "ages.grown": ages.grown,
+        "ages.taught": ages.taught,
         "ages.came": ages.came,
         **_forest_to_tensors(fitted.forest, inference_only=inference_only),
     }
@@ -112,10 +112,10 @@ def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> Fitte
 
 def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
     """Ages of trees and classes; without them, as in older files, all trees know all classes."""
-    if not {"ages.grown", "ages.came"} & set(tensors):
+    if not {"ages.taught", "ages.came"} & set(tensors):
         return Ages.all_known(n_trees, n_classes)
-    ages = Ages(tensors["ages.grown"], tensors["ages.came"])
-    for name, array, size in (("grown", ages.grown, n_trees), ("came", ages.came, n_classes)):
+    ages = Ages(tensors["ages.taught"], tensors["ages.came"])
+    for name, array, size in (("taught", ages.taught, n_trees), ("came", ages.came, n_classes)):
         _require(array.dtype == np.int64 and array.shape == (size,), f"ages.{name}")
         _require(bool((array >= NEVER).all()), f"ages.{name}")
     return ages
@@ -134,7 +134,7 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
     if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
         raise InvalidInputError("the refreshed trees of the model are damaged")
     seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
-    _require(max(ages.grown.max(), ages.came.max()) <= n_updates, "ages")
+    _require(max(ages.taught.max(), ages.came.max()) <= n_updates, "ages")
     return History(seed, n_updates, n_seen, float(rate), ages, float(due), n_measured, early)
 
 
