@@ -22,7 +22,7 @@ from evergrow import _core
 
 # By name, the parts of each benchmark, which can be asked for one by one.
 BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
-    "fit": {"fit": fit.run},
+    "fit": {"fit": fit.run, "small-classes": fit.small_classes},
     "predict": {"predict": predict.run},
     "memory": {"memory": memory.run},
     "scaling": {"scaling": scaling.run},
@@ -34,6 +34,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "settings": streams.settings,
         "chunks": streams.chunks,
         "one-class": updates.one_class,
+        "few-samples": updates.few_samples,
         "more-samples": updates.more_samples,
         "small": updates.small_forests,
         "memory": long_life,

@@ -26,11 +26,10 @@ from evergrow.research.datasets import mixture as separate_classes
 
 
 def run(quick: bool) -> None:
-    """Measure on image features, on digits, with small classes and against the roofline."""
+    """Measure on image features, on digits and against the roofline."""
     features = image_features()
     beside_peers(features.head(4000, 2000) if quick else features, 1 if quick else 3, not quick)
     beside_peers(digits(), repeat=3, bars=False)
-    small_classes(quick)
     roofline(mixture(10000 if quick else 100000, 512, 100), quick)
 
 

@@ -12,7 +12,7 @@ from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import AxisDecision
 from evergrow.estimators.forest.learner import ForestLearner
 from evergrow.estimators.forest.parameters import complete_docstring
-from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits, named_size
+from evergrow.estimators.forest.request import FOREST_RULES, VOTING_RULES, BasicSplits, named_size
 from evergrow.foundation.params import Choice, Fraction, Integer, Rule
 
 _MAX_CANDIDATES = 2**20
@@ -53,6 +53,7 @@ class CandidateParameters:
     _splits: ClassVar[type[BasicSplits]] = CandidateSplits
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **FOREST_RULES,
+        **VOTING_RULES,
         "n_candidates": [Choice(("sqrt", "log2")), Fraction(), Integer(1, _MAX_CANDIDATES)],
     }
 
@@ -78,6 +79,7 @@ class AxisForestClassifier(ForestLearner, CandidateParameters):
         More make trees more accurate and more similar. A feature that cannot split the node does
         not count; no feature is tried twice before all have been tried.
     {common parameters}
+    {balance}
 
     Attributes
     ----------

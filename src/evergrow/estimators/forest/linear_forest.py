@@ -28,6 +28,7 @@ class LinearForestClassifier(ForestLearner, CandidateParameters):
         logarithm of the number of features and at least ten, a fraction of it, or a fixed number.
         More make trees more accurate and more similar, in proportionally more time.
     {common parameters}
+    {balance}
 
     Attributes
     ----------

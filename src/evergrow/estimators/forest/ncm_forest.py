@@ -12,7 +12,12 @@ from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import NCMDecision
 from evergrow.estimators.forest.learner import ForestLearner
 from evergrow.estimators.forest.parameters import complete_docstring
-from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits, named_size
+from evergrow.estimators.forest.request import (
+    FOREST_RULES,
+    VOTING_RULES,
+    BasicSplits,
+    named_size,
+)
 from evergrow.foundation.params import Choice, Fraction, Integer, Nothing, Number, Rule
 
 # The position of a centroid in its node is a 16-bit number.
@@ -135,6 +140,7 @@ class NCMForestClassifier(ForestLearner, NCMParameters):
         accurate as all samples on CIFAR-100 and CUB features. None for all samples, which is
         slower and needs two bytes per sample and subset, at most 32 MB in each thread at a time.
     {common parameters}
+    {balance}
 
     Attributes
     ----------
@@ -148,7 +154,7 @@ class NCMForestClassifier(ForestLearner, NCMParameters):
     _proposer: ClassVar[str] = "ncm"
     _splits = ClassMeanSplits
     _decision = NCMDecision
-    _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **NCM_RULES}
+    _rules: ClassVar[dict[str, list[Rule]]] = {**FOREST_RULES, **VOTING_RULES, **NCM_RULES}
 
 
 def centroids_per_node(

@@ -106,6 +106,16 @@ random_state : int, RandomState or None, default=None
 verbose : int, default=0
     Show a progress bar when positive."""
 
+_BALANCE = """\
+balance : float, default=0.0
+    How fair the forest is to classes that have fewer samples than the median class, from 0 (a class
+    is answered as often as its share of the samples suggests) to 1 (nearly as if it had as many
+    samples as others). Raise it where a new class has a handful of samples next to classes of
+    hundreds: without it such a class is hardly ever answered. Small classes get virtual samples,
+    which have the mean of the class and the spread of other classes. They only vote: trees grow
+    from real samples, and nothing of them is stored. Every call that trains or forgets counts
+    them again from the samples that are stored, which takes a pass over them."""
+
 _ATTRIBUTES = """\
 classes_ : ndarray of shape (n_classes,)
     The classes, in the order of the columns of :meth:`predict_proba`.
@@ -151,6 +161,13 @@ class ForestParameters:
     verbose: int = 0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class VotingParameters:
+    """How leaves vote, in forests whose classes are all of one level."""
+
+    balance: float = 0.0
+
+
 def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
     """Write what all forests share into the docstring of a forest, in place of placeholders.
 
@@ -163,6 +180,7 @@ def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
         shared = {
             "{n_estimators}": _N_ESTIMATORS,
             "{common parameters}": "\n".join([_BEFORE_UPDATE, standardize, update, _AFTER_UPDATE]),
+            "{balance}": _BALANCE,
             "{common attributes}": _ATTRIBUTES,
             "{update}": _literal(forest, "update"),
             "{refresh}": _literal(forest, "refresh"),

@@ -314,7 +314,8 @@ _STRATEGY = Satisfies(
     "a value such as RTST(share=0.5)",
     lambda value: isinstance(value, tuple(STRATEGIES.values())),
 )
-# Rules of the parameters that all forests have.
+# Rules of how leaves vote, and of the parameters that all forests have.
+VOTING_RULES: dict[str, list[Rule]] = {"balance": [Number(0.0, 1.0)]}
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
     "min_samples_leaf": [Choice(("auto",)), Integer(1, 2**28)],

@@ -9,7 +9,7 @@ from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import LinearDecision
 from evergrow.estimators.forest.learner import ForestLearner
 from evergrow.estimators.forest.parameters import complete_docstring
-from evergrow.estimators.forest.request import FOREST_RULES, BasicSplits
+from evergrow.estimators.forest.request import FOREST_RULES, VOTING_RULES, BasicSplits
 from evergrow.foundation.params import Integer, Number, Rule
 
 
@@ -57,6 +57,7 @@ class SVMForestClassifier(ForestLearner, SVMParameters):
         The C of the SVMs: the weight of samples on the wrong side relative to a wide margin.
         Lower it for noisy samples or to train faster.
     {common parameters}
+    {balance}
 
     Attributes
     ----------
@@ -72,6 +73,7 @@ class SVMForestClassifier(ForestLearner, SVMParameters):
     _decision = LinearDecision
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **FOREST_RULES,
+        **VOTING_RULES,
         "n_candidates": [Integer(1, 2**20)],
         "regularization": [Number(0.0, open_low=True)],
     }

@@ -137,6 +137,9 @@ class FittedForest:
     forest: _core.Forest
     history: History
     proposer: str
+    # With virtual votes: trees that also count virtual samples and are only read.
+    balance: float = 0.0
+    voters: _core.Forest | None = None
 
     @property
     def n_features(self) -> int:
@@ -198,8 +201,9 @@ class FittedForest:
         """
         scale = self.standardization.core
         votes = self.history.ages.votes if reading is None else None
+        voters = self.forest if self.voters is None else self.voters
         for rows, block in self._blocks(X):
-            yield rows, self.forest.predict_proba(block, scale, n_threads, reading, votes)
+            yield rows, voters.predict_proba(block, scale, n_threads, reading, votes)
 
     def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """Leaf of every row in every tree."""

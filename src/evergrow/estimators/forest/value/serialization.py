@@ -21,6 +21,7 @@ from evergrow.estimators.forest.value.fitted import (
 )
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.virtual_votes import with_virtual_votes
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
@@ -65,6 +66,10 @@ def to_tensors(
     those that a node compares with.
     """
     scale, early, ages = fitted.standardization, fitted.history.early, fitted.history.ages
+    # Without samples virtual votes cannot be counted again: leaves count them as if they were real.
+    trees = fitted.forest
+    if inference_only and fitted.voters is not None:
+        trees = fitted.voters
     if not inference_only:
         fitted.check_memory()
     tensors = {
@@ -72,7 +77,7 @@ def to_tensors(
         "scale": scale.scale,
         "ages.taught": ages.taught,
         "ages.came": ages.came,
-        **_forest_to_tensors(fitted.forest, inference_only=inference_only),
+        **_forest_to_tensors(trees, inference_only=inference_only),
     }
     if scale.whitening is not None:
         tensors["whitening"] = scale.whitening
@@ -80,7 +85,8 @@ def to_tensors(
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
     counters = ("n_measured", "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
     history = {name: getattr(fitted.history, name) for name in counters}
-    return {"history": history, "proposer": fitted.proposer}, tensors
+    header = {"history": history, "proposer": fitted.proposer}
+    return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
 
 
 def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
@@ -107,7 +113,14 @@ def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> Fitte
     _require(is_new or not forest.keeps_rows, "samples.ids")
     if len(early):
         _require(np.array_equal(np.sort(early.ids), np.sort(ids)), "early.ids")
-    return FittedForest(labels, standardization, forest, history, proposer)
+    fitted = FittedForest(labels, standardization, forest, history, proposer)
+    return with_virtual_votes(fitted, _read_balance(header.get("balance", 0.0)), n_threads=1)
+
+
+def _read_balance(balance: Any) -> float:
+    if not isinstance(balance, (int, float)) or isinstance(balance, bool) or not 0 <= balance <= 1:
+        raise InvalidInputError("the balance of the model is damaged")
+    return float(balance)
 
 
 def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
