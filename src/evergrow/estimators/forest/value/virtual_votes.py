@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.fitted import FittedForest, Standardization
+from evergrow.estimators.forest.value.fitted import FittedForest
+from evergrow.estimators.forest.value.sample_matrix import as_floats
+from evergrow.estimators.forest.value.standardization import Standardization
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -117,8 +119,7 @@ def _blocks(rows: Rows, samples: _core.Samples) -> Iterator[Rows]:
 
 
 def _read(samples: _core.Samples, rows: Rows) -> npt.NDArray[np.float64]:
-    taken = samples.take(rows)
-    return (taken.view(np.float16) if samples.half else taken).astype(np.float64)
+    return as_floats(samples.take(rows)).astype(np.float64)
 
 
 def _count(
