@@ -52,7 +52,8 @@ def test_means_are_stored_as_the_twin_rounds_them(seed: int, d: int, exponent: i
 def test_a_mean_takes_one_byte_per_feature() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 512)), rng.integers(0, 20, 1000)
-    core = NCMForestClassifier(3, random_state=0).fit(X, y)._fitted.forest
+    sizes = {"min_samples_leaf": 10, "n_centroids": "sqrt"}
+    core = NCMForestClassifier(3, random_state=0, **sizes).fit(X, y)._fitted.forest
     arrays = [core.tree_arrays(t) for t in range(3)]
     n_vectors = sum(len(set(a["centroid_source"][a["centroid_source"] < 0])) for a in arrays)
     assert sum(a["bytes"].nbytes for a in arrays) == n_vectors * 512

@@ -17,6 +17,7 @@ from evergrow.estimators import (
     RebalancedRLSClassifier,
     SubcategoryForestClassifier,
 )
+from evergrow.estimators.forest.value import standardization
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.storage.models.loader import loadable_estimators
@@ -84,6 +85,8 @@ def no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
         assert is_block or found.ndim == 1 or len(found) < N, "all rows are read into memory"
         return found
 
+    # Quantiles are estimated from a sample that is larger than these data.
+    monkeypatch.setattr(standardization, "_QUANTILE_BYTES", 0)
     monkeypatch.setattr(StoredRows, "__array__", read)
     monkeypatch.setattr(StoredRows, "__getitem__", some)
 

@@ -78,8 +78,8 @@ class AxisForestClassifier(ForestLearner, CandidateParameters):
         logarithm of the number of features and at least ten, a fraction of it, or a fixed number.
         More make trees more accurate and more similar. A feature that cannot split the node does
         not count; no feature is tried twice before all have been tried.
-    {common parameters}
     {balance}
+    {common parameters}
 
     Attributes
     ----------

@@ -27,8 +27,8 @@ class LinearForestClassifier(ForestLearner, CandidateParameters):
         Directions that a node tries, each with one random threshold: the square root or binary
         logarithm of the number of features and at least ten, a fraction of it, or a fixed number.
         More make trees more accurate and more similar, in proportionally more time.
-    {common parameters}
     {balance}
+    {common parameters}
 
     Attributes
     ----------

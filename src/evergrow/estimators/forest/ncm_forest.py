@@ -139,8 +139,8 @@ class NCMForestClassifier(ForestLearner, NCMParameters):
         subset then splits all samples. ``"auto"`` is three for each class, at least 256: as
         accurate as all samples on CIFAR-100 and CUB features. None for all samples, which is
         slower and needs two bytes per sample and subset, at most 32 MB in each thread at a time.
-    {common parameters}
     {balance}
+    {common parameters}
 
     Attributes
     ----------

@@ -56,8 +56,8 @@ class SVMForestClassifier(ForestLearner, SVMParameters):
     regularization : float, default=1.0
         The C of the SVMs: the weight of samples on the wrong side relative to a wide margin.
         Lower it for noisy samples or to train faster.
-    {common parameters}
     {balance}
+    {common parameters}
 
     Attributes
     ----------

@@ -96,7 +96,8 @@ def test_an_error_in_the_display_stops_an_update(monkeypatch: pytest.MonkeyPatch
 
     random = np.random.default_rng(0)
     X, y = random.normal(size=(4000, 64)), random.integers(0, 9, 4000)
-    forest = NCMForestClassifier(500, update="rtst", random_state=0).fit(X[:60], y[:60])
+    forest = NCMForestClassifier(500, update="rtst", refresh=0.0, random_state=0)
+    forest.fit(X[:60], y[:60])
     state = dict(vars(forest))
     monkeypatch.setattr(addition, "progress_bar", broken)
     with pytest.raises(RuntimeError, match="display broke after"):

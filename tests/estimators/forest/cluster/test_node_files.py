@@ -34,8 +34,8 @@ def _rows() -> NodeFile:
 
 
 def _whitened() -> Standardization:
-    scatter = ClassScatter.of(_X, _CODES, _IDS, 5)
-    return Standardization.whitened(Standardization.of_each(_X), scatter, 0.3)
+    plain = Standardization.of_each(_X)
+    return Standardization.whitened(plain, ClassScatter.of(_X, _CODES, _IDS, 5, plain.scale), 0.3)
 
 
 def _mappings(name: str) -> list[str]:

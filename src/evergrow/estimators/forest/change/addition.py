@@ -53,7 +53,7 @@ def add_samples(
 
     With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
     """
-    if len(known.history.early) or is_outgrown(known, len(batch), request):
+    if len(known.history.early) or is_outgrown(known, batch, request):
         return regrow_with(known, labels, batch, request, expendable)
     with path_mutex(known.forest.samples.path):
         return _add_samples(known, labels, batch, request, expendable)

@@ -16,7 +16,11 @@ import numpy.typing as npt
 
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import ForestBatch
-from evergrow.estimators.forest.value.standardization import ClassScatter, Standardization
+from evergrow.estimators.forest.value.standardization import (
+    ClassScatter,
+    Standardization,
+    chosen_blocks,
+)
 
 # Shrinkages to try, and the degrees of freedom per feature that the covariance needs for each.
 # Strong shrinkage did not make any forest worse, whatever it was measured on.
@@ -40,7 +44,7 @@ def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest)
     if request.standardize == "scale" or not _can_choose(batch, n_classes, request):
         return scaled
     rows = _measured_rows(batch, n_classes)
-    scatter = ClassScatter.of(batch.X, batch.codes, rows, n_classes)
+    scatter = ClassScatter.of(batch.X, batch.codes, rows, n_classes, scaled.scale)
     left_out = LeftOut.of(batch, rows, scatter)
     whitened = [
         Candidate(Standardization.whitened(scaled, scatter, shrinkage), shrinkage)
@@ -103,7 +107,8 @@ class LeftOut:
     def of(cls, batch: ForestBatch, rows: npt.NDArray[np.int64], scatter: ClassScatter) -> LeftOut:
         """Some of the rows that the scatter was measured on."""
         chosen = rows[_evenly(len(rows), _MOST_LEFT_OUT)]
-        return cls(np.asarray(batch.X[chosen], dtype=np.float64), batch.codes[chosen], scatter)
+        blocks = [block for block, _ in chosen_blocks(batch.X, batch.codes, chosen)]
+        return cls(np.concatenate(blocks), batch.codes[chosen], scatter)
 
     @property
     def is_judged(self) -> npt.NDArray[np.bool_]:

@@ -43,8 +43,10 @@ from evergrow.foundation.rows import priorities
 
 NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 # The transform of the features is measured again when there are so many times more samples, until
-# there are so many per feature.
-_OUTGROWN, _MEASURED_PER_FEATURE = 4, 4
+# there are so many per feature,
+_MORE_SAMPLES, _SAMPLES_PER_FEATURE = 4, 4
+# and when there are so many times more classes, until there are so many.
+_MORE_CLASSES, _MEASURED_CLASSES = 3, 8
 
 
 def grow_forest(
@@ -81,7 +83,14 @@ def grow_forest(
     n_seen = len(batch) if n_seen is None else n_seen
     ages = Ages.of_first(request.n_estimators, len(labels), batch.codes)
     history = History(
-        seed, 0, n_seen, n_drawn / len(batch), ages, n_measured=len(batch), early=early
+        seed,
+        0,
+        n_seen,
+        n_drawn / len(batch),
+        ages,
+        n_measured=len(batch),
+        n_measured_classes=ages.n_seen_classes,
+        early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, request.splits.proposer)
     if not len(early):
@@ -126,28 +135,41 @@ def regrow_early(fitted: FittedForest, request: ForestRequest) -> FittedForest:
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
 
-def is_outgrown(known: FittedForest, n_new: int, request: ForestRequest) -> bool:
-    """Whether the transform of the features was measured on too few samples for the forest now.
+def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest) -> bool:
+    """Whether the transform of the features was measured on too little for the forest with a batch.
 
     With ``refresh="auto"`` it is measured again, and the forest grown again, each time the
-    samples are four times as many, until it was measured on four samples per feature. A feature
-    that hardly varies in the first few samples would otherwise outweigh all others for ever.
+    samples are four times as many, until it was measured on four samples per feature, and each
+    time the classes are three times as many, until it was measured on eight. A feature that hardly
+    varies in the first few samples would otherwise outweigh all others for ever.
     """
-    n_measured, samples = known.history.n_measured, known.forest.samples
-    n_samples = len(samples) - samples.n_removed + n_new
     return (
         request.refresh == "auto"
         and request.standardize != "none"
-        and 0 < n_measured < _MEASURED_PER_FEATURE * known.n_features
-        and n_samples >= _OUTGROWN * n_measured
+        and (_has_more_samples(known, len(batch)) or _has_more_classes(known, batch.codes))
         # A number of samples per tree was set for fewer samples.
         and not request.has_fixed_rows
         # Evicted samples are counted in leaves but not stored, and files may be too large.
         and request.keep_per_class is None
         and request.memory_limit is None
-        and samples.path is None
+        and known.forest.samples.path is None
         and known.has_training_rows
     )
+
+
+def _has_more_samples(known: FittedForest, n_new: int) -> bool:
+    n_measured, samples = known.history.n_measured, known.forest.samples
+    n_samples = len(samples) - samples.n_removed + n_new
+    few = 0 < n_measured < _SAMPLES_PER_FEATURE * known.n_features
+    return few and n_samples >= _MORE_SAMPLES * n_measured
+
+
+def _has_more_classes(known: FittedForest, codes: npt.NDArray[np.int32]) -> bool:
+    n_measured = known.history.n_measured_classes
+    if not 0 < n_measured < _MEASURED_CLASSES:
+        return False
+    stored = known.forest.samples.classes
+    return len(np.union1d(stored[stored >= 0], codes)) >= _MORE_CLASSES * n_measured
 
 
 def stored_batch(known: FittedForest) -> ForestBatch:

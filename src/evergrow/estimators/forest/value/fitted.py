@@ -106,9 +106,9 @@ class History:
         Samples seen so far, evicted ones included; the id of the next sample.
     row_rate : float
         Rows that a tree draws per sample seen.
-    n_measured : int
-        Samples that the transform of the features was measured on; 0 if it is not known, in files
-        of earlier versions.
+    n_measured, n_measured_classes : int
+        Samples that the transform of the features was measured on, and their classes; 0 if it is
+        not known, in files of earlier versions.
     refresh_due : float
         Number of trees that were due to be grown again so far; modulo the number of trees, it is
         the next one.
@@ -125,6 +125,7 @@ class History:
     ages: Ages
     refresh_due: float = 0.0
     n_measured: int = 0
+    n_measured_classes: int = 0
     early: EarlySamples = NO_EARLY_SAMPLES
 
 

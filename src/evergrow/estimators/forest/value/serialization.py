@@ -37,6 +37,7 @@ _NODE_ROWS = ("row_begin", "row_size")
 _VECTORS = {"halves": np.float16, "bytes": np.int8}
 _CORE_VECTORS = {"halves": np.uint16, "bytes": np.int8}
 _COUNTERS = ("seed", "n_updates", "n_seen")
+_MEASURED = ("n_measured", "n_measured_classes")
 
 
 def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def to_tensors(
         tensors["whitening"] = scale.whitening
     if not inference_only and len(early):
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
-    counters = ("n_measured", "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
+    counters = (*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
     history = {name: getattr(fitted.history, name) for name in counters}
     header = {"history": history, "proposer": fitted.proposer}
     return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
@@ -136,9 +137,9 @@ def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
 
 def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
     values = entry if isinstance(entry, dict) else {}
-    # Files of earlier versions do not say how many samples were measured.
-    n_measured = values.get("n_measured", 0)
-    integers = [*(values.get(name) for name in _COUNTERS), n_measured]
+    # Files of earlier versions do not say on what the features were measured.
+    measured = [values.get(name, 0) for name in _MEASURED]
+    integers = [*(values.get(name) for name in _COUNTERS), *measured]
     rate, due = values.get("row_rate"), values.get("refresh_due")
     if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
         raise InvalidInputError("the counters of the model are damaged")
@@ -148,7 +149,17 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
         raise InvalidInputError("the refreshed trees of the model are damaged")
     seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
     _require(max(ages.taught.max(), ages.came.max()) <= n_updates, "ages")
-    return History(seed, n_updates, n_seen, float(rate), ages, float(due), n_measured, early)
+    return History(
+        seed,
+        n_updates,
+        n_seen,
+        float(rate),
+        ages,
+        float(due),
+        n_measured=measured[0],
+        n_measured_classes=measured[1],
+        early=early,
+    )
 
 
 def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:

@@ -100,20 +100,19 @@ class Standardization:
         """Make the covariance within classes the identity.
 
         The covariance is shrunk towards its diagonal first: with a shrinkage of 1 features are
-        only divided by their deviation within classes. ``plain`` has the centre, and the scale of
-        features that do not vary within classes.
+        only divided by their deviation within classes. ``plain`` has the centre, the scale that the
+        scatter was measured with, and that of features that do not vary within classes.
 
         For a covariance ``D C D`` with the diagonal ``D^2``, the matrix is the inverse of the
         Cholesky factor of the shrunk ``C``. Any other square root would give the same distances;
         this one is triangular, so applying it costs half as much.
         """
         deviation = np.sqrt(np.diagonal(scatter.covariance))
-        varies = deviation * plain.scale > _LEAST_DEVIATION
-        scale = plain.scale.copy()
-        np.divide(1.0, deviation, out=scale, where=varies)
+        deviation = np.where(deviation > _LEAST_DEVIATION, deviation, 1.0)
+        scale = plain.scale / deviation
         # Single precision is enough: no eigenvalue is below the shrinkage.
-        correlation = scatter.covariance.astype(np.float32)
-        correlation *= np.outer(scale, scale).astype(np.float32) * np.float32(1.0 - shrinkage)
+        correlation = (scatter.covariance / np.outer(deviation, deviation)).astype(np.float32)
+        correlation *= np.float32(1.0 - shrinkage)
         np.fill_diagonal(correlation, 1.0)
         inverse = solve_triangular(
             np.linalg.cholesky(correlation),
@@ -139,7 +138,7 @@ class Standardization:
 
 @dataclass(frozen=True, eq=False)
 class ClassScatter:
-    """Class means and the pooled covariance within classes.
+    """Class means, and the pooled covariance of scaled features within classes.
 
     Attributes
     ----------
@@ -150,7 +149,8 @@ class ClassScatter:
     n_free : int
         Degrees of freedom: rows, less one for each class.
     covariance : ndarray of shape (n_features, n_features)
-        Mean product of deviations from the class mean, with ``n_free`` as the number of rows.
+        Mean product of scaled deviations from the class mean, with ``n_free`` as the number of
+        rows.
     """
 
     means: npt.NDArray[np.float64]
@@ -165,32 +165,35 @@ class ClassScatter:
         codes: npt.NDArray[np.int32],
         rows: npt.NDArray[np.int64],
         n_classes: int,
+        scale: npt.NDArray[np.float64],
     ) -> ClassScatter:
-        """Measure the scatter of some rows; ``codes`` are the classes of all rows."""
+        """Measure the scatter of some ascending rows; ``codes`` are the classes of all rows."""
         counts = np.bincount(codes[rows], minlength=n_classes).astype(np.float64)
         means = np.zeros((n_classes, X.shape[1]))
-        for block, own in _blocks_of(X, codes, rows):
+        for block, own in chosen_blocks(X, codes, rows):
             # A product with indicators adds many rows faster than np.add.at.
             present, place = np.unique(own, return_inverse=True)
             means[present] += np.equal.outer(np.arange(len(present)), place).astype(float) @ block
         means /= np.maximum(counts, 1.0)[:, None]
         total = np.zeros((X.shape[1], X.shape[1]))
-        for block, own in _blocks_of(X, codes, rows):
+        for block, own in chosen_blocks(X, codes, rows):
             # Products of few rows are exact enough in single precision, and twice as fast.
-            residuals = (block - means[own]).astype(np.float32)
+            residuals = ((block - means[own]) * scale).astype(np.float32)
             total += residuals.T @ residuals
         n_free = int(np.maximum(counts - 1.0, 0.0).sum())
         return cls(means, counts, n_free, total / max(n_free, 1))
 
 
-def _blocks_of(
+def chosen_blocks(
     X: npt.NDArray[Any], codes: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
 ) -> Iterator[tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]]:
-    """Yield blocks of chosen rows in double precision, with their classes."""
-    step = max(64, (8 << 20) // (8 * X.shape[1]))
-    for first in range(0, len(rows), step):
-        chosen = rows[first : first + step]
-        yield np.asarray(X[chosen], dtype=np.float64), codes[chosen]
+    """Yield blocks of chosen ascending rows in double precision, with their classes."""
+    first = 0
+    for part, block in float_blocks(X):
+        last = int(np.searchsorted(rows, part.stop))
+        chosen, first = rows[first:last], last
+        if len(chosen):
+            yield block[chosen - part.start].astype(np.float64), codes[chosen]
 
 
 def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
