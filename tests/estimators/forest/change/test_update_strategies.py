@@ -80,7 +80,7 @@ def test_trees_are_refreshed_in_turn() -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_the_strategy_may_change_between_calls(kind: Any) -> None:
-    forest = kind(3, min_samples_leaf=3, random_state=0)
+    forest = kind(3, min_samples_leaf=3, refresh=0.0, random_state=0)
     for seed, update in enumerate((*strategies_of(kind), ULS(), IGT(), RTST(share=0.3))):
         forest.set_params(update=update).partial_fit(*blobs(60, [seed, seed + 1], seed=seed))
         forest._fitted.forest.check()
