@@ -1,6 +1,7 @@
 #include "grow/forest_grower.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -10,16 +11,48 @@
 namespace evergrow {
 namespace {
 
-Tree new_tree(SplitKind kind, std::size_t width) {
-    return Tree(kind, VectorCodec(format_for(kind), width));
+// Samples by which the spread of the features is judged.
+constexpr std::size_t kJudgedRows = 256;
+// With a byte per feature, features are lost next to one that is more than this times as large.
+constexpr double kWidestSpread = 32;
+
+// The root mean square of every feature that is not always zero.
+std::vector<double> sizes_of_features(const Samples& samples,
+                                      const std::vector<std::int32_t>& rows) {
+    std::vector<double> squares(samples.n_features());
+    AlignedVector<float> buffer(samples.width());
+    const std::size_t step = std::max<std::size_t>(1, rows.size() / kJudgedRows);
+    for (std::size_t i = 0; i < rows.size(); i += step) {
+        const float* row = samples.read(rows[i], buffer.data());
+        for (std::size_t f = 0; f < squares.size(); ++f)
+            squares[f] += static_cast<double>(row[f]) * static_cast<double>(row[f]);
+    }
+    std::vector<double> sizes;
+    for (const double square : squares)
+        if (square > 0) sizes.push_back(std::sqrt(square));
+    return sizes;
+}
+
+// Class means have bytes unless their features are of very different size. `rows` are sorted by
+// class, so that samples of all classes are judged.
+VectorFormat choose_format(SplitKind kind, const Samples& samples,
+                           const std::vector<std::int32_t>& rows) {
+    if (format_for(kind) == VectorFormat::kHalves) return VectorFormat::kHalves;
+    std::vector<double> sizes = sizes_of_features(samples, rows);
+    if (sizes.empty()) return format_for(kind);
+    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+    std::nth_element(sizes.begin(), middle, sizes.end());
+    const double largest = *std::max_element(middle, sizes.end());
+    return largest > kWidestSpread * *middle ? VectorFormat::kHalves : format_for(kind);
 }
 
 // What a thread reuses for all of its trees. A tree is copied when it is complete: growing each in
 // new arrays would spend a sixth of the time on fresh memory pages.
 struct WorkerState {
-    WorkerState(const Samples& samples, const GrowRequest& request, const EntropyTable& n_log_n)
+    WorkerState(const Samples& samples, const GrowRequest& request, const EntropyTable& n_log_n,
+                VectorFormat format)
         : grower(samples, request.n_classes, request.rules, n_log_n, request.row_budget),
-          tree(new_tree(kind_of_split(request.rules.proposer), samples.width())) {}
+          tree(kind_of_split(request.rules.proposer), VectorCodec(format, samples.width())) {}
 
     // The tree, as a packed copy or as it is.
     std::shared_ptr<const Tree> finish(bool is_packed) {
@@ -43,13 +76,16 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples,
     const std::vector<std::int32_t> sorted = rows_by_class(*samples);
     const std::size_t n_wanted = std::min(request.sampling.n_rows, EntropyTable::kMaxSamples + 1);
     const auto n_log_n = std::make_shared<const EntropyTable>(n_wanted);
+    const VectorFormat format =
+        choose_format(kind_of_split(request.rules.proposer), *samples, sorted);
     std::vector<std::shared_ptr<const Tree>> trees(request.n_trees);
     std::vector<std::unique_ptr<WorkerState>> workers(n_threads);
     const bool finished = run_parallel(
         request.n_trees, n_threads,
         [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
             if (!workers[worker])
-                workers[worker] = std::make_unique<WorkerState>(*samples, request, *n_log_n);
+                workers[worker] =
+                    std::make_unique<WorkerState>(*samples, request, *n_log_n, format);
             WorkerState& state = *workers[worker];
             const std::uint64_t key = tree_key(request.seed, request.first_tree + index, 0);
             std::vector<std::int32_t> rows =

@@ -191,6 +191,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         >>> forest.rename_classes({"a": "x", "c": "x"}).classes_
         array(['x', 'b'], dtype='<U1')
         """
+        self._request()
         known = self._require_fitted("classes to rename")
         self._replace(rename_classes(known, names))
         return self

@@ -63,7 +63,8 @@ bootstrap : bool, default=False
 
 _STANDARDIZE_MEANS = """\
 standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
-    What is done to the features, as measured on the first data. ``"scale"`` or True divides each
+    What is done to the features, as measured on the first data, and with ``refresh="auto"`` again
+    while these are few. ``"scale"`` or True divides each
     feature by its standard deviation. ``"whiten"`` also removes the correlations that features
     have within classes, shrunk by leave-one-out; it needs memory for the square of the number of
     features. ``"none"`` or False keeps their proportions, as for pixels: all are divided by one
@@ -72,9 +73,11 @@ standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
     It keeps features that a learnt metric made. :attr:`standardize_` says what was done."""
 
 _STANDARDIZE_OTHERS = """\
-standardize : {"auto", "scale", "none"} or bool, default="auto"
+standardize : {"auto", "scale", "none", "whiten"} or bool, default="auto"
     ``"scale"``, True or ``"auto"`` centres each feature and divides it by its standard deviation,
-    as measured on the first data. ``"none"`` or False is for features that already share a
+    as measured on the first data, and with ``refresh="auto"`` again while these are few.
+    ``"whiten"`` also removes the correlations that features have within classes; thresholds of
+    single features cannot use it. ``"none"`` or False is for features that already share a
     meaningful scale, such as pixels: they are then centred and divided by one common number, which
     changes nothing but rounding."""
 
@@ -95,7 +98,8 @@ memory_limit : str or int, default=None
     Most memory that training may use in addition to the trees, such as ``"4GiB"``, ``"600MiB"``
     or a number of bytes; None for no limit. Samples beyond it go to a temporary file (in
     ``TMPDIR``, else ``/var/tmp``): large nodes read them from there, small subtrees are grown in
-    memory. The forest is the same; training takes up to twice as long.
+    memory. The trees are the same; training takes up to twice as long. A small limit keeps
+    ``standardize="auto"`` from whitening.
 keep_per_class : int, default=None
     Store at most this many samples of a class, chosen uniformly from those seen; None for all.
     The class counts in the leaves still count every sample.

@@ -66,6 +66,19 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         """
         return cast("npt.NDArray[np.int64]", self._require_fitted("stored_ids_").stored_ids)
 
+    @property
+    def standardize_(self) -> str:
+        """What was done to the features: ``"whiten"``, ``"scale"`` or ``"none"``.
+
+        Examples
+        --------
+        >>> from evergrow import NCMForestClassifier
+        >>> forest = NCMForestClassifier(3, random_state=0, standardize=False)
+        >>> forest.fit([[0, 1], [1, 1], [8, 5], [9, 7]], [0, 0, 1, 1]).standardize_
+        'none'
+        """
+        return str(self._require_fitted("standardize_").standardization.kind)
+
     def _checked(self, X: npt.ArrayLike) -> tuple[Any, npt.NDArray[Any], int]:
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)
@@ -144,19 +157,6 @@ class ForestPredictor(TreePredictor):
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         return self._fitted.probability_blocks(X, effective_n_jobs(self.n_jobs))
-
-    @property
-    def standardize_(self) -> str:
-        """What was done to the features: ``"whiten"``, ``"scale"`` or ``"none"``.
-
-        Examples
-        --------
-        >>> from evergrow import NCMForestClassifier
-        >>> forest = NCMForestClassifier(3, random_state=0, standardize=False)
-        >>> forest.fit([[0, 1], [1, 1], [8, 5], [9, 7]], [0, 0, 1, 1]).standardize_
-        'none'
-        """
-        return cast(FittedForest, self._require_fitted("standardize_")).standardization.kind
 
     def explain(self, x: npt.ArrayLike) -> Explanation:
         """Follow one sample through every tree.

@@ -326,3 +326,62 @@ def test_a_loaded_forest_measures_again_as_well(tmp_path: Path) -> None:
         each.partial_fit(X[:600], y[:600])
     np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
     assert loaded._fitted.history.n_measured == 660
+
+
+def test_classes_that_come_in_turns_are_all_judged() -> None:
+    X, y = correlated(12000, 10)
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    for order in (np.arange(len(y)), shuffled):
+        forest = NCMForestClassifier(2, random_state=0).fit(X[order], y[order])
+        assert forest.standardize_ == "whiten"
+
+
+def test_whitening_needs_no_class_of_two_samples() -> None:
+    X, _ = correlated(60, 4)
+    for n in (2, 60):
+        forest = NCMForestClassifier(3, standardize="whiten", min_samples_leaf=1, random_state=0)
+        assert forest.fit(X[:n], np.arange(n)).standardize_ == "whiten"
+    taught = NCMForestClassifier(3, standardize="whiten", random_state=0)
+    assert taught.partial_fit(X[:1], [0]).partial_fit(X[1:2], [1]).predict(X[:1]) == [0]
+
+
+def late_feature(seed: int = 0) -> tuple[Array, Array]:
+    """Classes of which the second half differs from the first by a feature that is huge there."""
+    random = np.random.default_rng(seed)
+    y = np.arange(4000) % 20
+    X = random.normal(0, 2, (20, 20))[y] + random.normal(size=(4000, 20))
+    X[:, 0] = np.where(y < 10, 0.0, 1000.0)
+    return X, y
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_feature_far_outside_of_the_first_ones_is_measured_again(dtype: Any) -> None:
+    X, y = late_feature()
+    old, test = y < 10, np.arange(4000) % 3 == 0
+    forest = NCMForestClassifier(10, sample_dtype=dtype, random_state=0)
+    forest.fit(X[old & ~test], y[old & ~test]).partial_fit(X[~old & ~test], y[~old & ~test])
+    assert forest._fitted.history.n_measured == (~test).sum()
+    assert forest.update_report_.n_refreshed == 10
+    assert forest.score(X[test], y[test]) > 0.9
+
+
+def test_a_large_feature_next_to_small_ones_does_not_hide_them() -> None:
+    X, y = late_feature()
+    test = np.arange(len(y)) % 3 == 0
+    forest = NCMForestClassifier(10, standardize="none", random_state=0).fit(X[~test], y[~test])
+    assert forest.score(X[test], y[test]) > 0.9
+    assert "halves" in forest._fitted.forest.tree_arrays(0)
+
+
+def test_wild_values_are_clipped_and_not_measured() -> None:
+    forest, X, y = grown_twice()
+    X[5, 3] = 1e200
+    forest.partial_fit(X, y)
+    assert forest._fitted.history.n_measured == 60
+
+
+def test_what_was_done_to_a_single_feature_is_remembered(tmp_path: Path) -> None:
+    X, y = correlated(100, 2)
+    for named in ("scale", "none"):
+        forest = NCMForestClassifier(2, standardize=named, random_state=0).fit(X[:, :1], y)
+        assert forest.standardize_ == reload(forest, tmp_path).standardize_ == named

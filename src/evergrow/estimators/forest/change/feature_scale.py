@@ -21,6 +21,7 @@ from evergrow.estimators.forest.value.standardization import (
     Standardization,
     chosen_blocks,
 )
+from evergrow.foundation.rows import priorities
 
 # Shrinkages to try, and the degrees of freedom per feature that the covariance needs for each.
 # Strong shrinkage did not make any forest worse, whatever it was measured on.
@@ -61,8 +62,9 @@ def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> b
     if request.standardize == "whiten":
         return True
     n_features = batch.X.shape[1]
-    # The covariance and its factor, class means and left-out samples.
-    n_bytes = 8 * n_features * (3 * n_features + n_classes + _MOST_LEFT_OUT)
+    # The covariance and its factor, class means, left-out samples and their distances.
+    n_values = n_features * (3 * n_features + n_classes) + _MOST_LEFT_OUT * (n_features + n_classes)
+    n_bytes = 8 * n_values
     fits = request.memory_limit is None or n_bytes <= request.memory_limit // 4
     n_repeated = len(batch) - len(np.unique(batch.codes))
     return fits and n_features <= _MOST_FEATURES and n_repeated >= _FEWEST_LEFT_OUT
@@ -71,17 +73,21 @@ def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> b
 def _measured_rows(batch: ForestBatch, n_classes: int) -> npt.NDArray[np.int64]:
     per_feature = _MEASURED_PER_FEATURE * batch.X.shape[1]
     most = max(_MEASURED, per_feature, _MEASURED_PER_CLASS * n_classes)
-    return _evenly(len(batch), most)
+    return _draw(len(batch), most)
 
 
-def _evenly(n: int, most: int) -> npt.NDArray[np.int64]:
-    """At most so many of the numbers 0 to n - 1, evenly spread.
+def _draw(n: int, most: int) -> npt.NDArray[np.int64]:
+    """At most so many of the numbers 0 to n - 1, drawn at random, but always the same.
 
-    >>> _evenly(10, 4).tolist(), _evenly(3, 4).tolist()
-    ([0, 2, 5, 7], [0, 1, 2])
+    Every k-th would not do: the classes of samples may come in turns.
+
+    >>> len(_draw(10, 4)), _draw(3, 4).tolist()
+    (4, [0, 1, 2])
     """
-    n_chosen = min(n, most)
-    return np.arange(n_chosen, dtype=np.int64) * n // max(n_chosen, 1)
+    if n <= most:
+        return np.arange(n, dtype=np.int64)
+    drawn = np.argpartition(priorities("features", np.arange(n)), most)[:most]
+    return np.sort(drawn).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +112,7 @@ class LeftOut:
     @classmethod
     def of(cls, batch: ForestBatch, rows: npt.NDArray[np.int64], scatter: ClassScatter) -> LeftOut:
         """Some of the rows that the scatter was measured on."""
-        chosen = rows[_evenly(len(rows), _MOST_LEFT_OUT)]
+        chosen = rows[_draw(len(rows), _MOST_LEFT_OUT)]
         blocks = [block for block, _ in chosen_blocks(batch.X, batch.codes, chosen)]
         return cls(np.concatenate(blocks), batch.codes[chosen], scatter)
 
@@ -166,6 +172,8 @@ def first_good(candidates: list[Candidate], left_out: LeftOut) -> Candidate:
     Candidates are in the order of how much they change the features, so a whitening that only
     might help is not used.
     """
+    if not left_out.is_judged.any():
+        return candidates[0]
     accuracies = [left_out.accuracy(candidate) for candidate in candidates]
     best = max(accuracies)
     error = (best * (1.0 - best) / max(1, int(left_out.is_judged.sum()))) ** 0.5

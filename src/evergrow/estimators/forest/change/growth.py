@@ -39,7 +39,7 @@ from evergrow.foundation.engine import Engine, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.rows import priorities
+from evergrow.foundation.rows import float_blocks, priorities
 
 NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 # The transform of the features is measured again when there are so many times more samples, until
@@ -47,6 +47,11 @@ NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 _MORE_SAMPLES, _SAMPLES_PER_FEATURE = 4, 4
 # and when there are so many times more classes, until there are so many.
 _MORE_CLASSES, _MEASURED_CLASSES = 3, 8
+# It is also measured again when a feature of this share of the new samples is so many units from
+# the centre. By Chebyshev's inequality that is no chance.
+_OUTSIDE_SHARE, _FAR_OUTSIDE = 0.1, 64.0
+# Larger values are not measured.
+_WILD = 1e100
 
 
 def grow_forest(
@@ -141,23 +146,48 @@ def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest)
     With ``refresh="auto"`` it is measured again, and the forest grown again, each time the
     samples are four times as many, until it was measured on four samples per feature, and each
     time the classes are three times as many, until it was measured on eight. A feature that hardly
-    varies in the first few samples would otherwise outweigh all others for ever.
+    varies in the first few samples would otherwise outweigh all others for ever. For the same
+    reason it is measured again if a feature of new samples lies far outside of the old ones.
     """
     return (
         request.refresh == "auto"
-        and request.standardize != "none"
-        and (_has_more_samples(known, len(batch)) or _has_more_classes(known, batch.codes))
+        # Thresholds of single features do not depend on their scale.
+        and request.splits.proposer != "axis"
         # A number of samples per tree was set for fewer samples.
         and not request.has_fixed_rows
         # Evicted samples are counted in leaves but not stored, and files may be too large.
         and request.keep_per_class is None
+        and len(known.stored_ids) == known.history.n_seen
         and request.memory_limit is None
+        and request.memory is None
         and known.forest.samples.path is None
         and known.has_training_rows
+        and (
+            _has_more_samples(known, len(batch))
+            or _has_more_classes(known, batch.codes)
+            or _lies_outside(known, batch)
+        )
+        and not _has_wild_values(batch)
     )
 
 
+def _lies_outside(known: FittedForest, batch: ForestBatch) -> bool:
+    """Whether a feature of many new samples is far from what the transform was measured on."""
+    n_outside = np.zeros(known.n_features, dtype=np.int64)
+    for _, block in float_blocks(batch.X):
+        scaled = np.abs((block - known.standardization.mean) * known.standardization.scale)
+        n_outside += (scaled > _FAR_OUTSIDE).sum(axis=0)
+    return bool(n_outside.max() > _OUTSIDE_SHARE * len(batch))
+
+
+def _has_wild_values(batch: ForestBatch) -> bool:
+    """Whether values are too large to be measured; an update clips them."""
+    return any(np.abs(block).max() > _WILD for _, block in float_blocks(batch.X))
+
+
 def _has_more_samples(known: FittedForest, n_new: int) -> bool:
+    if known.standardization.kind == "none":
+        return False
     n_measured, samples = known.history.n_measured, known.forest.samples
     n_samples = len(samples) - samples.n_removed + n_new
     few = 0 < n_measured < _SAMPLES_PER_FEATURE * known.n_features
@@ -166,7 +196,7 @@ def _has_more_samples(known: FittedForest, n_new: int) -> bool:
 
 def _has_more_classes(known: FittedForest, codes: npt.NDArray[np.int32]) -> bool:
     n_measured = known.history.n_measured_classes
-    if not 0 < n_measured < _MEASURED_CLASSES:
+    if not 0 < n_measured < _MEASURED_CLASSES or known.standardization.kind == "none":
         return False
     stored = known.forest.samples.classes
     return len(np.union1d(stored[stored >= 0], codes)) >= _MORE_CLASSES * n_measured
@@ -199,7 +229,8 @@ def regrow_with(
     )
     fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
     n_new = len(labels) - len(known.labels)
-    return fitted, replace(report, n_samples=len(batch), n_new_classes=n_new)
+    n_trees = len(fitted.forest)
+    return fitted, replace(report, n_samples=len(batch), n_new_classes=n_new, n_refreshed=n_trees)
 
 
 def choose_evicted(

@@ -42,6 +42,7 @@ def _forget(
     history = replace(
         known.history,
         n_updates=known.history.n_updates + 1,
+        ages=known.history.ages.without_classes(np.setdiff1d(samples.classes[rows], left)),
         early=known.history.early.without(removed_ids),
     )
     plan = update_plan(request, history, len(known.labels), known)

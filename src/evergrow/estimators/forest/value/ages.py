@@ -62,6 +62,12 @@ class Ages:
         came[present[came[present] == NEVER]] = update
         return replace(self, came=came)
 
+    def without_classes(self, codes: npt.NDArray[np.int32]) -> Ages:
+        """Ages after all samples of these classes were forgotten."""
+        came = self.came.copy()
+        came[codes] = NEVER
+        return replace(self, came=came)
+
     def with_taught(self, first: int, n_taught: int, update: int) -> Ages:
         """Ages after ``n_taught`` trees from ``first`` on, in turn, were taught all classes."""
         taught = self.taught.copy()

@@ -86,7 +86,7 @@ def to_tensors(
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
     counters = (*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
     history = {name: getattr(fitted.history, name) for name in counters}
-    header = {"history": history, "proposer": fitted.proposer}
+    header = {"history": history, "proposer": fitted.proposer, "standardize": scale.kind}
     return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
 
 
@@ -101,7 +101,7 @@ def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) ->
 
 
 def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
-    standardization = _read_standardization(tensors)
+    standardization = _read_standardization(header.get("standardize", "scale"), tensors)
     n_features = len(standardization.mean)
     proposer = str(header.get("proposer"))
     forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
@@ -228,8 +228,10 @@ def _require(condition: bool, name: str) -> None:
         raise InvalidInputError(f"the array {name} has the wrong type, shape or values")
 
 
-def _read_standardization(tensors: Tensors) -> Standardization:
-    """The transform of the features; files of earlier versions have no whitening."""
+def _read_standardization(kind: Any, tensors: Tensors) -> Standardization:
+    """The transform of the features; files of earlier versions have no whitening and no kind."""
+    if kind not in ("whiten", "scale", "none"):
+        raise InvalidInputError("what was done to the features of the model is damaged")
     mean, scale = tensors["mean"], tensors["scale"]
     n_features = len(mean)
     _require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
@@ -237,6 +239,7 @@ def _read_standardization(tensors: Tensors) -> Standardization:
     _require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
     _require(bool((scale > 0).all()), "scale")
     whitening = tensors.get("whitening")
+    _require((whitening is not None) == (kind == "whiten"), "whitening")
     if whitening is not None:
         _require(whitening.dtype == np.float32, "whitening")
         _require(whitening.shape == (n_features, n_features), "whitening")
@@ -244,7 +247,7 @@ def _read_standardization(tensors: Tensors) -> Standardization:
         # Triangular, so that it can be undone.
         _require(bool((np.diagonal(whitening) > 0).all()), "whitening")
         _require(not np.triu(whitening, 1).any(), "whitening")
-    return Standardization(mean, scale, whitening)
+    return Standardization(mean, scale, whitening, kind)
 
 
 def _forest_from_tensors(

@@ -26,7 +26,7 @@ _LEAST_DEVIATION = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
-    """``(x - mean) * scale`` per feature, then a whitening matrix; fixed for the life of the model.
+    """``(x - mean) * scale`` per feature, then a whitening matrix.
 
     Attributes
     ----------
@@ -34,28 +34,24 @@ class Standardization:
         Centre and factor of every feature.
     whitening : ndarray of shape (n_features, n_features) or None
         Lower triangular matrix by which scaled features are multiplied.
+    kind : {"whiten", "scale", "none"}
+        What was done to the features.
     """
 
     mean: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
     whitening: npt.NDArray[np.float32] | None = None
+    kind: Kind = "scale"
 
     @cached_property
     def core(self) -> _core.Standardizer:
         """The same transform as an object of the core."""
         return _core.Standardizer(self.mean, self.scale, self.whitening)
 
-    @property
-    def kind(self) -> Kind:
-        """What was done to the features."""
-        if self.whitening is not None:
-            return "whiten"
-        return "none" if np.ptp(self.scale) == 0 and len(self.scale) > 1 else "scale"
-
     @classmethod
     def identity(cls, n_features: int) -> Standardization:
         """Leave features as they are."""
-        return cls(np.zeros(n_features), np.ones(n_features))
+        return cls(np.zeros(n_features), np.ones(n_features), kind="none")
 
     @classmethod
     def of_each(cls, X: npt.NDArray[Any]) -> Standardization:
@@ -91,7 +87,8 @@ class Standardization:
             most = max(most, float(away.max()))
         # If nearly all values equal the centre, the largest deviation is used.
         spread = common if common > 0 else most
-        return cls(centre, np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0))
+        scale = np.full(X.shape[1], 1.0 / spread if spread > 0 else 1.0)
+        return cls(centre, scale, kind="none")
 
     @classmethod
     def whitened(
@@ -120,7 +117,7 @@ class Standardization:
             lower=True,
             check_finite=False,
         )
-        return cls(plain.mean, scale, np.ascontiguousarray(inverse))
+        return cls(plain.mean, scale, np.ascontiguousarray(inverse), "whiten")
 
     def apply(self, X: npt.NDArray[Any], n_threads: int = 1) -> npt.NDArray[np.float32]:
         """Transform rows as the core does."""
@@ -171,9 +168,9 @@ class ClassScatter:
         counts = np.bincount(codes[rows], minlength=n_classes).astype(np.float64)
         means = np.zeros((n_classes, X.shape[1]))
         for block, own in chosen_blocks(X, codes, rows):
-            # A product with indicators adds many rows faster than np.add.at.
-            present, place = np.unique(own, return_inverse=True)
-            means[present] += np.equal.outer(np.arange(len(present)), place).astype(float) @ block
+            order = np.argsort(own, kind="stable")
+            present, firsts = np.unique(own[order], return_index=True)
+            means[present] += np.add.reduceat(block[order], firsts, axis=0)
         means /= np.maximum(counts, 1.0)[:, None]
         total = np.zeros((X.shape[1], X.shape[1]))
         for block, own in chosen_blocks(X, codes, rows):

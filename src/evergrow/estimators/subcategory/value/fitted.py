@@ -79,6 +79,11 @@ class FittedSubcategories:
         return self.forest.n_trees
 
     @property
+    def standardization(self) -> Standardization:
+        """The transform of the features."""
+        return self.forest.standardization
+
+    @property
     def samples(self) -> _core.Samples:
         """The training samples."""
         return self.forest.samples
