@@ -263,8 +263,10 @@ def grown_twice(**options: Any) -> tuple[Any, Array, Array]:
     return forest, X, y
 
 
-def test_features_are_measured_again_when_a_forest_outgrows_its_first_samples() -> None:
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_features_are_measured_again_when_a_forest_outgrows_its_first_samples(dtype: Any) -> None:
     forest, X, y = grown_twice()
+    X = X.astype(dtype)
     assert forest._fitted.history.n_measured == 60
     same = np.flatnonzero(y < 3)[60:160]
     forest.partial_fit(X[same], y[same])

@@ -182,7 +182,7 @@ def _lies_outside(known: FittedForest, batch: ForestBatch) -> bool:
 
 def _has_wild_values(batch: ForestBatch) -> bool:
     """Whether values are too large to be measured; an update clips them."""
-    return any(np.abs(block).max() > _WILD for _, block in float_blocks(batch.X))
+    return any(float(np.abs(block).max()) > _WILD for _, block in float_blocks(batch.X))
 
 
 def _has_more_samples(known: FittedForest, n_new: int) -> bool:
