@@ -387,3 +387,17 @@ def test_what_was_done_to_a_single_feature_is_remembered(tmp_path: Path) -> None
     for named in ("scale", "none"):
         forest = NCMForestClassifier(2, standardize=named, random_state=0).fit(X[:, :1], y)
         assert forest.standardize_ == reload(forest, tmp_path).standardize_ == named
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+@pytest.mark.parametrize("named", ["whiten", "scale", "none"])
+def test_a_feature_that_hardly_varies_within_classes_is_not_far_outside(
+    named: Any, noise: float
+) -> None:
+    X, y = correlated(3000, 12)
+    X[:, 0] = y + noise * np.random.default_rng(1).normal(size=len(y))
+    forest = NCMForestClassifier(5, standardize=named, random_state=0).fit(X[:2000], y[:2000])
+    forest.partial_fit(X[2000:2500], y[2000:2500])
+    assert forest._fitted.history.n_measured == 2000
+    assert forest.update_report_.n_refreshed < 5
+    assert np.abs(forest._fitted.standardization.scale[0]) <= 32 / X[:2000, 0].std() + 1e-9

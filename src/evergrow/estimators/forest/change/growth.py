@@ -34,7 +34,7 @@ from evergrow.estimators.forest.value.fitted import (
 )
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.estimators.forest.value.sample_matrix import as_floats
-from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.standardization import LEAST_DEVIATION, Standardization
 from evergrow.foundation.engine import Engine, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
@@ -47,8 +47,8 @@ NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 _MORE_SAMPLES, _SAMPLES_PER_FEATURE = 4, 4
 # and when there are so many times more classes, until there are so many.
 _MORE_CLASSES, _MEASURED_CLASSES = 3, 8
-# It is also measured again when a feature of this share of the new samples is so many units from
-# the centre. By Chebyshev's inequality that is no chance.
+# It is also measured again when a feature of this share of the new samples is so many standard
+# deviations from the centre. Chebyshev's inequality rules out that this happens by chance.
 _OUTSIDE_SHARE, _FAR_OUTSIDE = 0.1, 64.0
 # Larger values are not measured.
 _WILD = 1e100
@@ -173,10 +173,13 @@ def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest)
 
 def _lies_outside(known: FittedForest, batch: ForestBatch) -> bool:
     """Whether a feature of many new samples is far from what the transform was measured on."""
+    # Whitening multiplies a feature by at most one over the least deviation.
+    is_whitened = known.standardization.kind == "whiten"
+    limit = _FAR_OUTSIDE / LEAST_DEVIATION if is_whitened else _FAR_OUTSIDE
     n_outside = np.zeros(known.n_features, dtype=np.int64)
     for _, block in float_blocks(batch.X):
         scaled = np.abs((block - known.standardization.mean) * known.standardization.scale)
-        n_outside += (scaled > _FAR_OUTSIDE).sum(axis=0)
+        n_outside += (scaled > limit).sum(axis=0)
     return bool(n_outside.max() > _OUTSIDE_SHARE * len(batch))
 
 

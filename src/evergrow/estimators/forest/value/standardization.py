@@ -20,8 +20,9 @@ Kind = Literal["whiten", "scale", "none"]
 # Quantiles are estimated from about this many bytes of rows.
 _QUANTILE_BYTES = 16 << 20
 _FEATURES_AT_ONCE = 64
-# A feature varies within classes if its deviation is more than this share of its whole deviation.
-_LEAST_DEVIATION = 1e-7
+# The deviation of a feature within classes counts as at least this share of its whole deviation, so
+# that no feature outweighs all others.
+LEAST_DEVIATION = 1 / 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +98,15 @@ class Standardization:
         """Make the covariance within classes the identity.
 
         The covariance is shrunk towards its diagonal first: with a shrinkage of 1 features are
-        only divided by their deviation within classes. ``plain`` has the centre, the scale that the
-        scatter was measured with, and that of features that do not vary within classes.
+        only divided by their deviation within classes. ``plain`` has the centre, and the scale that
+        the scatter was measured with.
 
         For a covariance ``D C D`` with the diagonal ``D^2``, the matrix is the inverse of the
         Cholesky factor of the shrunk ``C``. Any other square root would give the same distances;
         this one is triangular, so applying it costs half as much.
         """
         deviation = np.sqrt(np.diagonal(scatter.covariance))
-        deviation = np.where(deviation > _LEAST_DEVIATION, deviation, 1.0)
+        deviation = np.maximum(deviation, LEAST_DEVIATION)
         scale = plain.scale / deviation
         # Single precision is enough: no eigenvalue is below the shrinkage.
         correlation = (scatter.covariance / np.outer(deviation, deviation)).astype(np.float32)
