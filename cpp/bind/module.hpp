@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <vector>
 
 #include "propose/proposer.hpp"
 #include "tree/forest.hpp"
@@ -12,6 +13,9 @@ namespace evergrow {
 
 // Throws std::invalid_argument unless the rules are for this number of classes.
 void check_hierarchy(const SplitRules& rules, std::size_t n_classes);
+
+// Throws std::invalid_argument unless there is no weight, or a valid one for every class.
+void check_class_weights(const std::vector<double>& weights, std::size_t n_classes);
 
 void bind_samples(nanobind::module_& m);
 void bind_plans(nanobind::module_& m);

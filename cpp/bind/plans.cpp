@@ -10,6 +10,7 @@
 
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
+#include "samples/row_sampling.hpp"
 #include "update/plan.hpp"
 
 using namespace nb::literals;
@@ -43,6 +44,7 @@ void for_each_field_of_plan(Plan& plan, Visit visit) {
     visit("share", plan.share);
     visit("row_rate", plan.row_rate);
     visit("bootstrap", plan.bootstrap);
+    visit("class_weights", plan.class_weights);
     visit("rules", plan.rules);
     visit("keep_rows", plan.keep_rows);
     visit("first_refreshed", plan.first_refreshed);
@@ -142,6 +144,7 @@ UpdatePlan read_plan(const nb::dict& fields) {
     for_each_field_of_plan(plan, ReadField{fields});
     plan.weights = weights_named(nb::cast<std::string>(fields["node_sampling"]));
     check_hierarchy(plan.rules, plan.n_classes);
+    check_class_weights(plan.class_weights, plan.n_classes);
     return plan;
 }
 
@@ -192,6 +195,15 @@ nb::class_<T> bind_fields(nb::module_& m, const char* name, T (*read)(const nb::
 void check_hierarchy(const SplitRules& rules, std::size_t n_classes) {
     if (!rules.hierarchy->is_flat() && rules.hierarchy->size() != n_classes)
         throw std::invalid_argument("parents must have an entry for every class");
+}
+
+void check_class_weights(const std::vector<double>& weights, std::size_t n_classes) {
+    if (!weights.empty() && weights.size() != n_classes)
+        throw std::invalid_argument("class_weights must have an entry for every class, or none");
+    for (const double weight : weights)
+        if (!(weight >= 0 && weight <= RowWeights::kLargest))
+            throw std::invalid_argument("class_weights must be from 0 to " +
+                                        std::to_string(RowWeights::kLargest));
 }
 
 void bind_plans(nb::module_& m) {

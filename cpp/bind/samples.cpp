@@ -17,6 +17,7 @@
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
 #include "samples/feature_variance.hpp"
+#include "samples/row_sampling.hpp"
 #include "samples/sample_arrays.hpp"
 
 using namespace nb::literals;
@@ -87,6 +88,18 @@ void set_classes(Samples& samples, const Vector<std::int32_t>& numbers,
     if (numbers.size() != classes.size())
         throw std::invalid_argument("numbers and classes differ in length");
     samples.set_classes(numbers.data(), classes.data(), numbers.size());
+}
+
+void set_weights(Samples& samples, const Vector<std::int32_t>& numbers,
+                 const Vector<float>& weights) {
+    check_numbers(samples, numbers);
+    if (numbers.size() != weights.size())
+        throw std::invalid_argument("numbers and weights differ in length");
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        if (!(weights.data()[i] >= 0 && weights.data()[i] <= RowWeights::kLargest))
+            throw std::invalid_argument("weights must be from 0 to " +
+                                        std::to_string(RowWeights::kLargest));
+    samples.set_weights(numbers.data(), weights.data(), numbers.size());
 }
 
 nb::object take(const Samples& samples, const Vector<std::int32_t>& numbers) {
@@ -279,6 +292,13 @@ void bind_properties(nb::class_<Samples>& samples) {
             nb::rv_policy::automatic)
         .def_prop_ro(
             "ids", [](const Samples& self) { return to_numpy(all_ids(self)); },
+            nb::rv_policy::automatic)
+        .def_prop_ro(
+            "weights",
+            [](const Samples& self) -> nb::object {
+                if (!self.has_weights()) return nb::none();
+                return nb::cast(to_numpy(all_weights(self)));
+            },
             nb::rv_policy::automatic);
 }
 
@@ -304,6 +324,7 @@ void bind_samples(nb::module_& m) {
         .def("remove", &remove, "numbers"_a)
         .def("rename_classes", &Samples::rename_classes, "columns"_a)
         .def("set_classes", &set_classes, "numbers"_a, "classes"_a)
+        .def("set_weights", &set_weights, "numbers"_a, "weights"_a)
         .def("take", &take, "numbers"_a)
         .def("claim", &claim);
     bind_properties(samples);

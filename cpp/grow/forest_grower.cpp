@@ -46,6 +46,12 @@ VectorFormat choose_format(SplitKind kind, const Samples& samples,
     return largest > kWidestSpread * *middle ? VectorFormat::kHalves : format_for(kind);
 }
 
+// At least one.
+std::size_t rows_of_share(double share, std::size_t n) {
+    return std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::llround(share * static_cast<double>(n))));
+}
+
 // What a thread reuses for all of its trees. A tree is copied when it is complete: growing each in
 // new arrays would spend a sixth of the time on fresh memory pages.
 struct WorkerState {
@@ -74,8 +80,13 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples,
                                   const Poll& poll) {
     n_threads = std::min(n_threads, request.n_trees);
     const std::vector<std::int32_t> sorted = rows_by_class(*samples);
-    const std::size_t n_wanted = std::min(request.sampling.n_rows, EntropyTable::kMaxSamples + 1);
-    const auto n_log_n = std::make_shared<const EntropyTable>(n_wanted);
+    const RowWeights weights{*samples, request.class_weights};
+    // A tree draws the same share of the copies as it would of the samples.
+    const double share =
+        static_cast<double>(request.sampling.n_rows) / static_cast<double>(sorted.size());
+    const std::size_t n_most = rows_of_share(share, weights.most_copies(sorted));
+    const auto n_log_n =
+        std::make_shared<const EntropyTable>(std::min(n_most, EntropyTable::kMaxSamples + 1));
     const VectorFormat format =
         choose_format(kind_of_split(request.rules.proposer), *samples, sorted);
     std::vector<std::shared_ptr<const Tree>> trees(request.n_trees);
@@ -88,8 +99,13 @@ std::optional<Forest> grow_forest(std::shared_ptr<const Samples> samples,
                     std::make_unique<WorkerState>(*samples, request, *n_log_n, format);
             WorkerState& state = *workers[worker];
             const std::uint64_t key = tree_key(request.seed, request.first_tree + index, 0);
-            std::vector<std::int32_t> rows =
-                draw_rows(sorted, request.sampling, Stream(purpose_key(key, Purpose::kRows)));
+            const std::vector<std::int32_t> copies = repeat_rows(sorted, weights, key);
+            // All weights of a tree's samples may be small; it needs one row at least.
+            const std::vector<std::int32_t>& drawable = copies.empty() ? sorted : copies;
+            std::vector<std::int32_t> rows = draw_rows(
+                drawable,
+                RowSampling{rows_of_share(share, copies.size()), request.sampling.replace},
+                Stream(purpose_key(key, Purpose::kRows)));
             state.tree.reset();
             count_classes(*samples, rows, state.counts);
             state.tree.set_counts(kRoot, state.counts.data(), state.counts.size());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "propose/proposer.hpp"
 #include "run/parallel_tasks.hpp"
@@ -28,6 +29,8 @@ struct GrowRequest {
     // Whether every tree is copied to memory of its exact size. It does not pay for trees that are
     // needed for a short time, and needs memory for the copy.
     bool packs_trees = true;
+    // By class, as in RowWeights.
+    std::vector<double> class_weights;
 };
 
 // Grows a forest from all samples; nothing if the poll asked to stop.

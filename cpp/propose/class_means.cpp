@@ -19,7 +19,9 @@ float half_norm(const float* vector, std::size_t width) {
 Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
                               const VectorCodec& codec, float* mean, std::uint8_t* slot) {
     Centroid centroid{class_id, Centroid::kNewMean, 0, 0, 0, {}};
-    if (n == 1 && rows_.can_reference_rows()) {
+    // Rows may be copies of one.
+    const bool is_one = std::all_of(rows, rows + n, [&](std::int32_t row) { return row == *rows; });
+    if (is_one && rows_.can_reference_rows()) {
         centroid.source = CentroidSource::row(rows[0]).code();
         const float* row = rows_.read(rows[0], mean);
         if (row != mean) std::copy_n(row, rows_.width(), mean);

@@ -18,8 +18,9 @@ class ClassMeans {
     explicit ClassMeans(const RowView& rows)
         : rows_(rows), reader_(rows), partial_sum_(rows.width()), sum_(rows.width()) {}
 
-    // The centroid of the rows. For a single row it is a reference, where rows can be referenced;
-    // any other mean is rounded into `slot`. `mean` receives the rounded mean in single precision.
+    // The centroid of the rows. For a single row and its copies it is a reference, where rows can
+    // be referenced; any other mean is rounded into `slot`. `mean` receives the rounded mean in
+    // single precision.
     Centroid centroid(std::int32_t class_id, const std::int32_t* rows, std::size_t n,
                       const VectorCodec& codec, float* mean, std::uint8_t* slot);
     // A centroid that the tree has already, on no side; `mean` receives its mean.

@@ -28,7 +28,7 @@ constexpr std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree, std::ui
 }
 
 // What a tree draws random numbers for. The key of a node derives from its parent's.
-enum class Purpose : std::uint64_t { kRows = 0, kNodes = 1 };
+enum class Purpose : std::uint64_t { kRows = 0, kNodes = 1, kCopies = 2 };
 
 constexpr std::uint64_t purpose_key(std::uint64_t tree, Purpose purpose) {
     return derive(tree, static_cast<std::uint64_t>(purpose));

@@ -1,6 +1,7 @@
 #include "samples/row_sampling.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace evergrow {
 namespace {
@@ -28,6 +29,35 @@ std::vector<std::int32_t> draw_without_replacement(const std::vector<std::int32_
 }
 
 }  // namespace
+
+double RowWeights::of(std::int32_t row) const {
+    const double own = samples.weight_of(row);
+    return of_classes.empty() ? own
+                              : own * of_classes[static_cast<std::size_t>(samples.class_of(row))];
+}
+
+std::size_t RowWeights::most_copies(const std::vector<std::int32_t>& rows) const {
+    if (are_one()) return rows.size();
+    double most = 0;
+    for (const std::int32_t row : rows) most += std::ceil(of(row));
+    return static_cast<std::size_t>(most);
+}
+
+std::vector<std::int32_t> repeat_rows(const std::vector<std::int32_t>& sorted,
+                                      const RowWeights& weights, std::uint64_t key) {
+    if (weights.are_one()) return sorted;
+    const std::uint64_t copies_key = purpose_key(key, Purpose::kCopies);
+    std::vector<std::int32_t> rows;
+    rows.reserve(sorted.size());
+    for (const std::int32_t row : sorted) {
+        const double weight = weights.of(row), whole = std::floor(weight);
+        // By id, because the numbers of rows change when samples are compacted.
+        const auto id = static_cast<std::uint64_t>(weights.samples.id_of(row));
+        const bool one_more = Stream(derive(copies_key, id)).uniform() < weight - whole;
+        rows.insert(rows.end(), static_cast<std::size_t>(whole) + (one_more ? 1 : 0), row);
+    }
+    return rows;
+}
 
 std::vector<std::int32_t> rows_by_class(const Samples& samples) {
     std::vector<std::int32_t> rows;

@@ -46,4 +46,11 @@ std::vector<std::int64_t> all_ids(const Samples& samples) {
     return ids;
 }
 
+std::vector<float> all_weights(const Samples& samples) {
+    std::vector<float> weights(samples.size());
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        weights[i] = samples.weight_of(static_cast<std::int32_t>(i));
+    return weights;
+}
+
 }  // namespace evergrow

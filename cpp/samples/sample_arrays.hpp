@@ -19,5 +19,6 @@ void gather_half(const Samples& samples, const std::int32_t* numbers, std::size_
                  std::uint16_t* out);
 std::vector<std::int32_t> all_classes(const Samples& samples);
 std::vector<std::int64_t> all_ids(const Samples& samples);
+std::vector<float> all_weights(const Samples& samples);
 
 }  // namespace evergrow

@@ -42,7 +42,8 @@ template Samples::Samples(std::size_t, const BorrowedRows<std::uint16_t>&, const
                           const std::int32_t*, const std::int64_t*, std::size_t);
 
 std::size_t Samples::n_bytes() const {
-    return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes();
+    return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes() +
+           weights_.n_bytes();
 }
 
 std::size_t Samples::n_own_bytes() const {
@@ -77,6 +78,7 @@ std::vector<std::int32_t> Samples::next_numbers(std::size_t n) {
         free_.pop_back();
         classes_.edit(place(rows.back()));
         ids_.edit(place(rows.back()));
+        if (has_weights()) *weights_.edit(place(rows.back())) = 1.0F;
     }
     const std::size_t n_new = n - rows.size();
     constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
@@ -84,6 +86,7 @@ std::vector<std::int32_t> Samples::next_numbers(std::size_t n) {
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
     const std::size_t first = classes_.extend(n_new);
     ids_.extend(n_new);
+    if (has_weights()) extend_weights();
     for (std::size_t i = first; i < first + n_new; ++i) {
         *classes_.appended(i) = kRemoved;
         *ids_.appended(i) = 0;
@@ -229,6 +232,7 @@ Samples Samples::compacted(std::vector<std::int32_t>& number) const {
     copy.blank_ = blank_;
     copy.classes_ = classes_.gathered(left);
     copy.ids_ = ids_.gathered(left);
+    if (has_weights()) copy.weights_ = weights_.gathered(left);
     copy.release_unused();
     return copy;
 }
@@ -250,6 +254,17 @@ void Samples::set_classes(const std::int32_t* numbers, const std::int32_t* class
             throw std::invalid_argument("only stored rows can get another class");
         *classes_.edit(place(numbers[i])) = classes[i];
     }
+}
+
+void Samples::set_weights(const std::int32_t* numbers, const float* weights, std::size_t n) {
+    extend_weights();
+    for (std::size_t i = 0; i < n; ++i) *weights_.edit(place(numbers[i])) = weights[i];
+}
+
+// Gives weight 1 to rows that have none yet.
+void Samples::extend_weights() {
+    const std::size_t first = weights_.extend(size() - weights_.size());
+    for (std::size_t i = first; i < size(); ++i) *weights_.appended(i) = 1.0F;
 }
 
 }  // namespace evergrow

@@ -1,4 +1,4 @@
-// The training samples of a forest: standardised rows, the class of each and its id.
+// The training samples of a forest: standardised rows, the class, id and weight of each.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +61,8 @@ class Samples {
     void rename_classes(const std::vector<std::int32_t>& map);
     // Gives rows other classes; they must not be removed ones.
     void set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n);
+    // Gives rows weights; new rows have weight 1.
+    void set_weights(const std::int32_t* numbers, const float* weights, std::size_t n);
 
     // A copy without removed rows, in memory of its exact size; borrowed rows stay borrowed.
     // `number` receives the new number of every row.
@@ -87,6 +89,9 @@ class Samples {
 
     std::int32_t class_of(std::int32_t row) const { return classes_[place(row)]; }
     std::int64_t id_of(std::int32_t row) const { return ids_[place(row)]; }
+    // Whether a row was ever given a weight; otherwise all have weight 1.
+    bool has_weights() const { return weights_.size() > 0; }
+    float weight_of(std::int32_t row) const { return has_weights() ? weights_[place(row)] : 1.0F; }
     const float* full(std::int32_t row) const { return floats_.at(place(row)); }
     const std::uint16_t* half(std::int32_t row) const { return halves_.at(place(row)); }
 
@@ -117,6 +122,7 @@ class Samples {
     }
     std::vector<std::int32_t> next_numbers(std::size_t n);
     void release_unused();
+    void extend_weights();
 
     std::size_t n_features_;
     std::size_t width_;
@@ -131,6 +137,7 @@ class Samples {
     PagedArray<std::uint16_t> halves_;
     PagedArray<std::int32_t> classes_;
     PagedArray<std::int64_t> ids_;
+    PagedArray<float> weights_;       // empty if all are 1
     std::vector<std::int32_t> free_;  // removed rows, highest number first
 };
 

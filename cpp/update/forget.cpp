@@ -112,7 +112,10 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
         remove_centroids(task, forgotten);
         regrow(task);
     };
-    return update_trees(forest, forest.samples, plan, 0, n_threads, poll, work);
+    // A tree that starts again may draw more copies than any tree had.
+    const RowWeights weights{*forest.samples, plan.class_weights};
+    const std::size_t n_most = weights.are_one() ? 0 : weights.most_copies(left);
+    return update_trees(forest, forest.samples, plan, n_most, n_threads, poll, work);
 }
 
 }  // namespace evergrow

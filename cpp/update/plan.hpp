@@ -20,6 +20,8 @@ struct UpdatePlan {
     NodeWeights weights;
     double row_rate;  // rows that a tree draws per new sample
     bool bootstrap;
+    // Of classes, for new samples; see RowWeights.
+    std::vector<double> class_weights;
     // Trees that are grown again from scratch: `n_refreshed` trees starting with
     // `first_refreshed`, wrapping around.
     std::size_t first_refreshed;

@@ -90,7 +90,8 @@ std::optional<Updated> update_forest(const Forest& forest, const UpdateBatch& ba
         }
         if (strategy.grows || refreshed) regrow(task);
     };
-    return update_trees(forest, batch.samples, plan, sorted.size(), n_threads, poll, work);
+    const std::size_t n_most = RowWeights{samples, plan.class_weights}.most_copies(sorted);
+    return update_trees(forest, batch.samples, plan, n_most, n_threads, poll, work);
 }
 
 Forest relabel(const Forest& forest, std::shared_ptr<const Samples> samples,

@@ -97,6 +97,12 @@ class Samples:
     def set_classes(
         self, numbers: npt.NDArray[np.int32], classes: npt.NDArray[np.int32]
     ) -> None: ...
+    # How many copies of a row a tree draws on average, 1 unless set; None if all are 1.
+    def set_weights(
+        self, numbers: npt.NDArray[np.int32], weights: npt.NDArray[np.float32]
+    ) -> None: ...
+    @property
+    def weights(self) -> npt.NDArray[np.float32] | None: ...
     # Rows without padding: float32, or the bits of float16.
     def take(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[Any]: ...
 
@@ -161,6 +167,7 @@ class UpdatePlan:
         n_refreshed: int = 0,
         n_trees: int = 0,
         row_budget: int = 0,
+        class_weights: Sequence[float] = (),
     ) -> None: ...
     @property
     def n_classes(self) -> int: ...
@@ -189,7 +196,8 @@ class UpdateReport:
 class Forest:
     # Trees first_tree, first_tree + 1, ... of the forest of this seed. With a row budget a thread
     # copies the rows of subtrees that take no more bytes, and reads others where they lie; the
-    # forest does not depend on it.
+    # forest does not depend on it. The weights of samples are multiplied by those of their classes,
+    # if there are any.
     @staticmethod
     def grow(
         *,
@@ -205,6 +213,7 @@ class Forest:
         first_tree: int = 0,
         row_budget: int = 0,
         packs_trees: bool = True,
+        class_weights: Sequence[float] = (),
     ) -> Forest: ...
     # The trees of several forests as one; `samples` hold the rows of all.
     @staticmethod

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tests.reference.random import ROOT, ROWS, Stream, derive, tree_key
+from tests.reference.random import COPIES, ROOT, ROWS, Stream, derive, tree_key
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -97,12 +97,12 @@ def centroid_of(X: Floats, rows: Ints) -> Floats:
     """The mean [Ristin2014 Eq. 5], rounded as it is stored; a single sample is itself."""
     mean = X[rows].sum(axis=0, dtype=np.float64) * (1.0 / len(rows))
     centroid: Floats = mean.astype(np.float32)
-    return centroid if len(rows) == 1 else rounded(centroid)
+    return rounded(centroid) if only_row(rows) == -1 else X[rows[0]]
 
 
 def only_row(rows: Ints) -> int:
-    """The row that is its own mean, or -1 if there are several."""
-    return int(rows[0]) if len(rows) == 1 else -1
+    """The row that is its own mean, or -1 if there are several; copies of a row are one."""
+    return int(rows[0]) if len(np.unique(rows)) == 1 else -1
 
 
 def nearest_centroid(X: Floats, centroids: Floats) -> Ints:
@@ -206,15 +206,39 @@ def draw_rows(sorted_rows: Ints, rules: Rules, stream: Stream) -> Ints:
     return sorted_rows[chosen]
 
 
+def repeat_rows(sorted_rows: Ints, weights: npt.NDArray[np.float64], ids: Ints, key: int) -> Ints:
+    """Each row as often as its weight says; the fraction is the chance of one more copy."""
+    copies_key = derive(key, COPIES)
+    copies: list[int] = []
+    for row in sorted_rows.tolist():
+        whole = math.floor(weights[row])
+        one_more = Stream(derive(copies_key, int(ids[row]))).uniform() < weights[row] - whole
+        copies += [row] * (whole + one_more)
+    return np.array(copies, dtype=np.int64)
+
+
 def grow_forest(
-    X: Floats, y: Ints, n_trees: int, seed: int, rules: Rules, propose: Proposer = propose_ncm
+    X: Floats,
+    y: Ints,
+    n_trees: int,
+    seed: int,
+    rules: Rules,
+    propose: Proposer = propose_ncm,
+    weights: npt.NDArray[np.float64] | None = None,
 ) -> list[Node]:
-    """Grow the trees of a forest; ``y`` holds class numbers."""
+    """Grow the trees of a forest; ``y`` holds class numbers, and row i has the id i."""
     sorted_rows = np.argsort(y, kind="stable")
     trees = []
     for tree in range(n_trees):
         key = tree_key(seed, tree, update=0)
-        rows = draw_rows(sorted_rows, rules, Stream(derive(key, ROWS)))
+        drawable, sampling = sorted_rows, rules
+        if weights is not None:
+            copies = repeat_rows(sorted_rows, weights, np.arange(len(y)), key)
+            share = (rules.rows_per_tree or len(y)) / len(y)
+            n_rows = max(1, math.floor(share * len(copies) + 0.5))
+            drawable = copies if len(copies) else sorted_rows
+            sampling = replace(rules, rows_per_tree=n_rows)
+        rows = draw_rows(drawable, sampling, Stream(derive(key, ROWS)))
         trees.append(grow(X, y, rows, derive(key, ROOT), rules, propose))
     return trees
 

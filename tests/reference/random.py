@@ -7,7 +7,7 @@ from __future__ import annotations
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
-ROWS, ROOT = 0, 1  # what a tree draws for
+ROWS, ROOT, COPIES = 0, 1, 2  # what a tree draws for
 CHOICE, RESERVOIR = 2, 3  # what a node draws for, besides its split and its children 0 and 1
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tests.reference.ncm_forest import (
     Floats,
@@ -27,8 +28,12 @@ from tests.reference.ncm_forest import (
     nearest_centroid,
     only_row,
     propose_ncm,
+    repeat_rows,
 )
 from tests.reference.random import CHOICE, RESERVOIR, ROOT, ROWS, Stream, derive, tree_key
+
+
+Floats64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -390,11 +395,18 @@ def update_tree(
     evicted: frozenset[int] = frozenset(),
     propose: Proposer = propose_ncm,
     kind: type[TreePass] = TreePass,
+    weights: Floats64 | None = None,
+    ids: Ints | None = None,
 ) -> None:
-    """Update one tree in place; ``rows`` are the new ones, in the order they came."""
+    """Update one tree in place; ``rows`` are the new ones, in the order they came.
+
+    ``weights`` and ``ids`` are those of all rows.
+    """
     work = kind(root, X, y, rules, key, propose)
     rows = work.by_class(rows)
-    if update.row_rate != 1.0 or update.bootstrap:
+    if weights is not None and ids is not None:
+        rows = repeat_rows(rows, weights, ids, key)
+    if len(rows) and (update.row_rate != 1.0 or update.bootstrap):
         stream = Stream(derive(key, ROWS))
         n_rows = int(update.row_rate * len(rows) + stream.uniform())
         sampling = replace(rules, rows_per_tree=n_rows, bootstrap=update.bootstrap)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.budget import budget
 from tests.estimators.forest.twins import (
+    Weights,
     assert_equal_arrays,
     assert_same_forest,
     core_forest,
@@ -35,6 +36,7 @@ THRESHOLDS = ["axis", "linear"]
     n_thresholds=st.sampled_from([1, 3, 10, 40]),
     min_samples_leaf=st.integers(1, 6),
     sampling=st.sampled_from([(None, False), (0.6, False), (1.0, True), (0.5, True)]),
+    weighting=st.sampled_from(["none", "whole", "classes", "any"]),
 )
 def test_the_core_grows_the_twins_forest(
     proposer: str,
@@ -47,9 +49,11 @@ def test_the_core_grows_the_twins_forest(
     n_thresholds: int,
     min_samples_leaf: int,
     sampling: tuple[float | None, bool],
+    weighting: str,
 ) -> None:
     X, y = small_integers(seed, n, d, n_classes)
     share, bootstrap = sampling
+    weights = Weights.draw(seed, n, n_classes, weighting)
     rules = twin.Rules(
         n_classes,
         n_centroids,
@@ -58,7 +62,7 @@ def test_the_core_grows_the_twins_forest(
         rows_per_tree=None if share is None else max(1, round(share * n)),
         bootstrap=bootstrap,
     )
-    forest, expected = assert_same_forest(X, y, seed, rules, proposer)
+    forest, expected = assert_same_forest(X, y, seed, rules, proposer, weights=weights)
     queries, _ = small_integers(seed + 1, 20, d, n_classes)
     np.testing.assert_array_equal(
         forest.predict_proba(queries, plain(d), 1),

@@ -13,7 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from evergrow import _core
 from evergrow.estimators.forest.request import STRATEGIES
 from tests.budget import budget
-from tests.estimators.forest.twins import TWINS, assert_same_tree, core_forest, core_rules, plain
+from tests.estimators.forest.twins import (
+    TWINS,
+    Weights,
+    assert_same_tree,
+    core_forest,
+    core_rules,
+    plain,
+)
 from tests.reference import ncm_forest as twin
 from tests.reference.refine import predict_proba, refine_tree
 from tests.reference.updates import (
@@ -108,7 +115,11 @@ class GrowingForestMachine(RuleBasedStateMachine):
         return np.flatnonzero(self.forest.samples.classes >= 0)
 
     def plan(
-        self, update: Update, refreshed: tuple[int, int] = (0, 0), **others: Any
+        self,
+        update: Update,
+        refreshed: tuple[int, int] = (0, 0),
+        weights: Weights | None = None,
+        **others: Any,
     ) -> _core.UpdatePlan:
         return _core.UpdatePlan(
             n_classes=self.rules.n_classes,
@@ -123,6 +134,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             n_refreshed=refreshed[1],
             rules=core_rules(self.rules, self.kind, **others),
             keep_rows=True,
+            class_weights=() if weights is None else weights.of_classes.tolist(),
         )
 
     @rule(
@@ -133,6 +145,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         nodes=st.sampled_from(["size", "uniform", "quality"]),
         refreshed=st.sampled_from([(0, 0), (0, 0), (0, 0), (1, 1), (1, 2)]),
         n_evicted=st.sampled_from([0, 0, 0, 5]),
+        weighting=st.sampled_from(["none", "none", "whole", "any"]),
     )
     def add_samples(
         self,
@@ -143,6 +156,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
         nodes: str,
         refreshed: tuple[int, int],
         n_evicted: int,
+        weighting: str,
     ) -> None:
         if STRATEGIES[strategy]._needs_class_means and self.kind == "axis":
             strategy = "rtst"
@@ -152,6 +166,11 @@ class GrowingForestMachine(RuleBasedStateMachine):
         samples = self.forest.samples.copy()
         numbers = samples.add(n)
         samples.write(numbers, X, y.astype(np.int32), np.arange(n) + 1000 * self.n_updates, PLAIN)
+        weights = Weights.draw(self.seed + self.n_updates, n, self.rules.n_classes, weighting)
+        products = np.ones(len(samples))
+        if weights is not None:
+            samples.set_weights(numbers, weights.of_rows)
+            products[numbers] = weights.products(y)
         size = len(samples)
         self.X = np.concatenate([self.X, np.zeros((size - len(self.X), D), np.float32)])
         self.y = np.concatenate([self.y, np.zeros(size - len(self.y), np.int64)])
@@ -164,7 +183,7 @@ class GrowingForestMachine(RuleBasedStateMachine):
             samples=samples,
             rows=numbers,
             evicted=evicted,
-            plan=self.plan(update, refreshed),
+            plan=self.plan(update, refreshed, weights=weights),
             n_threads=1,
             progress=None,
         )
@@ -182,6 +201,8 @@ class GrowingForestMachine(RuleBasedStateMachine):
                 evicted=frozenset(evicted.tolist()),
                 propose=self.propose,
                 kind=self.pass_kind,
+                weights=products,
+                ids=samples.ids,
             )
         if len(evicted):
             left = samples.copy()

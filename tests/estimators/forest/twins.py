@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,30 @@ TWINS: dict[str, twin.Proposer] = {
     "linear": propose_linear,
     "regularised": propose_regularised,
 }
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of samples and of classes."""
+
+    of_rows: np.ndarray[Any, np.dtype[np.float32]]
+    of_classes: np.ndarray[Any, np.dtype[np.float64]]
+
+    @classmethod
+    def draw(cls, seed: int, n: int, n_classes: int, kind: str) -> Weights | None:
+        """Draw whole numbers, any numbers, or weights for classes alone; None for no weights."""
+        rng = np.random.default_rng(seed)
+        if kind == "whole":
+            return cls(rng.integers(0, 4, n).astype(np.float32), np.ones(n_classes))
+        if kind == "classes":
+            return cls(np.ones(n, dtype=np.float32), rng.uniform(0, 3, n_classes))
+        if kind == "any":
+            return cls(rng.exponential(1, n).astype(np.float32), rng.uniform(0, 3, n_classes))
+        return None
+
+    def products(self, y: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The weights that samples of these classes have in the end."""
+        return self.of_rows.astype(np.float64) * self.of_classes[y]
 
 
 def core_rules(rules: twin.Rules, proposer: str, **others: Any) -> _core.SplitRules:
@@ -53,10 +78,14 @@ def core_forest(
     n_threads: int = 1,
     proposer: str = "ncm",
     half: bool = False,
+    weights: Weights | None = None,
 ) -> _core.Forest:
     samples = _core.Samples(X.shape[1], half)
     rows, codes, ids = X.astype(np.float32), y.astype(np.int32), np.arange(len(X))
-    samples.write(samples.add(len(X)), rows, codes, ids, plain(X.shape[1]))
+    numbers = samples.add(len(X))
+    samples.write(numbers, rows, codes, ids, plain(X.shape[1]))
+    if weights is not None:
+        samples.set_weights(numbers, weights.of_rows)
     return _core.Forest.grow(
         samples=samples,
         n_trees=n_trees,
@@ -67,6 +96,7 @@ def core_forest(
         rules=core_rules(rules, proposer),
         n_threads=n_threads,
         progress=None,
+        class_weights=() if weights is None else weights.of_classes.tolist(),
     )
 
 
@@ -156,11 +186,18 @@ def assert_same_tree(
 
 
 def assert_same_forest(
-    X: Any, y: Any, seed: int, rules: twin.Rules, proposer: str, n_trees: int = 2
+    X: Any,
+    y: Any,
+    seed: int,
+    rules: twin.Rules,
+    proposer: str,
+    n_trees: int = 2,
+    weights: Weights | None = None,
 ) -> tuple[_core.Forest, list[twin.Node]]:
     """Grow the forest of the core and that of the twin, which must be the same; return both."""
-    forest = core_forest(X, y, n_trees, seed, rules, proposer=proposer)
-    expected = twin.grow_forest(X, y, n_trees, seed, rules, TWINS[proposer])
+    forest = core_forest(X, y, n_trees, seed, rules, proposer=proposer, weights=weights)
+    products = None if weights is None else weights.products(y)
+    expected = twin.grow_forest(X, y, n_trees, seed, rules, TWINS[proposer], products)
     for tree in range(n_trees):
         assert_same_tree(forest, tree, expected[tree])
     return forest, expected
