@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -90,15 +91,18 @@ void set_classes(Samples& samples, const Vector<std::int32_t>& numbers,
     samples.set_classes(numbers.data(), classes.data(), numbers.size());
 }
 
-void set_weights(Samples& samples, const Vector<std::int32_t>& numbers,
-                 const Vector<float>& weights) {
-    check_numbers(samples, numbers);
-    if (numbers.size() != weights.size())
-        throw std::invalid_argument("numbers and weights differ in length");
-    for (std::size_t i = 0; i < weights.size(); ++i)
+void check_weights(const Vector<float>& weights, std::size_t n) {
+    if (weights.size() != n) throw std::invalid_argument("rows and weights differ in length");
+    for (std::size_t i = 0; i < n; ++i)
         if (!(weights.data()[i] >= 0 && weights.data()[i] <= RowWeights::kLargest))
             throw std::invalid_argument("weights must be from 0 to " +
                                         std::to_string(RowWeights::kLargest));
+}
+
+void set_weights(Samples& samples, const Vector<std::int32_t>& numbers,
+                 const Vector<float>& weights) {
+    check_numbers(samples, numbers);
+    check_weights(weights, numbers.size());
     samples.set_weights(numbers.data(), weights.data(), numbers.size());
 }
 
@@ -184,10 +188,18 @@ void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
 template <class T>
 SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
                         const Vector<std::int64_t>& ids, std::size_t n_features,
-                        const Places& places) {
+                        const Places& places, const std::optional<Vector<float>>& weights) {
     check_foreign(rows, classes, ids, n_features, places);
-    return std::make_shared<Samples>(n_features, memory_of(rows), places ? places->data() : nullptr,
-                                     classes.data(), ids.data(), classes.size());
+    auto samples =
+        std::make_shared<Samples>(n_features, memory_of(rows), places ? places->data() : nullptr,
+                                  classes.data(), ids.data(), classes.size());
+    if (weights) {
+        check_weights(*weights, classes.size());
+        std::vector<std::int32_t> numbers(classes.size());
+        std::iota(numbers.begin(), numbers.end(), 0);
+        samples->set_weights(numbers.data(), weights->data(), numbers.size());
+    }
+    return samples;
 }
 
 template <class T>
@@ -238,7 +250,8 @@ void standardize_into(const Matrix<T>& rows, const Standardizer& standardizer,
 template <class Stored>
 void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
     samples.def_static("over", &samples_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
-                       nb::kw_only(), "n_features"_a, "places"_a = nb::none());
+                       nb::kw_only(), "n_features"_a, "places"_a = nb::none(),
+                       "weights"_a = nb::none());
     samples.def("add_over", &add_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
                 nb::kw_only(), "places"_a = nb::none());
     samples.def("move_over", &move_over<Stored>, "rows"_a.noconvert(), "numbers"_a, nb::kw_only(),

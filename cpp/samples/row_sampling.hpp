@@ -21,7 +21,7 @@ struct RowWeights {
     const Samples& samples;
     const std::vector<double>& of_classes;
 
-    static constexpr double kLargest = 1e6;
+    static constexpr double kLargest = 268435456;  // the most rows of a tree
 
     bool are_one() const { return !samples.has_weights() && of_classes.empty(); }
     double of(std::int32_t row) const;

@@ -31,6 +31,7 @@ class Samples:
         *,
         n_features: int,
         places: npt.NDArray[np.int32] | None = None,
+        weights: npt.NDArray[np.float32] | None = None,
     ) -> Samples: ...
     def __len__(self) -> int: ...
     @property

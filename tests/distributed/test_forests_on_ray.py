@@ -41,6 +41,16 @@ def test_the_forest_does_not_depend_on_the_workers(two_nodes, rows, options):
     check_same(lambda: clone(forest).fit(*rows), **options)
 
 
+@pytest.mark.parametrize("limit", [None, "40MiB"])
+def test_weights_reach_the_workers(two_nodes, rows, limit, tmp_path):
+    X, y = rows
+    if limit is not None:
+        X = evergrow.write_shards(tmp_path / "shards", [(X, y)], rows_per_shard=500)
+    weights = np.random.default_rng(0).exponential(1.0, len(y))
+    forest = NCMForestClassifier(9, class_weight="balanced", memory_limit=limit, random_state=3)
+    check_same(lambda: clone(forest).fit(X, y, sample_weight=weights))
+
+
 def test_a_forest_is_whole_after_the_block(two_nodes, rows, tmp_path):
     X, y = rows
     here = NCMForestClassifier(8, random_state=3).fit(X, y)

@@ -32,7 +32,6 @@ from tests.reference.ncm_forest import (
 )
 from tests.reference.random import CHOICE, RESERVOIR, ROOT, ROWS, Stream, derive, tree_key
 
-
 Floats64 = npt.NDArray[np.float64]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evergrow import _core
-from evergrow.estimators.forest.request import usable_strategies
+from evergrow.estimators.forest.strategy import usable_strategies
 from tests.conftest import FORESTS
 
 

@@ -14,7 +14,7 @@ from evergrow import (
     SVMForestClassifier,
 )
 from evergrow.estimators import AxisDecision, LinearDecision, NCMDecision
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.conftest import FORESTS, Arrays
 from tests.estimators.forest.blobs import strategies_of
 from tests.estimators.model_files import reload

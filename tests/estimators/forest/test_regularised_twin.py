@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.budget import budget
 from tests.conftest import Arrays
 from tests.estimators.forest.twins import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from evergrow import _core
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.budget import budget
 from tests.estimators.forest.twins import (
     TWINS,

@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evergrow import NCMForestClassifier, RLSClassifier, _core
+from evergrow import RLSClassifier, _core
 from evergrow.estimators import RFF, RebalancedRLSClassifier
 from evergrow.estimators.linear import solver as solver_module
 from evergrow.estimators.sums.moments import WAITING
@@ -275,12 +275,6 @@ def test_two_classes_give_one_score_per_sample() -> None:
     scores = model.decision_function([[0.0], [9.0]])
     assert scores.shape == (2,)
     assert scores[0] < 0 < scores[1]
-
-
-def test_forests_refuse_sample_weights_by_name(digits: Arrays) -> None:
-    X, _, y, _ = digits
-    with pytest.raises(TypeError, match="sample_weight"):
-        NCMForestClassifier(3).fit(X, y, sample_weight=np.ones(len(y)))
 
 
 def test_image_features_class_after_class(measuring_data: Path) -> None:

@@ -25,6 +25,16 @@ class Interrupted(RememberingClassifier):
         return self
 
 
+class Unweighted(RememberingClassifier):
+    """Takes no weights."""
+
+    def fit(self, X: Any, y: Any) -> RememberingClassifier:
+        return super().fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any) -> RememberingClassifier:
+        return super().partial_fit(X, y)
+
+
 class Deaf(RememberingClassifier):
     """Takes labels that it does not know without a word."""
 
@@ -36,11 +46,17 @@ class Deaf(RememberingClassifier):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_need_a_classifier_that_takes_them(method: str) -> None:
+    model = RejectingClassifier(Unweighted()).fit(X, Y)
+    with pytest.raises(TypeError, match="does not accept sample_weight"):
+        getattr(model, method)(X, Y, sample_weight=np.ones(120))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(
     ("y", "options", "error", "message"),
     [
         (Y - 1, {}, ValueError, "unknown_label must differ from all classes"),
-        (Y, {"sample_weight": np.ones(120)}, TypeError, "does not accept sample_weight"),
         (Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
         (Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
         (Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),

@@ -30,6 +30,8 @@ _NAMED = "partial_fit takes a hierarchy where others take classes"
 
 EXCEPTIONS = {
     "check_classifiers_classes": _FLAT,
+    "check_class_weight_classifiers": _FLAT,
+    "check_sample_weight_equivalence_on_dense_data": "trees draw samples by weight",
     "check_n_features_in_after_fitting": _NAMED,
     "check_estimators_partial_fit_n_features": _NAMED,
     "check_classifier_multioutput": "it gives three columns of labels, where there are two levels",

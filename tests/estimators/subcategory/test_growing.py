@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 from evergrow import IGT
 from evergrow.estimators import RidgeGuesser
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.budget import budget
 from tests.estimators.model_files import reload
 from tests.estimators.subcategory.levels import (

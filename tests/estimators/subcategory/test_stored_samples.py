@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evergrow import write_shards
-from evergrow.estimators.subcategory import changes
+from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.storage.shards import ChosenRows
 from tests.estimators.subcategory.levels import (
     check_consistent,
@@ -85,7 +85,9 @@ def test_samples_that_are_trained_on_stay_on_disk(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(30, 4))
     used = np.arange(30) % 3 > 0
     shards = write_shards(tmp_path / "shards", [X])
-    chosen = changes._choose(shards, used)  # type: ignore[arg-type]
+    codes = np.zeros(30, dtype=np.int32)
+    new = NewSamples(shards, codes, codes, None)  # type: ignore[arg-type]
+    chosen = new.batch(used, codes, np.arange(30)).X
     assert isinstance(chosen, ChosenRows)
     np.testing.assert_array_equal(np.asarray(chosen), X[used])
 

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from evergrow.estimators.classifier.persistence import SaveMixin
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, check_parameters
 from evergrow.storage.models.header import check_saveable
-from evergrow.storage.shards import ShardLabels, StoredRows
+from evergrow.storage.shards import ShardLabels, StoredRows, choose_rows
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
+Rows: TypeAlias = npt.NDArray[Any]
+
+# Sums of squares of larger weights would overflow.
+_LARGEST_WEIGHT = 1e140
 
 
 @contextmanager
@@ -216,6 +225,26 @@ def validate_examples(
         labels = validate_data(estimator, "no_validation", y)
     check_consistent_length(rows, labels)
     return rows, labels
+
+
+def validate_weights(
+    X: Rows, y: npt.NDArray[Any], sample_weight: npt.ArrayLike | None
+) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[np.float64] | None]:
+    """Validate the weights of rows; return rows, labels and weights, without those of weight 0."""
+    if sample_weight is None:
+        return X, y, None
+    with translate_errors():
+        checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    # A copy: the caller may change the array while the weights are still needed.
+    weights = np.array(checked)
+    if (weights > _LARGEST_WEIGHT).any():
+        raise InvalidInputError(f"sample_weight must be at most {_LARGEST_WEIGHT:g}")
+    present = weights > 0
+    if not present.any():
+        raise InvalidInputError("sample_weight must not be 0 for all samples")
+    if present.all():
+        return X, y, weights
+    return choose_rows(X, present), y[present], weights[present]
 
 
 @translate_errors()

@@ -15,7 +15,8 @@ A call passes through these modules, each of which imports only those after it:
 - ``cluster``: the same work in groups of trees on the workers of an engine.
 - ``storage``: where training samples are stored, and what a memory limit allows.
 - ``value``: the fitted forest, an immutable value that is replaced as a whole.
-- ``request``: the parameters of one call, checked once and frozen, and the update strategies.
+- ``request``: the parameters of one call, checked once and frozen. ``strategy``: the update
+  strategies.
 
 Start reading with ``learner.partial_fit``, then ``change.addition``. In the core,
 ``cpp/update/rust.cpp`` chooses the means and sides of RUST, ``cpp/update/tree_editor.cpp`` moves

@@ -6,9 +6,9 @@ from .explanation import NCMDecision as NCMDecision
 from .explanation import TreePath as TreePath
 from .linear_forest import LinearForestClassifier as LinearForestClassifier
 from .ncm_forest import NCMForestClassifier as NCMForestClassifier
-from .request import IGT as IGT
-from .request import RTST as RTST
-from .request import RUST as RUST
-from .request import ULS as ULS
+from .strategy import IGT as IGT
+from .strategy import RTST as RTST
+from .strategy import RUST as RUST
+from .strategy import ULS as ULS
 from .svm_forest import SVMForestClassifier as SVMForestClassifier
 from .value.report import UpdateReport as UpdateReport

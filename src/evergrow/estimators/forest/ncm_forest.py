@@ -12,12 +12,7 @@ from evergrow._core import SplitRules
 from evergrow.estimators.forest.explanation import NCMDecision
 from evergrow.estimators.forest.learner import ForestLearner
 from evergrow.estimators.forest.parameters import complete_docstring
-from evergrow.estimators.forest.request import (
-    FOREST_RULES,
-    VOTING_RULES,
-    BasicSplits,
-    named_size,
-)
+from evergrow.estimators.forest.request import FOREST_RULES, VOTING_RULES, BasicSplits, named_size
 from evergrow.foundation.params import Choice, Fraction, Integer, Nothing, Number, Rule
 
 # The position of a centroid in its node is a 16-bit number.

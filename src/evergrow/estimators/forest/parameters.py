@@ -10,7 +10,8 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from evergrow.estimators.forest.request import NodeSampling, Strategy
+from evergrow.estimators.forest.request import ClassWeight
+from evergrow.estimators.forest.strategy import NodeSampling, Strategy
 
 Forest = TypeVar("Forest", bound=type)
 
@@ -59,7 +60,12 @@ max_samples : float or int, default=None
     Share or number of the samples that each tree sees; None for all. Fewer samples make smaller
     trees that differ more.
 bootstrap : bool, default=False
-    Draw the samples of each tree with replacement."""
+    Draw the samples of each tree with replacement.
+class_weight : mapping, "balanced" or None, default=None
+    Weights of classes, by which those of their samples are multiplied; classes that are not named
+    have weight 1. ``"balanced"`` gives all classes the same total weight, at every call for the
+    samples that it adds; `balance` is more accurate for classes with few samples, because copies
+    of a sample know no more than the sample."""
 
 _STANDARDIZE_MEANS = """\
 standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
@@ -151,6 +157,7 @@ class ForestParameters:
     min_gain: float = 1e-7
     max_samples: float | int | None = None
     bootstrap: bool = False
+    class_weight: ClassWeight = None
     standardize: Literal["auto", "whiten", "scale", "none"] | bool = "auto"
     update: str | Strategy = "igt"
     update_fraction: float = 0.8

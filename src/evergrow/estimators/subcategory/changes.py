@@ -28,7 +28,7 @@ from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.locks import path_mutex
-from evergrow.storage.shards import choose_rows, join_rows
+from evergrow.storage.shards import join_rows
 
 # No node has so large a share of a class: leaves are relabelled and may grow, but no subtree is
 # grown again.
@@ -66,37 +66,34 @@ def _locks_samples(change: Change[Options]) -> Change[Options]:
 
 
 def learn_first(
-    X: npt.NDArray[Any],
+    new: NewSamples,
     tree: LabelTree,
-    labels: CodedLabels,
     seed: int,
     request: SubcategoryRequest,
     *,
     few: bool,
 ) -> UpdateResult:
     """Grow a forest from scratch; ``few`` allows fewer samples than ``max_samples``."""
-    missing = labels.fine == UNKNOWN
-    new = NewSamples(X, labels.coarse, labels.fine)
-    (fine,), guesses = _guess_missing([new], [missing], tree, request, X)
-    classes = CodedLabels(labels.coarse, fine).finest
+    missing = new.fine == UNKNOWN
+    (fine,), guesses = _guess_missing([new], [missing], tree, request, new.X)
+    classes = CodedLabels(new.coarse, fine).finest
     used = _samples_to_train(classes, tree, request)
-    stack = _grow_stack(X, tree, labels, seed, request) if request.method.is_stacked else None
-    ids = np.arange(X.shape[0], dtype=np.int64)
+    stack = _grow_stack(new, tree, seed, request) if request.method.is_stacked else None
+    ids = np.arange(len(new), dtype=np.int64)
     forest_request = request.forest_request(tree)
     if stack is not None:
         # The features are standardised already; see Stack.
         forest_request = replace(forest_request, standardize="none")
     if few:
         forest_request = forest_request.limited_to(int(used.sum()))
-    rows = _choose(X, used)
+    batch = new.batch(used, classes, ids)
     if stack is not None:
-        rows = stack.rows(rows, forest_request.n_threads)
-    batch = ForestBatch(rows, classes[used], ids[used])
+        batch = replace(batch, X=stack.rows(batch.X, forest_request.n_threads))
     bare = used & missing
     forest, report = grow_forest(
         tree.core_labels, batch, seed, forest_request, n_seen=len(ids), expendable=ids[bare]
     )
-    unconfirmed = UnconfirmedSamples.of(ids[bare], labels.coarse[bare]).among(forest.stored_ids)
+    unconfirmed = UnconfirmedSamples.of(ids[bare], new.coarse[bare]).among(forest.stored_ids)
     fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
     report = replace(report, n_samples=len(ids), n_new_classes=len(tree.columns))
     return UpdateResult(fitted, report, guesses)
@@ -105,30 +102,29 @@ def learn_first(
 @_locks_samples
 def learn_more(
     known: FittedSubcategories,
-    X: npt.NDArray[Any],
+    new: NewSamples,
     tree: LabelTree,
-    labels: CodedLabels,
     request: SubcategoryRequest,
 ) -> UpdateResult:
     """Add samples; new fine labels also update the guesses within their coarse classes."""
-    missing = labels.fine == UNKNOWN
-    labelled = np.unique(labels.coarse[~missing])
+    missing = new.fine == UNKNOWN
+    labelled = np.unique(new.coarse[~missing])
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
     wanted = ~stored.is_confirmed & np.isin(stored.coarse, labelled)
-    groups = [stored, NewSamples(X, labels.coarse, labels.fine)]
-    (old, new), guesses = _guess_missing(groups, [wanted, missing], tree, request, X, known.forest)
+    (old, fine), guesses = _guess_missing(
+        [stored, new], [wanted, missing], tree, request, new.X, known.forest
+    )
     forest, reports = known.forest, []
     for share, classes in _regrow_shares(labelled, known.tree, tree, request.refine_share):
         changed = wanted & np.isin(stored.coarse, classes)
         forest, report = _relabel(forest, stored, old, changed, tree, request, share)
         reports.append(report)
-    ids = forest.history.n_seen + np.arange(X.shape[0], dtype=np.int64)
-    finest = CodedLabels(labels.coarse, new).finest
+    ids = forest.history.n_seen + np.arange(len(new), dtype=np.int64)
+    finest = CodedLabels(new.coarse, fine).finest
     used = _samples_to_train(finest, tree, request)
     bare = used & missing
-    unconfirmed = known.unconfirmed.with_samples(ids[bare], labels.coarse[bare])
-    batch = ForestBatch(_choose(X, used), finest[used], ids[used])
-    forest, report = _extend(forest, batch, tree, request, unconfirmed.ids)
+    unconfirmed = known.unconfirmed.with_samples(ids[bare], new.coarse[bare])
+    forest, report = _extend(forest, new.batch(used, finest, ids), tree, request, unconfirmed.ids)
     forest = replace(forest, history=replace(forest.history, n_seen=int(ids[-1]) + 1))
     left = unconfirmed.among(forest.stored_ids)
     for earlier in reports:
@@ -251,34 +247,24 @@ def _samples_to_train(classes: Classes, tree: LabelTree, request: SubcategoryReq
     return np.asarray(tree.is_finest[classes])
 
 
-def _choose(X: npt.NDArray[Any], used: Mask) -> npt.NDArray[Any]:
-    return X if used.all() else choose_rows(X, used)
-
-
-def _grow_stack(
-    X: npt.NDArray[Any],
-    tree: LabelTree,
-    labels: CodedLabels,
-    seed: int,
-    request: SubcategoryRequest,
-) -> Stack:
+def _grow_stack(new: NewSamples, tree: LabelTree, seed: int, request: SubcategoryRequest) -> Stack:
     """Grow a forest of coarse classes [Ristin2015 Sec. 4.1].
 
     It is grown from the samples without a fine label, or from all samples if all have one.
     """
-    bare = labels.fine == UNKNOWN
+    bare = new.fine == UNKNOWN
     chosen = bare if bare.any() else ~bare
     flat = tree.coarse_level()
-    codes = np.searchsorted(tree.coarse_ids, labels.coarse[chosen]).astype(np.int32)
+    codes = np.searchsorted(tree.coarse_ids, new.coarse).astype(np.int32)
     # The second forest uses the file of `memory`.
     forest_request = replace(request.forest_request(flat), memory=None)
-    ids = np.flatnonzero(chosen).astype(np.int64)
-    batch = ForestBatch(_choose(X, chosen), codes, ids)
-    limited = forest_request.limited_to(len(ids))
-    first, _ = grow_forest(flat.core_labels, batch, seed, limited, X.shape[0])
+    batch = new.batch(chosen, codes, np.arange(len(new), dtype=np.int64))
+    limited = forest_request.limited_to(len(batch))
+    first, _ = grow_forest(flat.core_labels, batch, seed, limited, len(new))
     as_given = forest_request.standardize == "none" or (
         forest_request.standardize == "auto" and first.standardization.kind == "none"
     )
+    X = new.X
     scale = Standardization.identity(X.shape[1]) if as_given else Standardization.of_each(X)
     return Stack(first, scale, request.stack_scale)
 

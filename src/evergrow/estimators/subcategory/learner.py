@@ -13,10 +13,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import validate_rows
+from evergrow.estimators.classifier.learner import validate_rows, validate_weights
 from evergrow.estimators.forest.change.growth import check_growable, check_has_rows
 from evergrow.estimators.forest.change.removal import as_ids, check_stored
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
+from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.changes import (
     UpdateResult,
     forget,
@@ -33,6 +34,7 @@ from evergrow.estimators.subcategory.labels.columns import (
 from evergrow.estimators.subcategory.labels.hierarchy import CodedLabels, LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels, check_labels
 from evergrow.estimators.subcategory.methods import METHODS
+from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.estimators.subcategory.predictor import SubcategoryPredictor
 from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
@@ -53,7 +55,13 @@ class SubcategoryLearner(SubcategoryPredictor):
         SubcategoryRequest.of(self, seed=0)
 
     @exclusive
-    def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        hierarchy: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Train on samples and their classes; anything learnt before is replaced.
 
         Parameters
@@ -69,6 +77,10 @@ class SubcategoryLearner(SubcategoryPredictor):
         hierarchy : mapping, default=None
             Coarse class of each fine class. Needed for flat labels. With two columns it fills in
             missing coarse labels and is checked against the others.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their proportions matter. Each tree draws a sample as often
+            as its weight says, relative to the mean: one of weight 2.5 twice, and in half of the
+            trees once more. Samples of weight 0 are left out.
 
         Returns
         -------
@@ -88,11 +100,17 @@ class SubcategoryLearner(SubcategoryPredictor):
         array(['a1', 'a2', 'b'], dtype='<U2')
         """
         self._check_parameters()
-        self._start(X, y, hierarchy, min_samples=2)
+        self._start(X, y, hierarchy, sample_weight, min_samples=2)
         return self
 
     @exclusive
-    def partial_fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        hierarchy: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Add samples of known and new, coarse and fine classes, by the strategy ``update``.
 
         The first call on a new estimator trains it. New fine labels also update the guesses for
@@ -107,6 +125,9 @@ class SubcategoryLearner(SubcategoryPredictor):
             Classes as in :meth:`fit`, of the same kinds as the known ones.
         hierarchy : mapping, default=None
             Coarse class of each fine class that is not known yet.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, in the unit of the first call. Without weights, each counts as
+            much as a sample of the first call on average.
 
         Returns
         -------
@@ -123,16 +144,17 @@ class SubcategoryLearner(SubcategoryPredictor):
         """
         self._check_parameters()
         if not self.__sklearn_is_fitted__():
-            self._start(X, y, hierarchy, min_samples=1)
+            self._start(X, y, hierarchy, sample_weight, min_samples=1)
             return self
         known = self._fitted
         checked = validate_rows(self, X, reset=False)
         tree, labels = known.tree.grow(check_labels(self, checked, y, hierarchy, known.tree))
+        new = _weighted_samples(checked, labels, sample_weight)
         request = self._checked_request(known, "update")
         check_growable(known.forest, request.forest_request(tree))
         first = known.forest.history.n_seen
-        result = learn_more(known, checked, tree, labels, request)
-        ids = first + np.arange(checked.shape[0], dtype=np.int64)
+        result = learn_more(known, new, tree, request)
+        ids = first + np.arange(len(new), dtype=np.int64)
         self._learn(result, ids, getattr(self, "feature_names_in_", None))
         return self
 
@@ -235,21 +257,31 @@ class SubcategoryLearner(SubcategoryPredictor):
         self._learn(result, latest, getattr(self, "feature_names_in_", None))
         return self
 
-    def _start(self, X: npt.ArrayLike, y: Any, hierarchy: Any, *, min_samples: int) -> None:
+    def _start(
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        hierarchy: Any,
+        sample_weight: npt.ArrayLike | None,
+        *,
+        min_samples: int,
+    ) -> None:
         # Validation sets attributes on the estimator, and this one must not change on failure.
         learner = clone(self)
         checked = validate_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
         tree, labels = empty.grow(check_labels(self, checked, y, hierarchy, empty))
         self._check_fine_labels(tree)
+        new = _weighted_samples(checked, labels, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         if self.random_state is None:
-            codes = np.stack([labels.coarse, labels.fine]).astype(np.int32)
+            codes = np.stack([new.coarse, new.fine]).astype(np.int32)
             forest_request = SubcategoryRequest.of(self, seed).forest_request(tree)
-            seed = resumed_seed(seed, checked, codes, forest_request, len(tree.core_labels))
+            batch = ForestBatch(new.X, codes, np.arange(len(new)), new.weights)
+            seed = resumed_seed(seed, batch, forest_request, tree.core_labels)
         request = SubcategoryRequest.of(self, seed)
-        result = learn_first(checked, tree, labels, seed, request, few=min_samples == 1)
-        ids = np.arange(checked.shape[0], dtype=np.int64)
+        result = learn_first(new, tree, seed, request, few=min_samples == 1)
+        ids = np.arange(len(new), dtype=np.int64)
         self._learn(result, ids, getattr(learner, "feature_names_in_", None))
 
     def _check_fine_labels(self, tree: LabelTree) -> None:
@@ -301,6 +333,14 @@ class SubcategoryLearner(SubcategoryPredictor):
             update_report_=result.report,
             guess_report_=result.guesses,
         )
+
+
+def _weighted_samples(
+    X: npt.NDArray[Any], labels: CodedLabels, sample_weight: npt.ArrayLike | None
+) -> NewSamples:
+    """The samples of one call, without those of weight 0."""
+    X, kept, weights = validate_weights(X, np.arange(X.shape[0]), sample_weight)
+    return NewSamples(X, labels.coarse[kept], labels.fine[kept], weights)
 
 
 def _refined_tree(

@@ -9,11 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.report import GuessReport
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.request import GuessRequest
+from evergrow.storage.shards import choose_rows
 
 Classes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -36,11 +38,22 @@ class Samples(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NewSamples:
-    """The samples of one call."""
+    """The samples of one call; weights are None if all are 1."""
 
     X: npt.NDArray[Any]
     coarse: Classes
     fine: Classes
+    weights: npt.NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.coarse)
+
+    def batch(self, chosen: Mask, codes: Classes, ids: npt.NDArray[np.int64]) -> ForestBatch:
+        """The chosen samples, with the classes and ids of all samples."""
+        X = self.X if chosen.all() else choose_rows(self.X, chosen)
+        weights = None if self.weights is None else self.weights[chosen]
+        return ForestBatch(X, codes[chosen], ids[chosen], weights)
 
     def take(self, chosen: Mask) -> npt.NDArray[Any]:
         """Features of the chosen samples."""

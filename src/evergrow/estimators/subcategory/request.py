@@ -14,7 +14,7 @@ from evergrow.estimators.forest.ncm_forest import (
     scoring_samples,
     subsets_per_node,
 )
-from evergrow.estimators.forest.request import ForestRequest, SplitParameters
+from evergrow.estimators.forest.request import ClassWeight, ForestRequest, SplitParameters
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.registry import guesser_of
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
@@ -125,4 +125,23 @@ class SubcategoryRequest:
     def forest_request(self, *trees: LabelTree) -> ForestRequest:
         """The parameters of the forest, for the classes of each of these trees."""
         by_size = {len(tree): tree for tree in trees}
-        return replace(self.forest, splits=SplitsOfTrees(self.splits, self.method, by_size))
+        return replace(
+            self.forest,
+            splits=SplitsOfTrees(self.splits, self.method, by_size),
+            class_weight=_weights_by_number(self.forest.class_weight, trees[0]),
+        )
+
+
+def _weights_by_number(class_weight: ClassWeight, tree: LabelTree) -> ClassWeight:
+    """Weights by the numbers of classes in place of their names.
+
+    The weight of a fine class is multiplied by that of its coarse class.
+    """
+    if class_weight is None or isinstance(class_weight, str):
+        return class_weight
+    own = [float(class_weight.get(name, 1.0)) for name in tree.names]
+    parents = tree.parents.tolist()
+    return {
+        number: weight if parent == number else weight * own[parent]
+        for number, (weight, parent) in enumerate(zip(own, parents, strict=True))
+    }

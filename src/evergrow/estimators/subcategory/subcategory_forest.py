@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from evergrow.estimators.forest.ncm_forest import NCM_RULES
 from evergrow.estimators.forest.parameters import ForestParameters, complete_docstring
-from evergrow.estimators.forest.request import FOREST_RULES, Strategy
+from evergrow.estimators.forest.request import FOREST_RULES
+from evergrow.estimators.forest.strategy import Strategy
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.registry import GUESSER_RULES
 from evergrow.estimators.subcategory.learner import SubcategoryLearner

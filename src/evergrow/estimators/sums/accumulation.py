@@ -13,9 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import _check_sample_weight
 
-from evergrow.estimators.classifier.learner import translate_errors
+from evergrow.estimators.classifier.learner import validate_weights
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
@@ -23,7 +22,6 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
-from evergrow.storage.shards import choose_rows
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]
@@ -41,20 +39,8 @@ def check_weights(
     X: npt.NDArray[Any], y: npt.NDArray[Any], sample_weight: npt.ArrayLike | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
     """Return rows, labels and weights, without the rows of weight zero."""
-    if sample_weight is None:
-        return X, y, np.ones(X.shape[0])
-    with translate_errors():
-        checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    # A copy: few examples wait in the sums, and the caller may change the array meanwhile.
-    weights: Floats = np.array(checked)
-    if (weights > _LARGEST).any():
-        raise InvalidInputError(f"sample_weight must be at most {_LARGEST:g}")
-    present = weights > 0
-    if not present.any():
-        raise InvalidInputError("sample_weight must not be 0 for all samples")
-    if present.all():
-        return X, y, weights
-    return choose_rows(X, present), y[present], weights[present]
+    X, y, weights = validate_weights(X, y, sample_weight)
+    return X, y, np.ones(X.shape[0]) if weights is None else weights
 
 
 def check_magnitude(X: npt.NDArray[Any]) -> None:

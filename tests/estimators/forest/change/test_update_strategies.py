@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategies_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier, SVMForestClassifier
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from evergrow.foundation.engine import Capacity, LocalEngine, use_engine
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.model_files import reload
@@ -69,6 +69,21 @@ def test_updates_are_those_made_here(options: dict[str, Any]) -> None:
                 assert getattr(there.update_report_, name) == value, name
     # Trees were sent once.
     assert sorted(engine.loads) == [0, 1, 2]
+
+
+def test_weights_go_to_the_workers() -> None:
+    options: dict[str, Any] = {"class_weight": "balanced", "max_samples": 0.5, "refresh": 0.3}
+    weights = np.random.default_rng(0).exponential(1.0, len(Y))
+    here = forest_of(**options).fit(X, Y, sample_weight=weights)
+    engine = kept_elsewhere()
+    with use_engine(engine):
+        there = forest_of(**options).fit(X, Y, sample_weight=weights)
+    check_same(there, here)
+    for x, y in MORE:
+        here.partial_fit(x, y, sample_weight=y + 0.5)
+        with use_engine(engine):
+            there.partial_fit(x, y, sample_weight=y + 0.5)
+        check_same(there, here)
 
 
 def test_other_forests_are_updated_likewise() -> None:

@@ -55,7 +55,7 @@ def test_a_file_that_is_being_written_is_not_left_behind(
 
     monkeypatch.setattr(node_files.os, "replace", looked_at)
     rows = _rows()
-    samples = open_node_samples(rows, _CODES, _IDS)
+    samples = open_node_samples(rows, _CODES, _IDS, None)
     assert len(samples) == 200
     assert len(list(folder.glob(f"*{rows.name}*"))) == 1
 
@@ -74,7 +74,7 @@ def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
 
     monkeypatch.setattr(node_files.fcntl, "flock", late)
     rows = _rows()
-    open_node_samples(rows, _CODES, _IDS)
+    open_node_samples(rows, _CODES, _IDS, None)
     assert not left
     assert [path.name for path in folder.iterdir()] == [f"evergrow-rows-{rows.name}.bin"]
 
@@ -82,7 +82,7 @@ def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
 def test_only_files_that_no_process_reads_are_removed(folder: Path) -> None:
     (folder / "evergrow-rows-dead.bin").write_bytes(b"left by a program that was killed")
     rows = _rows()
-    samples = open_node_samples(rows, _CODES, _IDS)
+    samples = open_node_samples(rows, _CODES, _IDS, None)
     node_files._remove_stale_files(folder)
     assert [path.name for path in folder.iterdir()] == [f"evergrow-rows-{rows.name}.bin"]
     del samples
@@ -97,7 +97,7 @@ def test_threads_read_for_forests_of_their_own(folder: Path) -> None:
         for _ in range(40):
             rows = _rows()
             try:
-                open_node_samples(rows, _CODES, _IDS)
+                open_node_samples(rows, _CODES, _IDS, None)
                 remove_node_file(rows.name)
             except BaseException as error:  # noqa: BLE001
                 errors.append(error)
@@ -112,7 +112,7 @@ def test_threads_read_for_forests_of_their_own(folder: Path) -> None:
 
 
 def test_others_on_a_node_cannot_read_the_rows(folder: Path) -> None:
-    open_node_samples(_rows(), _CODES, _IDS)
+    open_node_samples(_rows(), _CODES, _IDS, None)
     (path,) = folder.iterdir()
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -120,7 +120,7 @@ def test_others_on_a_node_cannot_read_the_rows(folder: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
 def test_a_finished_task_keeps_no_disk(folder: Path) -> None:
     rows = _rows()
-    samples: Any = open_node_samples(rows, _CODES, _IDS)
+    samples: Any = open_node_samples(rows, _CODES, _IDS, None)
     assert _mappings(rows.name)
     del samples
     assert not _mappings(rows.name)

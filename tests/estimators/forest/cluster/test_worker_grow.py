@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evergrow import _core
-from evergrow.estimators.forest.request import usable_strategies
+from evergrow.estimators.forest.strategy import usable_strategies
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.forest.cores import RULES, equal_trees, grow, plan, standardizer, written
 

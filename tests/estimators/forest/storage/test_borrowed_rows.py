@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evergrow import _core
-from evergrow.estimators.forest.request import STRATEGIES
+from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.estimators.forest.blobs import N_FEATURES, Array, blobs
 from tests.estimators.forest.cores import (
     RULES,

@@ -30,6 +30,7 @@ from evergrow.estimators.forest.storage.placement import budget_to_change, store
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, History, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
+from evergrow.estimators.forest.value.weights import check_later_weights, class_weights
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
@@ -53,6 +54,7 @@ def add_samples(
 
     With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
     """
+    batch = batch.in_unit(known.history.weight_unit)
     if len(known.history.early) or is_outgrown(known, batch, request):
         return regrow_with(known, labels, batch, request, expendable)
     with path_mutex(known.forest.samples.path):
@@ -119,10 +121,19 @@ def _add_samples(
     stored = known.forest.samples
     codes = np.concatenate([stored.classes, batch.codes])
     request = request.sized_for(codes, known.history.row_rate)
+    of_classes = class_weights(request.class_weight, labels, codes)
+    check_later_weights(batch.weights, batch.codes, of_classes)
     budget = budget_to_change(request, stored, len(labels), n_new=len(batch))
     samples, numbers = store_more(stored, batch, known.standardization, request, budget)
     history = _history_after(known, len(labels), batch, request)
-    plan = update_plan(request, history, len(labels), known, row_budget=budget.row_budget)
+    plan = update_plan(
+        request,
+        history,
+        len(labels),
+        known,
+        row_budget=budget.row_budget,
+        of_classes=of_classes,
+    )
     keep = request.keep_per_class if known.has_training_rows else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
     resident = resident_trees(known, request)

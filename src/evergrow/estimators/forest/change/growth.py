@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,6 +36,7 @@ from evergrow.estimators.forest.value.fitted import (
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import LEAST_DEVIATION, Standardization
+from evergrow.estimators.forest.value.weights import class_weights
 from evergrow.foundation.engine import Engine, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
@@ -62,12 +64,18 @@ def grow_forest(
     n_seen: int | None = None,
     *,
     expendable: Ids = NO_IDS,
+    weight_unit: float | None = None,
 ) -> tuple[FittedForest, UpdateReport]:
     """Grow a forest from scratch.
 
-    With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
+    With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first. The weights
+    of the batch are in units of ``weight_unit``; without one, their mean becomes the unit.
     """
     start = time.perf_counter()
+    of_classes = class_weights(request.class_weight, labels, batch.codes)
+    if weight_unit is None:
+        weight_unit = 1.0 if batch.weights is None else float(batch.weights.mean())
+        batch = batch.in_unit(weight_unit)
     n_drawn = request.rows_per_tree(len(batch))
     request = request.sized_for(batch.codes, n_drawn / len(batch))
     budget = budget_to_grow(request, batch.X.shape, len(labels))
@@ -81,6 +89,7 @@ def grow_forest(
         rules=request.splits.rules(len(labels), batch.X.shape[1]),
         n_threads=request.n_threads,
         row_budget=budget.row_budget,
+        class_weights=of_classes,
     )
     # Few samples are not worth handing out to workers.
     engine = None if len(early) else current_engine()
@@ -95,6 +104,7 @@ def grow_forest(
         ages,
         n_measured=len(batch),
         n_measured_classes=ages.n_seen_classes,
+        weight_unit=weight_unit,
         early=early,
     )
     fitted = FittedForest(labels, standardization, forest, history, request.splits.proposer)
@@ -136,7 +146,14 @@ def regrow_early(fitted: FittedForest, request: ForestRequest) -> FittedForest:
     if not len(early):
         return fitted
     request = replace(request, n_estimators=len(fitted.forest)).limited_to(len(early))
-    grown, _ = grow_forest(fitted.labels, early, history.seed, request, history.n_seen)
+    grown, _ = grow_forest(
+        fitted.labels,
+        early,
+        history.seed,
+        request,
+        history.n_seen,
+        weight_unit=history.weight_unit,
+    )
     return replace(grown, history=replace(grown.history, n_updates=history.n_updates))
 
 
@@ -212,7 +229,8 @@ def stored_batch(known: FittedForest) -> ForestBatch:
     samples = known.forest.samples
     rows = np.flatnonzero(samples.classes >= 0).astype(np.int32)
     X = known.standardization.undo(as_floats(samples.take(rows)).astype(np.float64))
-    return ForestBatch(X, samples.classes[rows], samples.ids[rows])
+    weights = None if samples.weights is None else samples.weights[rows]
+    return ForestBatch(X, samples.classes[rows], samples.ids[rows], weights)
 
 
 def regrow_with(
@@ -228,7 +246,13 @@ def regrow_with(
     n_seen = history.n_seen + len(batch)
     request = request.limited_to(len(everything))
     fitted, report = grow_forest(
-        labels, everything, history.seed, request, n_seen, expendable=expendable
+        labels,
+        everything,
+        history.seed,
+        request,
+        n_seen,
+        expendable=expendable,
+        weight_unit=history.weight_unit,
     )
     fitted = replace(fitted, history=replace(fitted.history, n_updates=history.n_updates + 1))
     n_new = len(labels) - len(known.labels)
@@ -288,10 +312,12 @@ def update_plan(
     known: FittedForest,
     *,
     row_budget: int | None = None,
+    of_classes: Sequence[float] = (),
 ) -> _core.UpdatePlan:
     """The plan of one update of ``known``; ``history`` is the one after the update.
 
-    ``row_budget`` is that of the stored samples unless given.
+    ``row_budget`` is that of the stored samples unless given; ``of_classes`` are the weights of
+    the classes, if any.
     """
     if row_budget is None:
         row_budget = budget_to_change(request, known.forest.samples, n_classes).row_budget
@@ -311,6 +337,7 @@ def update_plan(
         row_budget=row_budget,
         rules=request.splits.rules(n_classes, known.n_features),
         keep_rows=known.has_training_rows,
+        class_weights=of_classes,
     )
 
 
@@ -342,8 +369,12 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
             f"sample_dtype is {wanted!r} but the forest stores samples of another "
             "precision: fit again to change it"
         )
-    # "auto" grows no tree again where it cannot.
-    if request.strategy._needs_rows or request.refresh not in (0, "auto"):
+    # "auto" grows no tree again where it cannot. Weights of classes are relative to all samples.
+    if (
+        request.strategy._needs_rows
+        or request.refresh not in (0, "auto")
+        or request.class_weight is not None
+    ):
         check_has_rows(known, "update")
 
 
@@ -352,5 +383,5 @@ def check_has_rows(known: FittedForest, action: str) -> None:
     if not known.has_training_rows:
         raise InvalidInputError(
             f"cannot {action}: the forest was saved with inference_only=True and has no training "
-            "samples; update='uls' with refresh=0 needs none"
+            "samples; update='uls' with refresh=0 and without class_weight needs none"
         )

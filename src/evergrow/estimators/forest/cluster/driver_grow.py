@@ -27,10 +27,11 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.budget import MemoryBudget
 from evergrow.estimators.forest.storage.placement import budget_to_grow, store_first
 from evergrow.estimators.forest.storage.scratch_file import standardize_all
-from evergrow.estimators.forest.value.fitted import Codes, ForestBatch
+from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
 from evergrow.foundation.errors import ClusterWarning, InvalidInputError, warn_user
+from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import Shards
@@ -90,21 +91,23 @@ def grow_in_groups(
 ) -> _core.Forest:
     """Grow the same forest as ``growth`` would grow here."""
     work = _GroupedGrowth(engine, batch, growth, request)
-    X, codes, ids = batch.X, batch.codes, batch.ids
+    X, codes, ids, weights = batch.X, batch.codes, batch.ids, batch.weights
     if not engine.capacity.is_remote:
         samples, _ = store_first(batch, standardization, request, budget)
         return work.run(grow_over, [samples], samples, request.n_threads, budget)
     n_threads = engine.capacity.threads_per_worker
     if not budget.in_file:
         rows = standardize_all(X, standardization, half=request.half_samples)
-        samples = _core.Samples.over(rows, codes, ids, n_features=X.shape[1])
-        return work.run(grow_over_rows, [rows, codes, ids, X.shape[1]], samples, n_threads, budget)
+        n_features = X.shape[1]
+        samples = _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
+        values = [rows, codes, ids, weights, n_features]
+        return work.run(grow_over_rows, values, samples, n_threads, budget)
     # Each worker observes the memory limit with its own number of threads.
     budget = budget_to_grow(replace(request, n_threads=n_threads), X.shape, growth["n_classes"])
     file = NodeFile(X, standardization, half=request.half_samples, chunk_bytes=budget.chunk_bytes)
     try:
-        samples = open_node_samples(file, codes, ids)
-        return work.run(grow_over_shards, [file, codes, ids], samples, n_threads, budget)
+        samples = open_node_samples(file, codes, ids, weights)
+        return work.run(grow_over_shards, [file, codes, ids, weights], samples, n_threads, budget)
     finally:
         engine.run_on_every_node(remove_node_file, file.name)
         remove_node_file(file.name)
@@ -171,11 +174,12 @@ class _GroupedGrowth:
             "half": request.half_samples,
             "standardize": request.standardize,
             "named": named,
+            "class_weights": growth["class_weights"],
         }
-        return _checkpoint_name(self.batch.X, self.batch.codes, about, groups)
+        return _checkpoint_name(self.batch, about, groups)
 
 
-def resumed_seed(drawn: int, X: Any, codes: Codes, request: ForestRequest, n_classes: int) -> int:
+def resumed_seed(drawn: int, batch: ForestBatch, request: ForestRequest, labels: ClassList) -> int:
     """Seed of a forest without ``random_state``: that of the run being resumed, else ``drawn``."""
     engine = current_engine()
     if engine is None or not engine.has_checkpoints:
@@ -186,20 +190,24 @@ def resumed_seed(drawn: int, X: Any, codes: Codes, request: ForestRequest, n_cla
         "bootstrap": request.bootstrap,
         "standardize": request.standardize,
         "half": request.half_samples,
-        "rules": request.splits.rules(n_classes, X.shape[1]).as_dict(),
+        "rules": request.splits.rules(len(labels), batch.X.shape[1]).as_dict(),
+        "class_weight": repr(request.class_weight),
     }
-    name = _checkpoint_name(X, codes, about, ["seed"])
+    name = _checkpoint_name(batch, about, ["seed"])
     stored = engine.restore_or_make(name, lambda: {"seed": np.array([drawn], dtype=np.int64)})
     return int(stored["seed"][0])
 
 
-def _checkpoint_name(X: Any, codes: Codes, about: dict[str, Any], cut: Any) -> str:
+def _checkpoint_name(batch: ForestBatch, about: dict[str, Any], cut: Any) -> str:
     """A hash over everything that the grown trees depend on."""
+    X, weights = batch.X, batch.weights
     digest = hashlib.sha256()
     # Other kernels round differently; other versions may grow differently.
     about = {"version": __version__, "kernels": _core.chosen_kernel(), "cut": cut, **about}
     digest.update(json.dumps(about, sort_keys=True, default=float).encode())
-    digest.update(np.ascontiguousarray(codes).data)
+    digest.update(np.ascontiguousarray(batch.codes).data)
+    if weights is not None:
+        digest.update(np.ascontiguousarray(weights).data)
     if isinstance(X, Shards):
         digest.update(X.digest.encode())
     else:

@@ -75,6 +75,7 @@ class ResidentTrees:
             samples.take(numbers),
             samples.classes[numbers],
             samples.ids[numbers],
+            None if samples.weights is None else samples.weights[numbers],
             numbers,
             evicted,
             plan,
@@ -117,7 +118,8 @@ class ResidentTrees:
         numbers = np.arange(len(samples), dtype=np.int32)
         plain = Standardization.identity(samples.n_features)
         rows = standardize_all(SampleMatrix(samples, numbers), plain, half=samples.half)
-        return [self.engine.share(value) for value in (rows, samples.classes, samples.ids)]
+        values = (rows, samples.classes, samples.ids, samples.weights)
+        return [None if value is None else self.engine.share(value) for value in values]
 
 
 def resident_trees(known: FittedForest, request: ForestRequest) -> ResidentTrees | None:

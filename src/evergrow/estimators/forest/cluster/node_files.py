@@ -73,13 +73,19 @@ class NodeFile:
 
 
 def open_node_samples(
-    wanted: NodeFile, codes: npt.NDArray[np.int32], ids: npt.NDArray[np.int64]
+    wanted: NodeFile,
+    codes: npt.NDArray[np.int32],
+    ids: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float32] | None,
 ) -> _core.Samples:
     """The samples over the file of this node, which is written if it does not exist."""
     _, places = class_order(codes)
     with _open_or_write(wanted, codes) as file:
         mapped = mapped_rows(file.fileno(), wanted.shape, wanted.dtype)
-    return _core.Samples.over(mapped, codes, ids, n_features=wanted.X.shape[1], places=places)
+    n_features = wanted.X.shape[1]
+    return _core.Samples.over(
+        mapped, codes, ids, n_features=n_features, places=places, weights=weights
+    )
 
 
 def remove_node_file(name: str) -> Arrays:

@@ -7,6 +7,7 @@ process would grow. This module imports as little as possible, because every wor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.forest.cluster.node_files import NodeFile, open_node_samples
 from evergrow.estimators.forest.value.fitted import Codes, Ids
+from evergrow.estimators.forest.value.weights import Weights
 from evergrow.foundation.engine import Arrays
 
 # First tree, and number of trees.
@@ -31,6 +33,7 @@ class GrowthPlan(TypedDict):
     rules: _core.SplitRules
     n_threads: int
     row_budget: int
+    class_weights: Sequence[float]
 
 
 def grow_over(group: Group, samples: _core.Samples, growth: GrowthPlan) -> Arrays:
@@ -53,18 +56,25 @@ def grow_over_rows(
     rows: npt.NDArray[Any],
     codes: Codes,
     ids: Ids,
+    weights: Weights | None,
     n_features: int,
     growth: GrowthPlan,
 ) -> Arrays:
     """Grow a group of trees over the rows of a shared matrix, without copying them."""
-    return grow_over(group, _core.Samples.over(rows, codes, ids, n_features=n_features), growth)
+    samples = _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
+    return grow_over(group, samples, growth)
 
 
 def grow_over_shards(
-    group: Group, file: NodeFile, codes: Codes, ids: Ids, growth: GrowthPlan
+    group: Group,
+    file: NodeFile,
+    codes: Codes,
+    ids: Ids,
+    weights: Weights | None,
+    growth: GrowthPlan,
 ) -> Arrays:
     """Grow a group of trees over shards; each node writes one file sorted by class."""
-    return grow_over(group, open_node_samples(file, codes, ids), growth)
+    return grow_over(group, open_node_samples(file, codes, ids, weights), growth)
 
 
 def trees_to_arrays(forest: _core.Forest) -> Arrays:

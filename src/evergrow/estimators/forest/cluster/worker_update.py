@@ -12,6 +12,7 @@ from evergrow import _core
 from evergrow.estimators.forest.value.fitted import Codes, Ids
 from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.weights import Weights
 from evergrow.foundation.engine import Arrays
 
 _REPORT = "report."
@@ -35,6 +36,7 @@ class TreeUpdateTask:
     rows: npt.NDArray[Any]
     codes: Codes
     ids: Ids
+    weights: Weights | None
     numbers: Codes
     evicted: Codes
     plan: _core.UpdatePlan
@@ -49,9 +51,10 @@ def load_group(
     rows: npt.NDArray[Any],
     codes: Codes,
     ids: Ids,
+    weights: Weights | None,
 ) -> TreeGroup:
     """Build a group of trees over the rows of a shared matrix, without copying them."""
-    samples = _core.Samples.over(rows, codes, ids, n_features=n_features)
+    samples = _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
     forest = _core.Forest.changed(
         samples=samples, changes=changes, n_classes=n_classes, before=None
     )
@@ -67,6 +70,8 @@ def update_group(group: TreeGroup, part: None, task: TreeUpdateTask) -> tuple[Tr
     rows = np.ascontiguousarray(as_floats(task.rows), dtype=np.float32)
     scale = Standardization.identity(samples.n_features).core
     samples.write(numbers, rows, task.codes, task.ids, scale)
+    if task.weights is not None:
+        samples.set_weights(numbers, task.weights)
     forest, counts = group.forest.update(
         samples=samples,
         rows=numbers,

@@ -73,7 +73,12 @@ def store_first(
         return samples, _write(samples, batch, standardization, request.n_threads)
     scratch = _scratch(batch, standardization, request, budget)
     samples = _core.Samples.over(
-        scratch.rows, batch.codes, batch.ids, n_features=n_features, places=scratch.places
+        scratch.rows,
+        batch.codes,
+        batch.ids,
+        n_features=n_features,
+        places=scratch.places,
+        weights=batch.weights,
     )
     return samples, np.arange(len(batch), dtype=np.int32)
 
@@ -90,7 +95,10 @@ def store_more(
     if not budget.in_file:
         return samples, _write(samples, batch, standardization, request.n_threads)
     scratch = _scratch(batch, standardization, request, budget)
-    return samples, samples.add_over(scratch.rows, batch.codes, batch.ids, places=scratch.places)
+    numbers = samples.add_over(scratch.rows, batch.codes, batch.ids, places=scratch.places)
+    if batch.weights is not None:
+        samples.set_weights(numbers, batch.weights)
+    return samples, numbers
 
 
 def _write(
@@ -100,6 +108,8 @@ def _write(
     for rows, block in float_blocks(batch.X):
         codes, ids = batch.codes[rows], batch.ids[rows]
         samples.write(numbers[rows], block, codes, ids, scale.core, n_threads)
+    if batch.weights is not None:
+        samples.set_weights(numbers, batch.weights)
     return numbers
 
 

@@ -32,11 +32,12 @@ _PREDICT_BYTES = 16 << 20
 
 @dataclass(frozen=True, eq=False)
 class ForestBatch:
-    """Samples of one call: features, class columns and ids."""
+    """Samples of one call: features, class columns, ids, and weights or None if all are 1."""
 
     X: npt.NDArray[Any]
     codes: Codes
     ids: Ids
+    weights: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -48,7 +49,24 @@ class ForestBatch:
             join_rows(self.X, batch.X),
             np.concatenate([self.codes, batch.codes]),
             np.concatenate([self.ids, batch.ids]),
+            _join_weights(self, batch),
         )
+
+    def in_unit(self, unit: float) -> ForestBatch:
+        """The same with weights in this unit; samples without weights have weight 1 in any."""
+        if self.weights is None:
+            return self
+        return replace(self, weights=(self.weights / unit).astype(np.float32))
+
+
+def _join_weights(first: ForestBatch, rest: ForestBatch) -> npt.NDArray[Any] | None:
+    if first.weights is None and rest.weights is None:
+        return None
+    both = (
+        np.ones(len(batch), dtype=np.float32) if batch.weights is None else batch.weights
+        for batch in (first, rest)
+    )
+    return np.concatenate(list(both))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +84,14 @@ class EarlySamples(ForestBatch):
         if len(batch) >= _SETTLED:
             return NO_EARLY_SAMPLES
         # The caller gets the ids as sample_ids_ and may change them, so they are copied too.
-        return cls(np.array(batch.X[:], dtype=np.float64), batch.codes, batch.ids.copy())
+        X = np.array(batch.X[:], dtype=np.float64)
+        return cls(X, batch.codes, batch.ids.copy(), batch.weights)
 
     def without(self, ids: Ids) -> EarlySamples:
         """All but the samples with these ids."""
         left = ~np.isin(self.ids, ids)
-        return EarlySamples(self.X[left], self.codes[left], self.ids[left])
+        weights = None if self.weights is None else self.weights[left]
+        return EarlySamples(self.X[left], self.codes[left], self.ids[left], weights)
 
     def with_classes(self, ids: Ids, codes: Codes) -> EarlySamples:
         """The same samples, those with these ids in other classes."""
@@ -114,6 +134,8 @@ class History:
         the next one.
     ages : Ages
         When each tree was last taught all classes, and when each class came.
+    weight_unit : float
+        Mean weight of the first samples; weights are stored in this unit.
     early : EarlySamples
         Empty once the feature scale is fixed.
     """
@@ -126,6 +148,7 @@ class History:
     refresh_due: float = 0.0
     n_measured: int = 0
     n_measured_classes: int = 0
+    weight_unit: float = 1.0
     early: EarlySamples = NO_EARLY_SAMPLES
 
 

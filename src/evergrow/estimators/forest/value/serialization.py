@@ -5,13 +5,15 @@ Everything read from a file is checked here: a ``ValueError`` names the array th
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.request import strategy_from_json, strategy_to_json
+from evergrow.estimators.forest.strategy import strategy_from_json, strategy_to_json
 from evergrow.estimators.forest.value.ages import NEVER, Ages
 from evergrow.estimators.forest.value.fitted import (
     NO_EARLY_SAMPLES,
@@ -32,6 +34,9 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 # A sum over two trees, plus later updates, must still fit into 64 bits.
 _MOST_COMPARISONS = 1 << 53
 
+# Trees hold a copy of a sample for every unit of its weight.
+_LARGEST_WEIGHT = float(1 << 28)
+
 _NODE_ROWS = ("row_begin", "row_size")
 # Formats of stored vectors: as they are in a file, and as the core has them.
 _VECTORS = {"halves": np.float16, "bytes": np.int8}
@@ -45,6 +50,10 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
     plain = plain_parameters(parameters)
     if not isinstance(plain["update"], str):
         plain["update"] = strategy_to_json(plain["update"])
+    if isinstance(plain["class_weight"], Mapping):
+        # Pairs, because keys of JSON are strings.
+        pairs = plain["class_weight"].items()
+        plain["class_weight"] = [[_plain(name), float(weight)] for name, weight in pairs]
     # The loaded model must not write to the memory file of this one.
     plain["memory"] = None
     return plain
@@ -55,7 +64,19 @@ def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
     parameters = parameters_of(header)
     if isinstance(parameters.get("update"), dict):
         parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
+    pairs = parameters.get("class_weight")
+    if isinstance(pairs, list):
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise ModelFileError("the class weights of the model are damaged")
+        if not all(isinstance(name, (str, int, float)) for name, _ in pairs):
+            raise ModelFileError("the class weights of the model are damaged")
+        parameters = {**parameters, "class_weight": dict(pairs)}
     return parameters
+
+
+def _plain(name: Any) -> Any:
+    """The name of a class as JSON holds it."""
+    return name.item() if isinstance(name, np.generic) else name
 
 
 def to_tensors(
@@ -84,7 +105,12 @@ def to_tensors(
         tensors["whitening"] = scale.whitening
     if not inference_only and len(early):
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
-    counters = (*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
+        if early.weights is not None:
+            tensors["early.weights"] = early.weights
+    counters = (
+        *(*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed"),
+        "weight_unit",
+    )
     history = {name: getattr(fitted.history, name) for name in counters}
     header = {"history": history, "proposer": fitted.proposer, "standardize": scale.kind}
     return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
@@ -147,6 +173,9 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
         raise InvalidInputError("the row rate of the model is damaged")
     if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
         raise InvalidInputError("the refreshed trees of the model are damaged")
+    unit = values.get("weight_unit", 1.0)
+    if not isinstance(unit, (int, float)) or isinstance(unit, bool) or not 0 < unit < math.inf:
+        raise InvalidInputError("the unit of the weights of the model is damaged")
     seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
     _require(max(ages.taught.max(), ages.came.max()) <= n_updates, "ages")
     return History(
@@ -158,6 +187,7 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
         float(due),
         n_measured=measured[0],
         n_measured_classes=measured[1],
+        weight_unit=float(unit),
         early=early,
     )
 
@@ -182,6 +212,8 @@ def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors
         "samples.ids": samples.ids[rows],
         "n_comparisons": np.array(forest.n_comparisons, dtype=np.int64),
     }
+    if samples.weights is not None:
+        tensors["samples.weights"] = samples.weights[rows]
     for t, arrays in enumerate(trees):
         for name, array in _without_padding(arrays, samples.width, samples.n_features).items():
             tensors[f"tree.{t}.{name}"] = array
@@ -283,6 +315,9 @@ def _read_samples(tensors: Tensors, n_features: int, n_classes: int) -> _core.Sa
     plain = Standardization.identity(n_features).core
     for part, block in float_blocks(rows):
         samples.write(numbers[part], block, classes[part], ids[part], plain)
+    weights = _read_weights(tensors, "samples.weights", len(rows))
+    if weights is not None:
+        samples.set_weights(numbers, weights)
     return samples
 
 
@@ -294,7 +329,8 @@ def _read_early_samples(tensors: Tensors, n_features: int, n_classes: int) -> Ea
     _require(X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == n_features, "early.X")
     _require(bool(np.isfinite(X).all()), "early.X")
     codes = _read_codes(tensors, "early.codes", len(X), n_classes)
-    return EarlySamples(X, codes, _read_ids(tensors, "early.ids", len(X)))
+    ids = _read_ids(tensors, "early.ids", len(X))
+    return EarlySamples(X, codes, ids, _read_weights(tensors, "early.weights", len(X)))
 
 
 def _read_codes(tensors: Tensors, name: str, n_rows: int, n_classes: int) -> npt.NDArray[np.int32]:
@@ -308,6 +344,15 @@ def _read_ids(tensors: Tensors, name: str, n_rows: int) -> npt.NDArray[np.int64]
     ids = tensors[name]
     _require(ids.dtype == np.int64 and ids.shape == (n_rows,), name)
     return ids
+
+
+def _read_weights(tensors: Tensors, name: str, n_rows: int) -> npt.NDArray[np.float32] | None:
+    """Weights of samples; None if the file has none, because all are 1."""
+    weights = tensors.get(name)
+    if weights is not None:
+        _require(weights.dtype == np.float32 and weights.shape == (n_rows,), name)
+        _require(bool(((weights >= 0) & (weights <= _LARGEST_WEIGHT)).all()), name)
+    return weights
 
 
 def _arrays_by_tree(tensors: Tensors) -> list[Tensors]:
