@@ -47,7 +47,8 @@ std::int64_t n_samples(const Tree& tree, const Node& node) {
 }
 
 // By node, the inverse of its weight: |T_n| + 1 [Ristin2014 Eq. 7], one, or the quality
-// Q(n) = H(S_n) - sum over its leaves of |S_l| / |S_n| H(S_l) [GuoReport Sec. 2.2].
+// Q(n) = H(S_n) - sum over its leaves of |S_l| / |S_n| H(S_l) [GuoReport Sec. 2.2], of the samples
+// that the tree counts.
 std::vector<double> divisors(const Tree& tree, const std::vector<Visited>& order,
                              NodeWeights weights, const EntropyTable& n_log_n) {
     std::vector<double> divisor(tree.node_limit(), 1.0);

@@ -42,6 +42,24 @@ void prepare_score_cache(Tree& tree, const Samples& samples, const Strategy& str
     tree.score_cache.extend_to(samples.size());
 }
 
+// By node, 1 for those that the update may change.
+std::vector<std::uint8_t> choose_by_plan(TreeTask& task, const std::vector<std::int32_t>& rows) {
+    const UpdatePlan& plan = task.context.plan;
+    const auto choose = [&](const Tree& tree) {
+        return choose_nodes(tree, plan.share, plan.weights, task.context.root_key(),
+                            task.context.n_log_n);
+    };
+    if (plan.weights != NodeWeights::kQuality) return choose(task.tree);
+    // The quality of a node is that of old and new samples together, so these are counted first, in
+    // a copy of the tree.
+    Tree counted = task.tree;
+    UpdateReport counting;
+    TreeEditor editor(counted, task.context, counting);
+    TreePass(editor, task.context, counting).run(rows, TreePass::Reach::kArrivals, nullptr);
+    task.report.n_comparisons += counting.n_comparisons;
+    return choose(counted);
+}
+
 // Takes the rows, sorted by class, down the tree by the strategy.
 void add_rows(TreeTask& task, const std::vector<std::int32_t>& rows, const Strategy& strategy) {
     const Stopwatch watch(task.report.pass_seconds);
@@ -51,9 +69,7 @@ void add_rows(TreeTask& task, const std::vector<std::int32_t>& rows, const Strat
         pass.run(rows, TreePass::Reach::kArrivals, nullptr);
         return;
     }
-    const UpdatePlan& plan = task.context.plan;
-    std::vector<std::uint8_t> chosen = choose_nodes(task.tree, plan.share, plan.weights,
-                                                    task.context.root_key(), task.context.n_log_n);
+    std::vector<std::uint8_t> chosen = choose_by_plan(task, rows);
     task.report.n_chosen += static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), 1));
     const auto decider = strategy.make_decider(task.tree, task.context, rows, task.report);
     ChosenNodes chosen_nodes(std::move(chosen), *decider);

@@ -7,6 +7,7 @@ small integers.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -148,7 +149,7 @@ class TreePass:
         """Take new rows down the tree."""
         chosen: set[int] = set()
         if update.strategy in ("rtst", "rust"):
-            chosen = choose_nodes(self.root, update, self.key)
+            chosen = self.choose(rows, update)
         batch = set(self.y[rows].tolist())
 
         def at_node(node: Node, key: int, arrivals: Ints) -> Ints | None:
@@ -160,6 +161,17 @@ class TreePass:
             return self.reuse(node, key, arrivals, batch)
 
         self.visit(self.root, self.key, rows, at_node, everywhere=False)
+
+    def choose(self, rows: Ints, update: Update) -> set[int]:
+        """Nodes that may change, as ids; their quality is that of old and new samples together."""
+        if update.nodes != "quality":
+            return choose_nodes(self.root, update, self.key)
+        counted = copy.deepcopy(self.root)
+        work = type(self)(counted, self.X, self.y, self.rules, 0, self.propose)
+        work.visit(counted, 0, rows, lambda *_: np.zeros(0, dtype=np.int64), everywhere=False)
+        chosen = choose_nodes(counted, update, self.key)
+        pairs = zip(with_keys(counted, 0), with_keys(self.root, 0), strict=True)
+        return {id(node) for (copied, _), (node, _) in pairs if id(copied) in chosen}
 
     def visit(
         self,
