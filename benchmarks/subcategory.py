@@ -42,8 +42,16 @@ def regularised(quick: bool) -> None:
             shown = draw(data, seed, 1.0, 0.0)
             # In turns, so that a busy spell of the machine hits all.
             for name, (contender, changed) in REGULARISED.items():
-                sizes = {"n_trees": n_trees, "seed": seed, "n_jobs": THREADS}
-                runs[name].append(evaluate(contender, shown, data, **sizes, parameters=changed))
+                found = evaluate(
+                    contender,
+                    shown,
+                    data,
+                    n_trees=n_trees,
+                    seed=seed,
+                    n_jobs=THREADS,
+                    parameters=changed,
+                )
+                runs[name].append(found)
         rows = [
             (
                 name,

@@ -10,7 +10,7 @@ from evergrow.cli.options import JOBS, QUIET, command, verbosity
 from evergrow.cli.output import report
 
 if TYPE_CHECKING:
-    from evergrow.research.experiments import Experiment
+    from evergrow.research.experiments import Experiment, ExperimentContext
 
 
 @command(
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     "--seeds", type=click.IntRange(1, 1000), help="Number of random seeds; mostly 3 by default."
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached runs.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Processes that measure runs at the same time. Times then depend on each other.",
+)
 @JOBS
 @QUIET
 def experiment(
@@ -44,6 +51,7 @@ def experiment(
     out: str | None,
     seeds: int | None,
     fresh: bool,
+    workers: int,
     jobs: int,
     quiet: bool,
 ) -> None:
@@ -74,8 +82,12 @@ def experiment(
         )
         for file in context.missing_files:
             report(f"{each.name}: built-in data stand in for {file}")
+        if not (quick or fresh):
+            report(_expected_time(each, out, context, workers), quiet=quiet)
         try:
-            outcome = run_experiment(each, out, context, fresh=fresh, verbose=verbosity(quiet))
+            outcome = run_experiment(
+                each, out, context, fresh=fresh, n_workers=workers, verbose=verbosity(quiet)
+            )
         except KeyboardInterrupt:
             report("Finished runs are cached; run the same command again to resume.")
             raise
@@ -84,6 +96,20 @@ def experiment(
             click.echo(f"  {finding.verdict}: {finding.claim} {finding.here}")
         report(f"  {out}/{each.name}.svg", quiet=quiet)
     write_index(out)
+
+
+def _expected_time(
+    experiment: Experiment, folder: str, context: ExperimentContext, workers: int
+) -> str:
+    from evergrow.research.experiments.runner import estimate_seconds
+
+    seconds = estimate_seconds(experiment, folder, context)
+    if seconds is None:
+        return f"{experiment.name}: not measured before, so nobody knows how long it takes"
+    if not seconds:
+        return f"{experiment.name}: all runs are cached"
+    minutes = max(1, round(seconds / workers / 60))
+    return f"{experiment.name}: about {minutes} min, by the last results"
 
 
 def _taking_data(experiments: list[Experiment]) -> list[Experiment]:

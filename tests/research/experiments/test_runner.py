@@ -15,11 +15,13 @@ from evergrow.research import (
     Finding,
     Source,
     Table,
+    find_experiments,
     mixture,
     run_experiment,
 )
 from evergrow.research.experiments.pages import format_page, format_published, write_index
 from evergrow.research.experiments.run_cache import RunCache
+from evergrow.research.experiments.runner import estimate_seconds
 
 
 class StoppedError(Exception):
@@ -202,8 +204,38 @@ def test_a_folder_that_cannot_be_written_is_reported_before_any_work(tmp_path):
 
 def test_cached_rows_are_read_back_as_they_were_written(tmp_path):
     cache = RunCache(tmp_path / "runs.jsonl")
-    rows = cache.add({"seed": 0}, [{"accuracy": np.float32(0.1), "n": np.int64(3)}])
-    assert RunCache(tmp_path / "runs.jsonl").get({"seed": 0}) == rows
+    rows = [{"accuracy": np.float32(0.1), "n": np.int64(3)}]
+    added = cache.add({"seed": 0}, rows, 1.5, "a processor")
+    assert RunCache(tmp_path / "runs.jsonl").get({"seed": 0}) == added
+    assert added.rows[0]["n"] == 3
+
+
+def test_runs_cached_by_earlier_versions_are_still_read(tmp_path):
+    (tmp_path / "runs.jsonl").write_text('{"setting": {"seed": 0}, "rows": [{"accuracy": 0.5}]}\n')
+    found = RunCache(tmp_path / "runs.jsonl").get({"seed": 0})
+    assert (found.rows, found.seconds) == ([{"accuracy": 0.5}], None)
+
+
+def test_workers_measure_the_same(tmp_path):
+    (experiment,) = find_experiments(["report-fig5"])
+    for n_workers in (1, 3):
+        context = ExperimentContext(experiment.sources, quick=True, n_seeds=2, n_jobs=2)
+        run_experiment(experiment, tmp_path / str(n_workers), context, n_workers=n_workers)
+    texts = [(tmp_path / name / "report-fig5.csv").read_bytes() for name in ("1", "3")]
+    assert texts[0] == texts[1]
+
+
+def test_the_time_is_estimated_from_the_last_results(tmp_path):
+    experiment = made_up()
+    context = ExperimentContext(experiment.sources, n_seeds=2)
+    assert estimate_seconds(experiment, tmp_path, context) is None
+    run(tmp_path, n_seeds=2)
+    assert estimate_seconds(experiment, tmp_path, context) == 0
+    record = json.loads((tmp_path / "made-up.json").read_text())
+    assert record["n_runs"] == 4
+    (tmp_path / "made-up.json").write_text(json.dumps({**record, "seconds": 8.0}))
+    more = ExperimentContext(experiment.sources, n_seeds=5)
+    assert estimate_seconds(experiment, tmp_path, more) == 12.0
 
 
 def test_means_and_deviations_are_over_seeds():

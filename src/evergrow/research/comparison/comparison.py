@@ -230,7 +230,8 @@ class _Runner:
             "n_jobs": self.n_jobs,
             "version": __version__,
         }
-        known = _load(self.cache.get(key), setup)
+        cached = self.cache.get(key)
+        known = _load(cached.rows if cached else None, setup)
         # A learner that was stopped is measured again if there is more time.
         if known and (known.stopped_at is None or known.time_limit >= self.time_limit):
             return known

@@ -24,7 +24,7 @@ def describe_environment() -> dict[str, Any]:
     """
     return {
         "versions": {"evergrow": __version__, "python": platform.python_version(), **_packages()},
-        "processor": _processor(),
+        "processor": describe_processor(),
         "n_cores": _n_cores(),
     }
 
@@ -39,7 +39,8 @@ def _packages() -> dict[str, str]:
     return found
 
 
-def _processor(table: Path = Path("/proc/cpuinfo")) -> str:
+def describe_processor(table: Path = Path("/proc/cpuinfo")) -> str:
+    """The model of the processor."""
     try:
         lines = table.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -5,21 +5,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evergrow.research.experiments.table import Row
 
 
+@dataclass(frozen=True)
+class CachedRun:
+    """The rows of a run, and how it was measured if that is known."""
+
+    rows: list[dict[str, Any]]
+    seconds: float | None
+    processor: str | None
+
+
 class RunCache:
-    """A file with one line of JSON per finished run: its setting and its rows.
+    """A file with one line of JSON per finished run: its setting, its rows and how it was measured.
 
     A truncated line, as after a power failure, is ignored: its run is measured again.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._runs: dict[str, CachedRun] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             self._read()
@@ -29,7 +39,7 @@ class RunCache:
         for line in text.splitlines():
             try:
                 record = json.loads(line)
-                self._rows[_key(record["setting"])] = [dict(row) for row in record["rows"]]
+                self._runs[_key(record["setting"])] = _cached_run(record)
             except (ValueError, KeyError, TypeError):
                 continue
         if text and not text.endswith("\n"):
@@ -37,28 +47,44 @@ class RunCache:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write("\n")
 
-    def get(self, setting: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-        """Rows of a run, or None if it is not in the cache."""
-        return self._rows.get(_key(setting))
+    def get(self, setting: Mapping[str, Any]) -> CachedRun | None:
+        """A finished run, or None if it is not in the cache."""
+        return self._runs.get(_key(setting))
 
-    def add(self, setting: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """Write a finished run to disk and return its rows as they will be read back."""
-        content = {"setting": dict(setting), "rows": [dict(row) for row in rows]}
+    def add(
+        self,
+        setting: Mapping[str, Any],
+        rows: Sequence[Row],
+        seconds: float | None = None,
+        processor: str | None = None,
+    ) -> CachedRun:
+        """Write a finished run to disk and return it as it will be read back."""
+        content = {
+            "setting": dict(setting),
+            "rows": [dict(row) for row in rows],
+            "seconds": None if seconds is None else round(seconds, 3),
+            "processor": processor,
+        }
         # NumPy scalars become Python numbers.
         line = json.dumps(content, default=lambda value: value.item())
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
-        found: list[dict[str, Any]] = json.loads(line)["rows"]
-        self._rows[_key(setting)] = found
+        found = _cached_run(json.loads(line))
+        self._runs[_key(setting)] = found
         return found
 
     def clear(self) -> None:
         """Remove every run."""
-        self._rows.clear()
+        self._runs.clear()
         self._path.unlink(missing_ok=True)
 
 
 def _key(setting: Mapping[str, Any]) -> str:
     return json.dumps(dict(setting), sort_keys=True)
+
+
+def _cached_run(record: Mapping[str, Any]) -> CachedRun:
+    rows = [dict(row) for row in record["rows"]]
+    return CachedRun(rows, record.get("seconds"), record.get("processor"))

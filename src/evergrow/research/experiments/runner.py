@@ -17,9 +17,10 @@ from evergrow.foundation.version import __version__
 from evergrow.research.experiments.context import ExperimentContext
 from evergrow.research.experiments.environment import describe_environment
 from evergrow.research.experiments.experiment import Experiment, Finding, Run
+from evergrow.research.experiments.measuring import measure_runs
 from evergrow.research.experiments.pages import format_page
 from evergrow.research.experiments.plots import check_matplotlib, saved_figure
-from evergrow.research.experiments.run_cache import RunCache
+from evergrow.research.experiments.run_cache import CachedRun, RunCache
 from evergrow.research.experiments.table import Table
 
 
@@ -41,6 +42,7 @@ def run_experiment(
     context: ExperimentContext,
     *,
     fresh: bool = False,
+    n_workers: int = 1,
     verbose: int = 0,
 ) -> Outcome:
     """Run an experiment and write its results.
@@ -59,6 +61,8 @@ def run_experiment(
         Data sets and sizes.
     fresh : bool, default=False
         Clear the cache and measure all runs again, as after a change of the code.
+    n_workers : int, default=1
+        Processes that measure runs at the same time. Accuracies do not depend on it; times do.
     verbose : int, default=0
         Above 0 shows a progress bar.
     """
@@ -68,29 +72,51 @@ def run_experiment(
     cache = RunCache(target / ".runs" / f"{experiment.name}.jsonl")
     if fresh:
         cache.clear()
-    rows: list[dict[str, Any]] = []
-    n_measured = 0
     runs = list(experiment.runs(context))
-    with progress_bar(experiment.name, len(runs), verbose) as show:
-        for done, run in enumerate(runs):
+    settings = [_setting(context, run) for run in runs]
+    found = [cache.get(setting) for setting in settings]
+    missing = [place for place, run in enumerate(found) if run is None]
+    with progress_bar(experiment.name, len(missing), verbose) as show:
+        measuring = measure_runs(
+            experiment, context, [runs[place] for place in missing], min(n_workers, len(missing))
+        )
+        for done, (index, run) in enumerate(measuring if missing else ()):
+            place = missing[index]
+            found[place] = cache.add(settings[place], run.rows, run.seconds, run.processor)
             if show is not None:
-                show(done)
-            setting = _setting(context, run)
-            found = cache.get(setting)
-            if found is None:
-                found = cache.add(setting, experiment.measure(context, run))
-                n_measured += 1
-            rows += found
-    table = Table(rows) if experiment.complete is None else experiment.complete(Table(rows))
+                show(done + 1)
+    cached = [run for run in found if run is not None]
+    table = Table(row for run in cached for row in run.rows)
+    if experiment.complete is not None:
+        table = experiment.complete(table)
     outcome = Outcome(
         experiment,
         table,
         tuple(experiment.judge(table)),
-        _record(experiment, context, runs),
-        n_measured,
+        _record(experiment, context, runs, cached),
+        len(missing),
     )
     _write(target, outcome)
     return outcome
+
+
+def estimate_seconds(
+    experiment: Experiment, folder: str | os.PathLike[str], context: ExperimentContext
+) -> float | None:
+    """Seconds of one process that the runs which are not cached will take; None if not known.
+
+    By the time that runs of the last result in the folder took on average.
+    """
+    cache = RunCache(Path(folder) / ".runs" / f"{experiment.name}.jsonl")
+    runs = list(experiment.runs(context))
+    n_missing = sum(cache.get(_setting(context, run)) is None for run in runs)
+    if not n_missing:
+        return 0.0
+    try:
+        record = json.loads((Path(folder) / f"{experiment.name}.json").read_text(encoding="utf-8"))
+        return n_missing * float(record["seconds"]) / int(record["n_runs"])
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        return None
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
@@ -129,7 +155,9 @@ def _setting(context: ExperimentContext, run: Run) -> dict[str, Any]:
     return {**run, **data, "quick": context.quick, "version": __version__}
 
 
-def _record(experiment: Experiment, context: ExperimentContext, runs: list[Run]) -> dict[str, Any]:
+def _record(
+    experiment: Experiment, context: ExperimentContext, runs: list[Run], cached: list[CachedRun]
+) -> dict[str, Any]:
     names = dict.fromkeys(run["data"] for run in runs if "data" in run)
     datasets = {name: context.dataset(name) for name in names}
     return {
@@ -143,7 +171,18 @@ def _record(experiment: Experiment, context: ExperimentContext, runs: list[Run])
             name: {"name": data.name, "sha256": data.sha256} for name, data in datasets.items()
         },
         **describe_environment(),
+        **_measured_on(cached),
     }
+
+
+def _measured_on(cached: list[CachedRun]) -> dict[str, Any]:
+    """Number of runs, their seconds, and their processors if these are known of all runs."""
+    processors = dict.fromkeys(run.processor for run in cached)
+    if None in processors:
+        return {"n_runs": len(cached)}
+    seconds = sum(run.seconds or 0.0 for run in cached)
+    named = ", ".join(str(name) for name in processors)
+    return {"n_runs": len(cached), "seconds": round(seconds, 1), "processor": named}
 
 
 def _write(folder: Path, outcome: Outcome) -> None:

@@ -42,7 +42,12 @@ def compare(
     """
     data, seed = samples(context, run), run["seed"]
     train, test = apply_metric(metric, draw(data, seed, fine, coarse), data, seed)
-    options = {"n_trees": run["trees"], "seed": seed, "n_jobs": context.n_jobs}
+    options: dict[str, Any] = {
+        "n_trees": run["trees"],
+        "seed": seed,
+        "n_jobs": context.n_jobs,
+        "has_metric": metric != "none",
+    }
     name = shown_name(context, run["data"])
     return [
         {
@@ -64,15 +69,18 @@ def evaluate(
     seed: int,
     n_jobs: int,
     parameters: Mapping[str, Any] | None = None,
+    has_metric: bool = False,
 ) -> dict[str, float]:
     """Accuracy on both levels, comparisons per tree and test sample, and seconds of training.
 
-    As in the paper, accuracy is the mean over classes.
+    As in the paper, accuracy is the mean over classes. With ``has_metric`` the learner keeps the
+    scale of the features.
     """
     from sklearn.metrics import balanced_accuracy_score
 
     learner = LEARNERS[name]
-    model = learner.make(n_trees, seed, n_jobs, **(parameters or {}))
+    given = learner.keeping_scale(parameters or {}) if has_metric else (parameters or {})
+    model = learner.make(n_trees, seed, n_jobs, **given)
     values = {"seconds": ex.time_call(learner.fit, model, train)}
     fine, coarse = learner.predict(model, data.X_test, data.parents)
     if fine is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -60,15 +60,24 @@ _TRAINING: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
 class LearnerSpec:
     """How to make an estimator, and what it learns: a key of ``_TRAINING``.
 
-    ``make`` takes the number of trees, the seed, the number of threads, and parameters.
+    ``make`` takes the number of trees, the seed, the number of threads, and parameters; ``scale``
+    is the parameter that divides features by their deviation, if there is one.
     """
 
     make: Callable[..., Any]
     learns: str
+    scale: str | None = "standardize"
 
     def fit(self, model: Any, train: Draw) -> None:
         """Train the estimator on its part of the samples."""
         model.fit(*_TRAINING[self.learns](train))
+
+    def keeping_scale(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters with which the learner keeps the scale of its input.
+
+        A learnt metric is a scale: dividing each of its features by its deviation would undo it.
+        """
+        return {**parameters, self.scale: False} if self.scale else dict(parameters)
 
     def predict(self, model: Any, X: Array, parents: Array) -> tuple[Array | None, Array]:
         """Fine and coarse classes; a model of coarse classes predicts no fine ones."""
@@ -109,7 +118,9 @@ def _neighbours(_n_trees: int, _seed: int, n_jobs: int, **parameters: Any) -> An
     return KNeighborsClassifier(algorithm="brute", n_jobs=n_jobs, **parameters)
 
 
-def _svm(_n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
+def _svm(
+    _n_trees: int, seed: int, n_jobs: int, *, standardize: bool = True, **parameters: Any
+) -> Any:
     """One-versus-rest linear SVMs, trained by stochastic gradient descent as in the paper."""
     from sklearn.linear_model import SGDClassifier
     from sklearn.pipeline import make_pipeline
@@ -117,7 +128,7 @@ def _svm(_n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> Any:
 
     steps = {"alpha": 1e-3, "average": True, "max_iter": 10, "tol": None} | parameters
     svm = SGDClassifier(loss="hinge", random_state=seed, n_jobs=n_jobs, **steps)
-    return make_pipeline(StandardScaler(), svm)
+    return make_pipeline(StandardScaler(), svm) if standardize else svm
 
 
 LEARNERS: dict[str, LearnerSpec] = {
@@ -129,7 +140,7 @@ LEARNERS: dict[str, LearnerSpec] = {
     "regularised": LearnerSpec(partial(_forest, n_subsets=100), "all fine"),
     # The same samples, all with coarse labels only.
     "coarse": LearnerSpec(_regularised, "all coarse"),
-    "class means": LearnerSpec(_class_means, "fine part"),
-    "5 neighbours": LearnerSpec(_neighbours, "fine part"),
+    "class means": LearnerSpec(_class_means, "fine part", scale=None),
+    "5 neighbours": LearnerSpec(_neighbours, "fine part", scale=None),
     "svm": LearnerSpec(_svm, "fine part"),
 }

@@ -1,0 +1,86 @@
+"""Measure runs of an experiment, one after the other or in several processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from typing import Any
+
+from evergrow.research.experiments.catalogue import find_experiments
+from evergrow.research.experiments.context import ExperimentContext
+from evergrow.research.experiments.environment import describe_processor
+from evergrow.research.experiments.experiment import Experiment, Run
+from evergrow.research.experiments.table import Row
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The rows of a run, the seconds it took, and the processor it ran on."""
+
+    rows: Sequence[Row]
+    seconds: float
+    processor: str
+
+
+def measure_runs(
+    experiment: Experiment, context: ExperimentContext, runs: Sequence[Run], n_workers: int
+) -> Iterator[tuple[int, Measured]]:
+    """Measure runs; yields (place, result) in the order in which they finish.
+
+    With more than one worker the experiment must be one of the catalogue, and the threads that the
+    context allows are divided among the workers.
+    """
+    if n_workers == 1:
+        for place, run in enumerate(runs):
+            yield place, _measure(experiment, context, run)
+        return
+    n_threads = context.n_jobs if context.n_jobs > 0 else os.cpu_count() or 1
+    options = {"quick": context.quick, "data": context.data, "n_seeds": context.n_seeds}
+    pool = ProcessPoolExecutor(
+        n_workers,
+        # Not forked: a forked process may wait for ever for a lock that a thread held.
+        get_context("spawn"),
+        initializer=_start,
+        initargs=(experiment.name, {**options, "n_jobs": max(1, n_threads // n_workers)}),
+    )
+    try:
+        places = {pool.submit(_measure_here, run): place for place, run in enumerate(runs)}
+        for done in as_completed(places):
+            yield places[done], done.result()
+    finally:
+        # After an interruption, runs that have begun are not waited for.
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+
+
+def _measure(experiment: Experiment, context: ExperimentContext, run: Run) -> Measured:
+    start = time.perf_counter()
+    rows = experiment.measure(context, run)
+    return Measured(rows, time.perf_counter() - start, describe_processor())
+
+
+# The experiment that a worker measures.
+_here: list[tuple[Experiment, ExperimentContext]] = []
+
+
+def _start(name: str, options: dict[str, Any]) -> None:
+    """Prepare a worker; Ctrl-C is for the process that started it."""
+    from threadpoolctl import threadpool_limits
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(options["n_jobs"])
+    (experiment,) = find_experiments([name])
+    _here[:] = [(experiment, ExperimentContext(experiment.sources, **options))]
+
+
+def _measure_here(run: Run) -> Measured:
+    measured = _measure(*_here[0], run)
+    # Experiments may give rows that only this process could read.
+    return replace(measured, rows=[dict(row) for row in measured.rows])
