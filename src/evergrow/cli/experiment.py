@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     help="Folder for tables, figures, pages and cached runs; by default results or results-quick.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), help="Number of random seeds; mostly 3 by default."
+    "--seeds", type=click.IntRange(1, 1000), help="Number of random seeds; mostly 5 by default."
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached runs.")
 @click.option(

@@ -32,7 +32,7 @@ class ExperimentContext:
     data : path, default=None
         The user's own data in place of all sources.
     n_seeds : int, default=None
-        Number of seeds; None for the default of the experiment, mostly 3.
+        Number of seeds; None for the default of the experiment, mostly 5.
     n_jobs : int, default=-1
         Threads of the learners; the results do not depend on it.
     """
@@ -60,7 +60,7 @@ class ExperimentContext:
         names = tuple(self.sources)
         return names if self.data is None else names[:1]
 
-    def seeds(self, full: int = 3, quick: int = 1) -> range:
+    def seeds(self, full: int = 5, quick: int = 1) -> range:
         """Seeds to repeat with: ``n_seeds`` of them, or the given number if that is None."""
         return range(self.scaled(full, quick) if self.n_seeds is None else self.n_seeds)
 

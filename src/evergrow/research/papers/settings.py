@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# All kinds of forests: features divided by their deviation, trees that are not grown again.
-TREES: Mapping[str, Any] = {"min_samples_leaf": 10, "refresh": 0.0, "standardize": "scale"}
+# Forests with coarse and fine classes: features divided by their deviation, trees that are not grown
+# again.
+SUBCATEGORY_TREES: Mapping[str, Any] = {
+    "min_samples_leaf": 10,
+    "min_gain": 1e-7,
+    "bootstrap": False,
+    "standardize": "scale",
+    "update": "rust",
+    "update_fraction": 0.8,
+    "node_sampling": "size",
+    "refresh": 0.0,
+}
+# All other kinds of forests. Experiments that update them name the strategy.
+TREES: Mapping[str, Any] = {**SUBCATEGORY_TREES, "update": "igt", "balance": 0.0}
 # NCM forests.
 NCM_TREES: Mapping[str, Any] = {**TREES, "n_centroids": "sqrt", "update": "rust"}

@@ -50,11 +50,11 @@ def test_an_experiment_that_was_stopped_ends_with_the_same_table(tmp_path):
     check_resuming(experiment, tmp_path, lambda: tiny_context(experiment), 2)
 
 
-def test_a_full_run_has_three_seeds_fifty_trees_and_goes_from_10_to_100_classes():
+def test_a_full_run_has_five_seeds_fifty_trees_and_goes_from_10_to_100_classes():
     experiment = find("cvpr2014-fig5")
     context = ExperimentContext(experiment.sources)
     runs = experiment.runs(context)
-    assert {run["seed"] for run in runs} == {0, 1, 2}
+    assert {run["seed"] for run in runs} == set(range(5))
     assert {(run["initial"], run["end"]) for run in runs} == {(10, 100), (3, 50)}
     assert forest(context, 0).n_estimators == 50
 

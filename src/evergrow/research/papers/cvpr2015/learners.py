@@ -11,7 +11,7 @@ import numpy as np
 
 from evergrow.foundation.arrays import Array
 from evergrow.research.papers.cvpr2015.levels import Draw
-from evergrow.research.papers.settings import NCM_TREES, TREES
+from evergrow.research.papers.settings import NCM_TREES, SUBCATEGORY_TREES
 
 # In the order of the paper's tables.
 PAPERS_METHODS = ("fine-only", "stacked", "joint", "nn", "hierarchical", "nn-h")
@@ -38,7 +38,7 @@ LABELS = {
 
 # Default parameters of a forest with many subsets.
 REGULARISED: dict[str, Any] = {
-    **TREES,
+    **SUBCATEGORY_TREES,
     "n_subsets": 100,
     "n_assignments": 50,
     "subset_scale": 1.0,

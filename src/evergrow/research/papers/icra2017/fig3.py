@@ -22,7 +22,7 @@ def runs(context: ex.ExperimentContext) -> list[ex.Run]:
         step = 1 if not context.quick else max(1, n_classes // 5)
         runs += [
             {"data": name, "place": place, "seed": seed}
-            for seed in context.seeds(full=1)
+            for seed in context.seeds()
             for place in range(0, n_classes, step)
         ]
     return runs
