@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written_is_reported_before_any_work(tmp_path):
 def test_cached_rows_are_read_back_as_they_were_written(tmp_path):
     cache = RunCache(tmp_path / "runs.jsonl")
     rows = [{"accuracy": np.float32(0.1), "n": np.int64(3)}]
-    added = cache.add({"seed": 0}, rows, 1.5, "a processor")
+    added = cache.add({"seed": 0}, rows, seconds=1.5, processor="a processor")
     assert RunCache(tmp_path / "runs.jsonl").get({"seed": 0}) == added
     assert added.rows[0]["n"] == 3
 
@@ -213,7 +213,7 @@ def test_cached_rows_are_read_back_as_they_were_written(tmp_path):
 def test_runs_cached_by_earlier_versions_are_still_read(tmp_path):
     (tmp_path / "runs.jsonl").write_text('{"setting": {"seed": 0}, "rows": [{"accuracy": 0.5}]}\n')
     found = RunCache(tmp_path / "runs.jsonl").get({"seed": 0})
-    assert (found.rows, found.seconds) == ([{"accuracy": 0.5}], None)
+    assert (found.rows, found.about) == ([{"accuracy": 0.5}], {})
 
 
 def test_workers_measure_the_same(tmp_path):

@@ -20,10 +20,23 @@ from evergrow.research.experiments.table import Row
 
 @dataclass(frozen=True)
 class Measured:
-    """The rows of a run, the seconds it took, and the processor it ran on."""
+    """The rows of a run, and how it was measured.
+
+    Attributes
+    ----------
+    rows : sequence of Row
+        What was measured.
+    seconds : float
+        Seconds that the run took.
+    n_workers : int
+        Runs that were measured at the same time.
+    processor : str
+        The model of the processor.
+    """
 
     rows: Sequence[Row]
     seconds: float
+    n_workers: int
     processor: str
 
 
@@ -37,16 +50,25 @@ def measure_runs(
     """
     if n_workers == 1:
         for place, run in enumerate(runs):
-            yield place, _measure(experiment, context, run)
+            yield place, _measure(experiment, context, run, 1)
         return
     n_threads = context.n_jobs if context.n_jobs > 0 else os.cpu_count() or 1
-    options = {"quick": context.quick, "data": context.data, "n_seeds": context.n_seeds}
+    options = {
+        "quick": context.quick,
+        "data": context.data,
+        "n_seeds": context.n_seeds,
+        "n_jobs": max(1, n_threads // n_workers),
+    }
     pool = ProcessPoolExecutor(
         n_workers,
         # Not forked: a forked process may wait for ever for a lock that a thread held.
         get_context("spawn"),
         initializer=_start,
-        initargs=(experiment.name, {**options, "n_jobs": max(1, n_threads // n_workers)}),
+        initargs=(
+            experiment.name,
+            {**options, "n_jobs": max(1, n_threads // n_workers)},
+            n_workers,
+        ),
     )
     try:
         places = {pool.submit(_measure_here, run): place for place, run in enumerate(runs)}
@@ -60,27 +82,30 @@ def measure_runs(
             process.terminate()
 
 
-def _measure(experiment: Experiment, context: ExperimentContext, run: Run) -> Measured:
+def _measure(
+    experiment: Experiment, context: ExperimentContext, run: Run, n_workers: int
+) -> Measured:
     start = time.perf_counter()
     rows = experiment.measure(context, run)
-    return Measured(rows, time.perf_counter() - start, describe_processor())
+    return Measured(rows, time.perf_counter() - start, n_workers, describe_processor())
 
 
-# The experiment that a worker measures.
-_here: list[tuple[Experiment, ExperimentContext]] = []
+# What a worker measures, and the number of workers.
+_here: list[tuple[Experiment, ExperimentContext, int]] = []
 
 
-def _start(name: str, options: dict[str, Any]) -> None:
+def _start(name: str, options: dict[str, Any], n_workers: int) -> None:
     """Prepare a worker; Ctrl-C is for the process that started it."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(options["n_jobs"])
     (experiment,) = find_experiments([name])
-    _here[:] = [(experiment, ExperimentContext(experiment.sources, **options))]
+    _here[:] = [(experiment, ExperimentContext(experiment.sources, **options), n_workers)]
 
 
 def _measure_here(run: Run) -> Measured:
-    measured = _measure(*_here[0], run)
+    experiment, context, n_workers = _here[0]
+    measured = _measure(experiment, context, run, n_workers)
     # Experiments may give rows that only this process could read.
     return replace(measured, rows=[dict(row) for row in measured.rows])

@@ -104,10 +104,16 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
             "",
             *([f"Data: {data}."] if data else []),
             *([f"Seeds: {seeds}."] if seeds else []),
-            f"{record['processor']}, {record['n_cores']} cores, {threads}; {versions}.",
+            f"{record['processor']}, {_at_a_time(record)}, {threads}; {versions}.",
             f"{files}.",
         ]
     )
+
+
+def _at_a_time(record: Mapping[str, Any]) -> str:
+    """How busy the processor was; times depend on it."""
+    n_workers = record.get("n_workers", 1)
+    return f"{record['n_cores']} cores" if n_workers == 1 else f"{n_workers} runs at a time"
 
 
 def write_index(folder: str | os.PathLike[str]) -> Path:

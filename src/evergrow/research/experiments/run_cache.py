@@ -14,11 +14,10 @@ from evergrow.research.experiments.table import Row
 
 @dataclass(frozen=True)
 class CachedRun:
-    """The rows of a run, and how it was measured if that is known."""
+    """The rows of a run, and how it was measured: seconds, workers and processor, if known."""
 
     rows: list[dict[str, Any]]
-    seconds: float | None
-    processor: str | None
+    about: dict[str, Any]
 
 
 class RunCache:
@@ -55,16 +54,13 @@ class RunCache:
         self,
         setting: Mapping[str, Any],
         rows: Sequence[Row],
-        seconds: float | None = None,
-        processor: str | None = None,
+        **about: Any,
     ) -> CachedRun:
-        """Write a finished run to disk and return it as it will be read back."""
-        content = {
-            "setting": dict(setting),
-            "rows": [dict(row) for row in rows],
-            "seconds": None if seconds is None else round(seconds, 3),
-            "processor": processor,
-        }
+        """Write a finished run to disk and return it as it will be read back.
+
+        ``about`` says how it was measured, as plain values.
+        """
+        content = {"setting": dict(setting), "rows": [dict(row) for row in rows], **about}
         # NumPy scalars become Python numbers.
         line = json.dumps(content, default=lambda value: value.item())
         with self._path.open("a", encoding="utf-8") as file:
@@ -87,4 +83,5 @@ def _key(setting: Mapping[str, Any]) -> str:
 
 def _cached_run(record: Mapping[str, Any]) -> CachedRun:
     rows = [dict(row) for row in record["rows"]]
-    return CachedRun(rows, record.get("seconds"), record.get("processor"))
+    about = {name: record[name] for name in record if name not in ("setting", "rows")}
+    return CachedRun(rows, about)

@@ -82,7 +82,13 @@ def run_experiment(
         )
         for done, (index, run) in enumerate(measuring if missing else ()):
             place = missing[index]
-            found[place] = cache.add(settings[place], run.rows, run.seconds, run.processor)
+            found[place] = cache.add(
+                settings[place],
+                run.rows,
+                seconds=round(run.seconds, 3),
+                n_workers=run.n_workers,
+                processor=run.processor,
+            )
             if show is not None:
                 show(done + 1)
     cached = [run for run in found if run is not None]
@@ -176,13 +182,17 @@ def _record(
 
 
 def _measured_on(cached: list[CachedRun]) -> dict[str, Any]:
-    """Number of runs, their seconds, and their processors if these are known of all runs."""
-    processors = dict.fromkeys(run.processor for run in cached)
-    if None in processors:
-        return {"n_runs": len(cached)}
-    seconds = sum(run.seconds or 0.0 for run in cached)
-    named = ", ".join(str(name) for name in processors)
-    return {"n_runs": len(cached), "seconds": round(seconds, 1), "processor": named}
+    """Number of runs, and if they are known of all: seconds, processors, and runs at a time."""
+    found: dict[str, Any] = {"n_runs": len(cached)}
+    if not all({"seconds", "n_workers", "processor"} <= run.about.keys() for run in cached):
+        return found
+    names = dict.fromkeys(str(run.about["processor"]) for run in cached)
+    return {
+        **found,
+        "seconds": round(sum(run.about["seconds"] for run in cached), 1),
+        "n_workers": max((run.about["n_workers"] for run in cached), default=1),
+        "processor": ", ".join(names),
+    }
 
 
 def _write(folder: Path, outcome: Outcome) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# Forests with coarse and fine classes: features divided by their deviation, trees that are not grown
-# again.
+# Forests with coarse and fine classes: features divided by their deviation, no tree grown again.
 SUBCATEGORY_TREES: Mapping[str, Any] = {
     "min_samples_leaf": 10,
     "min_gain": 1e-7,
