@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written_is_reported_before_any_work(tmp_path):
 def test_cached_rows_are_read_back_as_they_were_written(tmp_path):
     cache = RunCache(tmp_path / "runs.jsonl")
     rows = [{"accuracy": np.float32(0.1), "n": np.int64(3)}]
-    added = cache.add({"seed": 0}, rows, seconds=1.5, processor="a processor")
+    added = cache.add({"seed": 0}, rows, seconds=1.5)
     assert RunCache(tmp_path / "runs.jsonl").get({"seed": 0}) == added
     assert added.rows[0]["n"] == 3
 

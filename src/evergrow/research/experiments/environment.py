@@ -24,7 +24,7 @@ def describe_environment() -> dict[str, Any]:
     """
     return {
         "versions": {"evergrow": __version__, "python": platform.python_version(), **_packages()},
-        "processor": describe_processor(),
+        "processor": _processor(),
         "n_cores": _n_cores(),
     }
 
@@ -39,8 +39,7 @@ def _packages() -> dict[str, str]:
     return found
 
 
-def describe_processor(table: Path = Path("/proc/cpuinfo")) -> str:
-    """The model of the processor."""
+def _processor(table: Path = Path("/proc/cpuinfo")) -> str:
     try:
         lines = table.read_text(encoding="utf-8").splitlines()
     except OSError:

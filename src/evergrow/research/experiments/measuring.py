@@ -13,7 +13,7 @@ from typing import Any
 
 from evergrow.research.experiments.catalogue import find_experiments
 from evergrow.research.experiments.context import ExperimentContext
-from evergrow.research.experiments.environment import describe_processor
+from evergrow.research.experiments.environment import describe_environment
 from evergrow.research.experiments.experiment import Experiment, Run
 from evergrow.research.experiments.table import Row
 
@@ -30,14 +30,14 @@ class Measured:
         Seconds that the run took.
     n_workers : int
         Runs that were measured at the same time.
-    processor : str
-        The model of the processor.
+    environment : dict
+        Versions, processor and number of cores.
     """
 
     rows: Sequence[Row]
     seconds: float
     n_workers: int
-    processor: str
+    environment: dict[str, Any]
 
 
 def measure_runs(
@@ -87,7 +87,7 @@ def _measure(
 ) -> Measured:
     start = time.perf_counter()
     rows = experiment.measure(context, run)
-    return Measured(rows, time.perf_counter() - start, n_workers, describe_processor())
+    return Measured(rows, time.perf_counter() - start, n_workers, describe_environment())
 
 
 # What a worker measures, and the number of workers.

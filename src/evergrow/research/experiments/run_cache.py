@@ -14,7 +14,7 @@ from evergrow.research.experiments.table import Row
 
 @dataclass(frozen=True)
 class CachedRun:
-    """The rows of a run, and how it was measured: seconds, workers and processor, if known."""
+    """The rows of a run, and how it was measured: seconds, workers and environment, if known."""
 
     rows: list[dict[str, Any]]
     about: dict[str, Any]

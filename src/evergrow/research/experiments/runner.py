@@ -87,7 +87,7 @@ def run_experiment(
                 run.rows,
                 seconds=round(run.seconds, 3),
                 n_workers=run.n_workers,
-                processor=run.processor,
+                environment=run.environment,
             )
             if show is not None:
                 show(done + 1)
@@ -182,16 +182,32 @@ def _record(
 
 
 def _measured_on(cached: list[CachedRun]) -> dict[str, Any]:
-    """Number of runs, and if they are known of all: seconds, processors, and runs at a time."""
+    """How the runs were measured: their number, seconds, runs at a time, and environment.
+
+    Runs that do not say so, of earlier versions, are taken to be measured here.
+    """
     found: dict[str, Any] = {"n_runs": len(cached)}
-    if not all({"seconds", "n_workers", "processor"} <= run.about.keys() for run in cached):
+    if not all({"seconds", "n_workers", "environment"} <= run.about.keys() for run in cached):
         return found
-    names = dict.fromkeys(str(run.about["processor"]) for run in cached)
+    environments = [run.about["environment"] for run in cached]
     return {
         **found,
         "seconds": round(sum(run.about["seconds"] for run in cached), 1),
         "n_workers": max((run.about["n_workers"] for run in cached), default=1),
-        "processor": ", ".join(names),
+        **_joined(environments),
+    }
+
+
+def _joined(environments: list[dict[str, Any]]) -> dict[str, Any]:
+    """Environments as one: all versions and processors, and the most cores."""
+    versions: dict[str, dict[str, None]] = {}
+    for environment in environments:
+        for name, number in environment["versions"].items():
+            versions.setdefault(name, {})[number] = None
+    return {
+        "versions": {name: " and ".join(numbers) for name, numbers in versions.items()},
+        "processor": ", ".join(dict.fromkeys(each["processor"] for each in environments)),
+        "n_cores": max(each["n_cores"] for each in environments),
     }
 
 
