@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.forest.change.addition import add_samples
@@ -26,7 +25,6 @@ from evergrow.estimators.forest.request import BasicSplits, ForestRequest
 from evergrow.estimators.forest.storage.compaction import gather_files
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.estimators.forest.value.virtual_votes import with_virtual_votes
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
@@ -229,7 +227,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         report: UpdateReport | None,
     ) -> None:
         names = getattr(self, "feature_names_in_", None)
-        self._set_fitted(self._fair(fitted), names, sample_ids_=ids, update_report_=report)
+        self._set_fitted(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _grow(
         self,
@@ -244,10 +242,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
             seed = resumed_seed(seed, X, codes, request, len(labels))
         ids = np.arange(X.shape[0], dtype=np.int64)
         fitted, report = grow_forest(labels, ForestBatch(X, codes, ids), seed, request)
-        self._set_fitted(self._fair(fitted), names, sample_ids_=ids, update_report_=report)
-
-    def _fair(self, fitted: FittedForest) -> FittedForest:
-        return with_virtual_votes(fitted, self.balance, effective_n_jobs(self.n_jobs))
+        self._set_fitted(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _check_parameters(self) -> None:
         self._request()

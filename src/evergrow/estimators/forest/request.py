@@ -315,7 +315,7 @@ _STRATEGY = Satisfies(
     lambda value: isinstance(value, tuple(STRATEGIES.values())),
 )
 # Rules of how leaves vote, and of the parameters that all forests have.
-VOTING_RULES: dict[str, list[Rule]] = {"balance": [Number(0.0, 1.0)]}
+VOTING_RULES: dict[str, list[Rule]] = {"balance": [Choice(("auto",)), Number(0.0, 1.0)]}
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
     "min_samples_leaf": [Choice(("auto",)), Integer(1, 2**28)],
