@@ -46,48 +46,6 @@ def one_class(quick: bool) -> None:
     report("growing", title, figures, bars=split.name.startswith("CIFAR"))
 
 
-def few_samples(quick: bool) -> None:
-    """A class of few samples next to 450 of each other: five classes, three draws of samples.
-
-    Once in a fit of all classes, and once added to a forest of the others.
-    """
-    split, draws = data(quick), 1 if quick else 3
-    classes = np.unique(split.y)
-    results: dict[tuple[int, str, str], list[tuple[float, ...]]] = {}
-    for draw in range(draws):
-        rng = np.random.default_rng(draw)
-        for new in rng.choice(classes, 2 if quick else 5, replace=False):
-            order = rng.permutation(len(split.y))
-            rows = {k: order[split.y[order] == k][:450] for k in classes}
-            others = np.concatenate([rows[k] for k in classes if k != new])
-            known = ncm_forest(THREADS, draw).fit(split.X[others], split.y[others])
-            for n in (10, 50):
-                few = rows[new][:n]
-                both = np.concatenate([others, few])
-                for how in ("fit", "default update", "RUST"):
-                    forest = ncm_forest(THREADS, draw)
-                    if how == "fit":
-                        forest.fit(split.X[both], split.y[both])
-                    else:
-                        forest = copy.deepcopy(known)
-                        forest.set_params(**STRATEGIES["RUST"] if how == "RUST" else {})
-                        forest.partial_fit(split.X[few], split.y[few])
-                    for balance in (0.0, "auto", 1.0):
-                        forest.set_params(balance=balance)
-                        found = (
-                            *_accuracies(forest, split, new),
-                            _false_alarms(forest, split, new),
-                        )
-                        results.setdefault((n, how, str(balance)), []).append(found)
-    rows_shown = [(*key, *np.mean(found, axis=0)) for key, found in results.items()]
-    columns = ["samples", "", "balance", "accuracy", "new class", "others taken for it"]
-    show_table(f"growing: {split.name}, a class of few samples", columns, rows_shown)
-
-
-def _false_alarms(forest: Any, split: Split, new: object) -> float:
-    return float((forest.predict(split.X_test[split.y_test != new]) == new).mean())
-
-
 def _accuracies(forest: Any, split: Split, new: object) -> tuple[float, float]:
     right = forest.predict(split.X_test) == split.y_test
     return float(right.mean()), float(right[split.y_test == new].mean())

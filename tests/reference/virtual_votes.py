@@ -19,15 +19,15 @@ def ratio(n: int, sizes: list[int]) -> float:
 
 def weight(r: float, balance: float) -> float:
     """Weight of the votes of a class that the median class is ``r`` times larger than."""
-    half = max(1.0, r / 2)
-    return float((half**0.25 * min(half, 5.0) ** 2) ** balance)
+    return float(min(max(1.0, r / 2), 5.0) ** (7 / 3 * balance))
 
 
 def virtual_samples(X: Array, y: Array, seed: int) -> tuple[Array, Array]:
     """Virtual samples of all small classes; ``X`` is in the order of the ids."""
     members = {c: np.flatnonzero(y == c) for c in np.unique(y).tolist()}
     sizes = [len(own) for own in members.values()]
-    lenders = [row for own in members.values() if ratio(len(own), sizes) <= 1 for row in own]
+    lends = [own.tolist() for own in members.values() if ratio(len(own), sizes) <= 1]
+    lenders = [row for own in lends for row in own]
     rows, classes = [], []
     for c, own in members.items():
         r = ratio(len(own), sizes)
@@ -36,8 +36,8 @@ def virtual_samples(X: Array, y: Array, seed: int) -> tuple[Array, Array]:
         stream = Stream(mix((seed + GOLDEN * (c + 1)) & MASK))
         for _ in range(min(math.floor(r), 20)):
             first = lenders[stream.below(len(lenders))]
-            family = members[int(y[first])]
-            place = family.tolist().index(first) + 1 + stream.below(len(family) - 1)
+            family = members[int(y[first])].tolist()
+            place = family.index(first) + 1 + stream.below(len(family) - 1)
             apart = X[first] - X[family[place % len(family)]]
             rows.append(X[own].sum(axis=0) / len(own) + apart * np.sqrt(0.5))
             classes.append(c)
@@ -55,7 +55,7 @@ def probabilities(
 
     ``counts`` has a matrix of nodes and classes for each tree; the others are nodes by tree.
     """
-    votes = 0.0
+    votes: Array = 0.0
     for tree, real in enumerate(counts):
         both = real.astype(float)
         np.add.at(both, (virtual_leaves[:, tree], virtual_classes), 1)

@@ -112,10 +112,10 @@ verbose : int, default=0
 
 _BALANCE = """\
 balance : "auto" or float, default="auto"
-    How much classes are helped that have at most half as many samples as the median class, from 0
+    How much classes are helped that have fewer than half the samples of the median class, from 0
     (not at all) to 1 (they are answered nearly as often as others). Raise it to 1 where a new class
     of a handful of samples must be found among classes of hundreds; set it to 0 where small classes
-    are rare when the forest is used, too. ``"auto"`` is 0.5, which lost no accuracy over all classes
+    are as rare when the forest is used. ``"auto"`` is 0.5, which lost no accuracy over all classes
     on any data set that was tried. The votes of such a class count more, and it gets up to 20
     virtual samples, which have its mean and the spread of other classes. They only vote: trees grow
     from real samples, and nothing of them is stored. They are counted when the forest is first

@@ -1,7 +1,7 @@
 """Votes that are fair to small classes.
 
 In a leaf, ten samples of a new class are outvoted by hundreds of others wherever classes overlap,
-and most leaves that its samples should reach have none of the ten. So a small class, of at most
+and most leaves that its samples should reach have none of the ten. So a small class, of fewer than
 half as many samples as the median class, is helped in two ways. Its votes are multiplied by a
 weight that grows with the ratio of the two sizes. And it gets a few virtual samples: the mean of
 the class plus the difference of two samples of a large class, divided by the square root of two,
@@ -41,11 +41,12 @@ Keys: TypeAlias = npt.NDArray[np.uint64]
 # balance="auto": the accuracy over all classes is highest at 0.5 to 1, depending on the data set,
 # if one class is cut; it loses nothing anywhere (docs/benchmarks.md).
 _AUTO = 0.5
-# A class is small if it has at most 1 / 2 of the samples of the median class.
+# A class is small if the median class has more than twice as many samples.
 _SMALL = 2.0
-# The weight of a class of 1 / (2 r) of the median, with balance=1, is r^0.25 min(r, 5)^2. The more
-# samples a class lacks the more its votes are noise, so that the weight grows slowly from there on.
-_STEEP_TO, _STEEP, _FLAT = 5.0, 2.0, 0.25
+# The weight of a class of 1 / (2 r) of the median, with balance=1, is min(r, 5)^(7/3). More than
+# the ratio itself, because trees were not grown to separate so small a class and its votes are
+# spread over many leaves; and no more from a tenth of the median on, where votes are mostly noise.
+_MOST_RATIO, _POWER = 5.0, 7 / 3
 # Most virtual samples of a class. They only have to make sure that the class is in the leaves that
 # its samples reach: with more, others lose more than the class gains.
 _MOST_VIRTUAL = 20
@@ -121,14 +122,13 @@ def fair_ballot(fitted: FittedForest, balance: float, n_threads: int) -> Ballot:
 def class_weights(sizes: Integers, balance: float) -> Weights:
     """Weight of the votes of each class: 1 unless it is small.
 
-    >>> class_weights(np.array([400, 400, 200, 100, 40, 4, 0]), 1.0).round(1)
-    array([ 1. ,  1. ,  1. ,  2.4, 29.9, 38.6,  1. ])
-    >>> class_weights(np.array([400, 400, 200, 100, 40, 4, 0]), 0.5).round(1)
-    array([1. , 1. , 1. , 1.5, 5.5, 6.2, 1. ])
+    >>> class_weights(np.array([400, 400, 300, 200, 50, 4, 0]), 1.0).round(1)
+    array([ 1. ,  1. ,  1. ,  1. ,  8.5, 42.7,  1. ])
+    >>> class_weights(np.array([400, 400, 300, 200, 50, 4, 0]), 0.5).round(1)
+    array([1. , 1. , 1. , 1. , 2.9, 6.5, 1. ])
     """
-    ratio = np.maximum(1.0, _ratios(sizes) / _SMALL)
-    full = ratio**_FLAT * np.minimum(ratio, _STEEP_TO) ** _STEEP
-    return np.asarray(full**balance)
+    ratio = np.clip(_ratios(sizes) / _SMALL, 1.0, _MOST_RATIO)
+    return np.asarray(ratio ** (_POWER * balance))
 
 
 def n_virtual(sizes: Integers) -> Integers:
