@@ -14,7 +14,7 @@ from benchmarks import curation, fit, kernels, memory, predict, scaling, service
 from benchmarks.cluster import failures, planning, sums, training
 from benchmarks.cluster.updates import run as cluster_updates
 from benchmarks.codebook import accuracy, photographs, speed
-from benchmarks.growing import streams, updates
+from benchmarks.growing import small_classes, streams, updates
 from benchmarks.growing.memory import run as long_life
 from benchmarks.linear import examples, rejection
 from benchmarks.linear.stream import run as linear_stream
@@ -34,7 +34,8 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "settings": streams.settings,
         "chunks": streams.chunks,
         "one-class": updates.one_class,
-        "few-samples": updates.few_samples,
+        "few-samples": small_classes.few_samples,
+        "uneven": small_classes.uneven,
         "more-samples": updates.more_samples,
         "small": updates.small_forests,
         "memory": long_life,

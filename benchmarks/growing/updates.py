@@ -46,45 +46,6 @@ def one_class(quick: bool) -> None:
     report("growing", title, figures, bars=split.name.startswith("CIFAR"))
 
 
-def few_samples(quick: bool) -> None:
-    """A class of few samples next to all the others: five classes, three draws of their samples.
-
-    Features are whitened first: divided by the spread within classes, shrunk towards its diagonal.
-    """
-    split, draws = data(quick), 1 if quick else 3
-    classes = np.unique(split.y)
-    results: dict[tuple[int, float], list[tuple[float, float]]] = {}
-    for draw in range(draws):
-        rng = np.random.default_rng(draw)
-        for new in rng.choice(classes, 2 if quick else 5, replace=False):
-            for n in (10, 50):
-                part = _with_few(split, new, n, rng)
-                forest = ncm_forest(THREADS, draw, standardize=False).fit(part.X, part.y)
-                for balance in (0.0, 0.5, 1.0):
-                    # Counts the votes again; the trees stay the same.
-                    forest.set_params(balance=balance).compact()
-                    results.setdefault((n, balance), []).append(_accuracies(forest, part, new))
-    rows = [(n, balance, *np.mean(found, axis=0)) for (n, balance), found in results.items()]
-    columns = ["samples of the new class", "balance", "accuracy", "new class"]
-    show_table(f"growing: {split.name}, a class of few samples", columns, sorted(rows))
-
-
-def _with_few(split: Split, new: object, n: int, rng: np.random.Generator) -> Split:
-    """450 samples of every class but ``n`` of one, whitened."""
-    order = rng.permutation(len(split.y))
-    y = split.y[order]
-    chosen = np.concatenate([order[y == k][: n if k == new else 450] for k in np.unique(y)])
-    X, y = split.X[chosen].astype(np.float64), split.y[chosen]
-    _, codes, sizes = np.unique(y, return_inverse=True, return_counts=True)
-    means = np.zeros((len(sizes), X.shape[1]))
-    np.add.at(means, codes, X)
-    away = X - (means / sizes[:, None])[codes]
-    spread = away.T @ away / len(y)
-    spread = 0.7 * spread + 0.3 * np.diag(np.diag(spread))
-    whiten = np.linalg.inv(np.linalg.cholesky(spread)).T
-    return Split(split.name, X @ whiten, y, split.X_test @ whiten, split.y_test)
-
-
 def _accuracies(forest: Any, split: Split, new: object) -> tuple[float, float]:
     right = forest.predict(split.X_test) == split.y_test
     return float(right.mean()), float(right[split.y_test == new].mean())

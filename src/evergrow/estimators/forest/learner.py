@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import validate_weights
@@ -27,7 +26,6 @@ from evergrow.estimators.forest.request import BasicSplits, ForestRequest
 from evergrow.estimators.forest.storage.compaction import gather_files
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.estimators.forest.value.virtual_votes import with_virtual_votes
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
@@ -248,7 +246,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         report: UpdateReport | None,
     ) -> None:
         names = getattr(self, "feature_names_in_", None)
-        self._set_fitted(self._fair(fitted), names, sample_ids_=ids, update_report_=report)
+        self._set_fitted(fitted, names, sample_ids_=ids, update_report_=report)
 
     def _grow(
         self,
@@ -261,11 +259,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         if self.random_state is None:
             seed = resumed_seed(seed, batch, request, labels)
         fitted, report = grow_forest(labels, batch, seed, request)
-        fitted = self._fair(fitted)
         self._set_fitted(fitted, names, sample_ids_=batch.ids, update_report_=report)
-
-    def _fair(self, fitted: FittedForest) -> FittedForest:
-        return with_virtual_votes(fitted, self.balance, effective_n_jobs(self.n_jobs))
 
     def _check_parameters(self) -> None:
         self._request()

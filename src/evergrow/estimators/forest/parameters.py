@@ -117,14 +117,15 @@ verbose : int, default=0
     Show a progress bar when positive."""
 
 _BALANCE = """\
-balance : float, default=0.0
-    How fair the forest is to classes that have fewer samples than the median class, from 0 (a class
-    is answered as often as its share of the samples suggests) to 1 (nearly as if it had as many
-    samples as others). Raise it where a new class has a handful of samples next to classes of
-    hundreds: without it such a class is hardly ever answered. Small classes get virtual samples,
-    which have the mean of the class and the spread of other classes. They only vote: trees grow
-    from real samples, and nothing of them is stored. Every call that trains or forgets counts
-    them again from the samples that are stored, which takes a pass over them."""
+balance : "auto" or float, default="auto"
+    How much classes are helped that have fewer than half the samples of the median class, from 0
+    (not at all) to 1 (they are answered nearly as often as others). Raise it to 1 where a new class
+    of a handful of samples must be found among classes of hundreds; set it to 0 where small classes
+    are as rare when the forest is used. ``"auto"`` is 0.5, which lost no accuracy over all classes
+    on any data set that was tried. The votes of such a class count more, and it gets up to 20
+    virtual samples, which have its mean and the spread of other classes. They only vote: trees grow
+    from real samples, and nothing of them is stored. They are counted when the forest is first
+    asked after a change, in milliseconds. May change at any time, without training again."""
 
 _ATTRIBUTES = """\
 classes_ : ndarray of shape (n_classes,)
@@ -176,7 +177,7 @@ class ForestParameters:
 class VotingParameters:
     """How leaves vote, in forests whose classes are all of one level."""
 
-    balance: float = 0.0
+    balance: float | Literal["auto"] = "auto"
 
 
 def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:

@@ -19,6 +19,7 @@ from evergrow.estimators.classifier.persistence import (
 )
 from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
+from evergrow.estimators.forest.request import VOTING_RULES
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (
     from_tensors,
@@ -26,6 +27,7 @@ from evergrow.estimators.forest.value.serialization import (
     parameters_to_json,
     to_tensors,
 )
+from evergrow.estimators.forest.value.virtual_votes import Balance
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
@@ -128,12 +130,14 @@ class ForestPredictor(TreePredictor):
     _decision: ClassVar[type[Decision]]
 
     _fitted: FittedForest
+    balance: Balance
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
 
         Trees that were grown before a class came know it badly. Where other trees were grown since
-        (`refresh`), the mean for that class is weighted: an older tree counts a fiftieth.
+        (`refresh`), the mean for that class is weighted: an older tree counts a fiftieth. The votes
+        of small classes are then multiplied (`balance`), and all divided by their sum.
 
         Parameters
         ----------
@@ -153,10 +157,16 @@ class ForestPredictor(TreePredictor):
         array([[0., 1.]])
         """
         fitted, X, n_threads = self._checked(X)
-        return cast(FittedForest, fitted).probabilities(X, n_threads)
+        return cast(FittedForest, fitted).probabilities(X, n_threads, self._checked_balance())
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
-        return self._fitted.probability_blocks(X, effective_n_jobs(self.n_jobs))
+        n_threads, balance = effective_n_jobs(self.n_jobs), self._checked_balance()
+        return self._fitted.probability_blocks(X, n_threads, balance=balance)
+
+    def _checked_balance(self) -> Balance:
+        # May have been set since the last call that checked all parameters.
+        check_parameters({"balance": self.balance}, VOTING_RULES)
+        return self.balance
 
     def explain(self, x: npt.ArrayLike) -> Explanation:
         """Follow one sample through every tree.
@@ -196,7 +206,10 @@ class ForestPredictor(TreePredictor):
     def _to_file(self, *, inference_only: bool = False) -> ModelContent:
         reader = self._checked_to_save()
         fitted = reader._fitted
-        learnt, tensors = to_tensors(fitted, inference_only=inference_only)
+        # Without samples the votes could not be found again: such a file holds them.
+        n_threads = effective_n_jobs(reader.n_jobs)
+        ballot = fitted.ballot(reader.balance, n_threads) if inference_only else None
+        learnt, tensors = to_tensors(fitted, inference_only=inference_only, ballot=ballot)
         parameters = parameters_to_json(reader.get_params(deep=False))
         header = {
             **learnt,
@@ -213,7 +226,8 @@ class ForestPredictor(TreePredictor):
                 f"the model in the file is called {cls.__name__}, but its trees are those of "
                 "another kind of forest"
             )
-        parameters = parameters_from_json(header)
+        # Files of earlier versions have no balance.
+        parameters = {"balance": 0.0, **parameters_from_json(header)}
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
         forest._set_fitted(fitted, feature_names(header, fitted.n_features))

@@ -154,7 +154,7 @@ _CLASS_WEIGHT = Satisfies(
     _is_class_weight,
 )
 # Rules of how leaves vote, and of the parameters that all forests have.
-VOTING_RULES: dict[str, list[Rule]] = {"balance": [Number(0.0, 1.0)]}
+VOTING_RULES: dict[str, list[Rule]] = {"balance": [Choice(("auto",)), Number(0.0, 1.0)]}
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
     "min_samples_leaf": [Choice(("auto",)), Integer(1, 2**28)],

@@ -41,7 +41,21 @@ def with_columns(fitted: FittedForest, labels: ClassList, columns: list[int]) ->
         ages=fitted.history.ages.with_columns(columns, len(labels)),
         early=fitted.history.early.with_columns(columns),
     )
-    return replace(fitted, labels=labels, forest=forest, history=history)
+    weights = fitted.balance_weights
+    if weights is not None:
+        weights = _moved(weights, columns, len(labels))
+    return replace(fitted, labels=labels, forest=forest, history=history, balance_weights=weights)
+
+
+def _moved(
+    weights: npt.NDArray[np.float64], columns: list[int], n_classes: int
+) -> npt.NDArray[np.float64]:
+    """Weights of renumbered classes; a merged class has the least weight of its parts."""
+    moved = np.full(n_classes, np.inf)
+    # Classes that came to a forest without samples are at the end and have none.
+    known = np.concatenate([weights, np.ones(len(columns) - len(weights))])
+    np.minimum.at(moved, columns, known)
+    return moved
 
 
 def relabel(

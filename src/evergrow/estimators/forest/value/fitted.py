@@ -7,7 +7,7 @@ predicts while another one trains sees the forest before or after the change, ne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from evergrow import _core
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.sample_matrix import check_file
 from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.forest.value.virtual_votes import Balance, Ballot, LazyBallot
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards import join_rows
@@ -161,9 +162,10 @@ class FittedForest:
     forest: _core.Forest
     history: History
     proposer: str
-    # With virtual votes: trees that also count virtual samples and are only read.
-    balance: float = 0.0
-    voters: _core.Forest | None = None
+    # Of a forest that was saved without its samples, from which these could be found again.
+    balance_weights: npt.NDArray[np.float64] | None = None
+    # Never copied: a changed forest votes anew.
+    _ballot: LazyBallot = field(default_factory=LazyBallot, init=False, repr=False)
 
     @property
     def n_features(self) -> int:
@@ -208,26 +210,37 @@ class FittedForest:
         max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))
         return float_blocks(X, max_rows)
 
-    def probabilities(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
+    def ballot(self, balance: Balance, n_threads: int) -> Ballot:
+        """How the forest votes with this balance; found when it is first asked for."""
+        return self._ballot.of(self, balance, n_threads)
+
+    def probabilities(
+        self, X: npt.NDArray[Any], n_threads: int, balance: Balance = 0.0
+    ) -> npt.NDArray[np.float64]:
         """Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees."""
         out = np.empty((X.shape[0], len(self.labels)))
-        for rows, block in self.probability_blocks(X, n_threads):
+        for rows, block in self.probability_blocks(X, n_threads, balance=balance):
             out[rows] = block
         return out
 
     def probability_blocks(
-        self, X: npt.NDArray[Any], n_threads: int, reading: _core.LeafReading | None = None
+        self,
+        X: npt.NDArray[Any],
+        n_threads: int,
+        reading: _core.LeafReading | None = None,
+        balance: Balance = 0.0,
     ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         """Probabilities of one block of rows at a time: (rows, block).
 
         ``reading`` says how leaves are read whose samples have coarse or fine classes; then the
-        votes of all trees count alike.
+        votes of all trees count alike. ``balance`` says how much small classes are helped.
         """
         scale = self.standardization.core
         votes = self.history.ages.votes if reading is None else None
-        voters = self.forest if self.voters is None else self.voters
+        ballot = self.ballot(balance, n_threads)
         for rows, block in self._blocks(X):
-            yield rows, voters.predict_proba(block, scale, n_threads, reading, votes)
+            found = ballot.trees.predict_proba(block, scale, n_threads, reading, votes)
+            yield rows, ballot.weighted(found)
 
     def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
         """Leaf of every row in every tree."""

@@ -23,7 +23,7 @@ from evergrow.estimators.forest.value.fitted import (
 )
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.forest.value.virtual_votes import with_virtual_votes
+from evergrow.estimators.forest.value.virtual_votes import Ballot
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
@@ -80,18 +80,16 @@ def _plain(name: Any) -> Any:
 
 
 def to_tensors(
-    fitted: FittedForest, *, inference_only: bool = False
+    fitted: FittedForest, *, inference_only: bool = False, ballot: Ballot | None = None
 ) -> tuple[dict[str, Any], Tensors]:
     """Header and named arrays of a model file, without the classes.
 
     Removed samples are left out. With ``inference_only`` all training samples are left out, except
-    those that a node compares with.
+    those that a node compares with; leaves then count the virtual samples of the ballot as if they
+    were real.
     """
     scale, early, ages = fitted.standardization, fitted.history.early, fitted.history.ages
-    # Without samples virtual votes cannot be counted again: leaves count them as if they were real.
-    trees = fitted.forest
-    if inference_only and fitted.voters is not None:
-        trees = fitted.voters
+    ballot = ballot or Ballot(fitted.forest, fitted.balance_weights)
     if not inference_only:
         fitted.check_memory()
     tensors = {
@@ -99,8 +97,10 @@ def to_tensors(
         "scale": scale.scale,
         "ages.taught": ages.taught,
         "ages.came": ages.came,
-        **_forest_to_tensors(trees, inference_only=inference_only),
+        **_forest_to_tensors(ballot.trees, inference_only=inference_only),
     }
+    if ballot.weights is not None:
+        tensors["balance_weights"] = ballot.weights
     if scale.whitening is not None:
         tensors["whitening"] = scale.whitening
     if not inference_only and len(early):
@@ -113,7 +113,7 @@ def to_tensors(
     )
     history = {name: getattr(fitted.history, name) for name in counters}
     header = {"history": history, "proposer": fitted.proposer, "standardize": scale.kind}
-    return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
+    return header, tensors
 
 
 def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
@@ -140,14 +140,19 @@ def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> Fitte
     _require(is_new or not forest.keeps_rows, "samples.ids")
     if len(early):
         _require(np.array_equal(np.sort(early.ids), np.sort(ids)), "early.ids")
-    fitted = FittedForest(labels, standardization, forest, history, proposer)
-    return with_virtual_votes(fitted, _read_balance(header.get("balance", 0.0)), n_threads=1)
+    weights = _read_balance_weights(tensors.get("balance_weights"), len(labels))
+    return FittedForest(labels, standardization, forest, history, proposer, weights)
 
 
-def _read_balance(balance: Any) -> float:
-    if not isinstance(balance, (int, float)) or isinstance(balance, bool) or not 0 <= balance <= 1:
-        raise InvalidInputError("the balance of the model is damaged")
-    return float(balance)
+def _read_balance_weights(
+    weights: npt.NDArray[Any] | None, n_classes: int
+) -> npt.NDArray[np.float64] | None:
+    """Weights of the classes; only forests without samples have them, classes came later."""
+    if weights is not None:
+        _require(weights.dtype == np.float64 and weights.ndim == 1, "balance_weights")
+        _require(len(weights) <= n_classes, "balance_weights")
+        _require(bool((np.isfinite(weights) & (weights > 0)).all()), "balance_weights")
+    return weights
 
 
 def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:

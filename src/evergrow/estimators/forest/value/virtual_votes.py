@@ -1,78 +1,163 @@
-"""Votes of virtual samples, which make a forest fair to its small classes.
+"""Votes that are fair to small classes.
 
-In a leaf, ten samples of a new class are outvoted by hundreds of others wherever classes overlap.
-So small classes get virtual samples: the mean of the class plus the deviation of a stored sample
-of another class from its own mean. They pass the trees like new samples and are counted in the
-leaves that they reach, in a copy of the trees that only votes. Neither they nor their counts are
-stored in the trees that grow: the votes are a function of the trees and the stored samples, and are
-counted again after every change. Whatever is forgotten leaves nothing behind in them.
+In a leaf, ten samples of a new class are outvoted by hundreds of others wherever classes overlap,
+and most leaves that its samples should reach have none of the ten. So a small class, of fewer than
+half as many samples as the median class, is helped in two ways. Its votes are multiplied by a
+weight that grows with the ratio of the two sizes. And it gets a few virtual samples: the mean of
+the class plus the difference of two samples of a large class, divided by the square root of two,
+which has the spread of samples around their mean. They pass the trees like new samples and are
+counted in the leaves that they reach, in a copy of the trees that only votes.
+
+Neither weights nor counts are stored in the trees that grow. They are a function of the trees, the
+stored samples and ``balance``, found when the forest is first asked. Whatever is forgotten leaves
+nothing behind in them.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.foundation.locks import path_mutex
 
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float32]
-Keys = npt.NDArray[np.uint64]
+if TYPE_CHECKING:
+    from evergrow.estimators.forest.value.fitted import FittedForest
 
-# Virtual samples for each that a class lacks. Nodes were not chosen to separate them, so that most
-# fall into leaves of other classes: with one for each, a class of ten among classes of hundreds has
-# a third of the answers that it has with four, and others lose nothing (docs/benchmarks.md).
-_VIRTUAL_PER_MISSING = 4
+Balance: TypeAlias = Literal["auto"] | float
+Rows: TypeAlias = npt.NDArray[np.int32]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float32]
+Weights: TypeAlias = npt.NDArray[np.float64]
+Keys: TypeAlias = npt.NDArray[np.uint64]
+
+# balance="auto": the accuracy over all classes is highest at 0.5 to 1, depending on the data set,
+# if one class is cut; it loses nothing anywhere (docs/benchmarks.md).
+_AUTO = 0.5
+# A class is small if the median class has more than twice as many samples.
+_SMALL = 2.0
+# The weight of a class of 1 / (2 r) of the median, with balance=1, is min(r, 5)^(7/3). More than
+# the ratio itself, because trees were not grown to separate so small a class and its votes are
+# spread over many leaves; and no more from a tenth of the median on, where votes are mostly noise.
+_MOST_RATIO, _POWER = 5.0, 7 / 3
+# Most virtual samples of a class. They only have to make sure that the class is in the leaves that
+# its samples reach: with more, others lose more than the class gains.
+_MOST_VIRTUAL = 20
 # Bytes of rows that are read, or made, at once.
 _BLOCK_BYTES = 16 << 20
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def with_virtual_votes(fitted: FittedForest, balance: float, n_threads: int) -> FittedForest:
-    """The same forest, with virtual votes for its small classes if ``balance`` is not 0."""
-    # The same value if nothing changes: workers of a cluster know the forest by it.
-    if fitted.balance != balance or fitted.voters is not None:
-        fitted = replace(fitted, balance=float(balance), voters=None)
-    if balance == 0 or not fitted.has_training_rows:
-        return fitted
+@dataclass(frozen=True, eq=False)
+class Ballot:
+    """How a forest votes: trees that may count virtual samples, and a weight for each class."""
+
+    trees: _core.Forest
+    weights: Weights | None = None
+
+    def weighted(self, probabilities: Weights) -> Weights:
+        """Probabilities with the votes of small classes multiplied, of the same sum."""
+        if self.weights is None:
+            return probabilities
+        # Classes that were added to a forest without samples have no weight.
+        probabilities[:, : len(self.weights)] *= self.weights
+        total = probabilities.sum(axis=1, keepdims=True)
+        np.divide(probabilities, total, out=probabilities, where=total > 0)
+        return probabilities
+
+
+class LazyBallot:
+    """The ballot of one fitted forest, found when it is first asked for and then kept.
+
+    Threads that ask at the same time wait for the one that counts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The last ballot with its balance, replaced as a whole: readers need no lock.
+        self._found: tuple[float, Ballot] | None = None
+
+    def of(self, fitted: FittedForest, balance: Balance, n_threads: int) -> Ballot:
+        """Return the ballot of a forest, always the same one, with this balance."""
+        if not fitted.has_training_rows:
+            return Ballot(fitted.forest, fitted.balance_weights)
+        amount = _AUTO if isinstance(balance, str) else float(balance)
+        if amount == 0:
+            return Ballot(fitted.forest)
+        found = self._found
+        if found is None or found[0] != amount:
+            with self._lock:
+                found = self._found
+                if found is None or found[0] != amount:
+                    found = self._found = (amount, fair_ballot(fitted, amount, n_threads))
+        return found[1]
+
+
+def fair_ballot(fitted: FittedForest, balance: float, n_threads: int) -> Ballot:
+    """Weights and virtual votes for the small classes of a forest, if it has any."""
     samples = fitted.forest.samples
     classes = samples.classes
-    rows = np.flatnonzero(classes >= 0).astype(np.int32)
-    # By id: the numbers of rows change when a model is saved and loaded.
-    rows = rows[np.argsort(samples.ids[rows])]
-    wanted = n_virtual(np.bincount(classes[rows], minlength=len(fitted.labels)), balance)
-    if not wanted.any():
-        return fitted
-    voters = fitted.forest
-    for part, (X, codes) in enumerate(_virtual_samples(samples, rows, wanted, fitted.history.seed)):
-        voters = _count(fitted, voters, X, codes, part, n_threads)
-    return replace(fitted, voters=voters)
+    sizes = np.bincount(classes[classes >= 0], minlength=len(fitted.labels))
+    weights = balance_weights(sizes, balance)
+    if not (weights > 1).any():
+        return Ballot(fitted.forest)
+    with path_mutex(samples.path):
+        # A named file may have changed since; a forest must answer all the same.
+        if samples.problem:
+            return Ballot(fitted.forest, weights)
+        trees = fitted.forest
+        for part, (X, codes) in enumerate(_virtual_samples(samples, sizes, fitted.history.seed)):
+            trees = _count(fitted, trees, X, codes, part, n_threads)
+    return Ballot(trees, weights)
 
 
-def n_virtual(sizes: npt.NDArray[np.int64], balance: float) -> npt.NDArray[np.int64]:
-    """Virtual samples of each class: four for each that it lacks to the median, times the knob.
+def balance_weights(sizes: Integers, balance: float) -> Weights:
+    """Weight of the votes of each class: 1 unless it is small.
 
-    >>> n_virtual(np.array([100, 10, 0, 90, 300]), 1.0)
-    array([  0, 340,   0,  20,   0])
+    >>> balance_weights(np.array([400, 400, 300, 200, 50, 4, 0]), 1.0).round(1)
+    array([ 1. ,  1. ,  1. ,  1. ,  8.5, 42.7,  1. ])
+    >>> balance_weights(np.array([400, 400, 300, 200, 50, 4, 0]), 0.5).round(1)
+    array([1. , 1. , 1. , 1. , 2.9, 6.5, 1. ])
     """
-    missing = np.maximum(0.0, np.median(sizes[sizes > 0]) - sizes)
-    missing[sizes == 0] = 0
-    return np.rint(_VIRTUAL_PER_MISSING * balance * missing).astype(np.int64)
+    ratio = np.clip(_ratios(sizes) / _SMALL, 1.0, _MOST_RATIO)
+    return np.asarray(ratio ** (_POWER * balance))
 
 
-def draw_below(key: int, n: int, bound: int) -> npt.NDArray[np.int64]:
-    """Draw ``n`` numbers below a bound, as ``Stream`` of the core does with this key."""
-    # Arrays, not numbers: their products wrap around without a warning.
-    state = np.array([key], dtype=np.uint64) + _GOLDEN * np.arange(1, n + 1, dtype=np.uint64)
-    high = _mix(state) >> np.uint64(32)
-    return ((high * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
+def n_virtual(sizes: Integers) -> Integers:
+    """Virtual samples of each small class: as many as the median is times its size, at most 20.
+
+    Together they are never more than the samples: less than half of the classes are small, and
+    each gets at most as many as the median class has.
+
+    >>> n_virtual(np.array([400, 400, 300, 200, 40, 4, 0]))
+    array([ 0,  0,  0,  0,  6, 20,  0])
+    """
+    ratio = _ratios(sizes)
+    found = np.minimum(np.floor(ratio), _MOST_VIRTUAL).astype(np.int64)
+    return np.where(ratio > _SMALL, found, 0)
+
+
+def _ratios(sizes: Integers) -> Weights:
+    """How many times larger the median class is than each; 0 for a class without samples."""
+    ratios = np.zeros(len(sizes))
+    present = sizes > 0
+    ratios[present] = np.median(sizes[present]) / sizes[present]
+    return ratios
+
+
+def draw_below(keys: Keys, counters: Keys, bounds: Integers | int) -> Integers:
+    """Numbers below a bound: of the ``Stream`` of the core with each key, that of the counter."""
+    high = _mix(keys + _GOLDEN * counters) >> np.uint64(32)
+    bound = np.asarray(bounds).astype(np.uint64)
+    return ((high * bound) >> np.uint64(32)).astype(np.int64)
 
 
 def _mix(x: Keys) -> Keys:
@@ -81,50 +166,71 @@ def _mix(x: Keys) -> Keys:
     return x ^ (x >> np.uint64(31))
 
 
-def key_of_class(seed: int, code: int) -> int:
-    """Key of the random numbers of a class."""
-    state = np.array([seed], dtype=np.uint64) + _GOLDEN * np.array([code + 1], dtype=np.uint64)
-    return int(_mix(state)[0])
+def keys_of_classes(seed: int, codes: Integers) -> Keys:
+    """Keys of the random numbers of classes."""
+    # Arrays, not numbers: their products wrap around without a warning.
+    return _mix(np.array([seed], dtype=np.uint64) + _GOLDEN * (codes + 1).astype(np.uint64))
 
 
 def _virtual_samples(
-    samples: _core.Samples, rows: Rows, wanted: npt.NDArray[np.int64], seed: int
+    samples: _core.Samples, sizes: Integers, seed: int
 ) -> Iterator[tuple[Floats, Rows]]:
-    """Virtual samples and their classes, some at a time."""
+    """Virtual samples and their classes, some at a time, in time linear in their number."""
+    wanted = n_virtual(sizes)
+    small = np.flatnonzero(wanted)
     classes = samples.classes
-    means = _class_means(samples, rows, len(wanted))
-    for code in np.flatnonzero(wanted).tolist():
-        others = rows[classes[rows] != code]
-        drawn = others[draw_below(key_of_class(seed, code), int(wanted[code]), len(others))]
-        for lenders in _blocks(drawn, samples):
-            X = means[code] + (_read(samples, lenders) - means[classes[lenders]])
-            yield X.astype(np.float32), np.full(len(lenders), code, dtype=np.int32)
+    # By class, and within a class by id: the numbers of rows change when a model is loaded.
+    rows = np.lexsort((samples.ids, classes))[int((classes < 0).sum()) :].astype(np.int32)
+    begins = np.cumsum(sizes) - sizes
+    means = _class_means(samples, rows[np.isin(classes[rows], small)], small)
+    lenders = np.flatnonzero(sizes[classes[rows]] >= np.median(sizes[sizes > 0]))
+    codes = np.repeat(small, wanted[small])
+    keys = keys_of_classes(seed, codes)
+    counters = (2 * _counted_up(wanted[small])).astype(np.uint64)
+    firsts = lenders[draw_below(keys, counters + np.uint64(1), len(lenders))]
+    own = classes[rows[firsts]]
+    # Another sample of the same class; a class that lends has at least two.
+    steps = 1 + draw_below(keys, counters + np.uint64(2), sizes[own] - 1)
+    seconds = begins[own] + (firsts - begins[own] + steps) % sizes[own]
+    places = np.repeat(np.arange(len(small)), wanted[small])
+    for part in _blocks(len(codes), samples.n_features):
+        apart = _read(samples, rows[firsts[part]]) - _read(samples, rows[seconds[part]])
+        X = means[places[part]] + apart * np.sqrt(0.5)
+        yield X.astype(np.float32), codes[part].astype(np.int32)
 
 
-def _class_means(samples: _core.Samples, rows: Rows, n_classes: int) -> npt.NDArray[np.float64]:
-    sums = np.zeros((n_classes, samples.n_features))
-    classes = samples.classes
-    for block in _blocks(rows, samples):
-        order = block[np.argsort(classes[block], kind="stable")]
-        present, firsts = np.unique(classes[order], return_index=True)
-        sums[present] += np.add.reduceat(_read(samples, order), firsts, axis=0, dtype=np.float64)
-    sizes = np.bincount(classes[rows], minlength=n_classes)
-    return sums / np.maximum(1, sizes)[:, None]
+def _counted_up(sizes: Integers) -> Integers:
+    """0, 1, ... for each size, one after the other.
+
+    >>> _counted_up(np.array([2, 3]))
+    array([0, 1, 0, 1, 2])
+    """
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _blocks(rows: Rows, samples: _core.Samples) -> Iterator[Rows]:
-    n = max(256, _BLOCK_BYTES // (8 * samples.n_features))
-    for first in range(0, len(rows), n):
-        yield rows[first : first + n]
+def _class_means(samples: _core.Samples, rows: Rows, codes: Integers) -> Weights:
+    """Means of the classes; ``rows`` are all their samples, class by class."""
+    places = np.searchsorted(codes, samples.classes[rows])
+    sums = np.zeros((len(codes), samples.n_features))
+    for part in _blocks(len(rows), samples.n_features):
+        present, begins = np.unique(places[part], return_index=True)
+        sums[present] += np.add.reduceat(_read(samples, rows[part]), begins, axis=0)
+    return sums / np.bincount(places, minlength=len(codes))[:, None]
 
 
-def _read(samples: _core.Samples, rows: Rows) -> npt.NDArray[np.float64]:
+def _blocks(n: int, n_features: int) -> Iterator[slice]:
+    step = max(256, _BLOCK_BYTES // (8 * n_features))
+    for first in range(0, n, step):
+        yield slice(first, first + step)
+
+
+def _read(samples: _core.Samples, rows: Rows) -> Weights:
     return as_floats(samples.take(rows)).astype(np.float64)
 
 
 def _count(
     fitted: FittedForest,
-    voters: _core.Forest,
+    trees: _core.Forest,
     X: Floats,
     codes: Rows,
     part: int,
@@ -149,7 +255,7 @@ def _count(
         bootstrap=False,
         first_refreshed=0,
         n_refreshed=0,
-        n_trees=len(voters),
+        n_trees=len(trees),
         row_budget=0,
         rules=_core.SplitRules(
             proposer=fitted.proposer,
@@ -161,7 +267,7 @@ def _count(
         keep_rows=False,
     )
     nothing = np.zeros(0, dtype=np.int32)
-    counted, _ = voters.update(
+    counted, _ = trees.update(
         samples=samples,
         rows=numbers,
         evicted=nothing,
