@@ -79,6 +79,20 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         """
         return str(self._require_fitted("standardize_").standardization.kind)
 
+    @property
+    def equal_lengths_(self) -> bool:
+        """Whether samples were brought to nearly the same length, as for cosines.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow import NCMForestClassifier
+        >>> X = np.random.default_rng(0).normal(size=(60, 40))
+        >>> NCMForestClassifier(3, random_state=0).fit(X, np.arange(60)).equal_lengths_
+        True
+        """
+        return bool(self._require_fitted("equal_lengths_").standardization.equal_lengths)
+
     def _checked(self, X: npt.ArrayLike) -> tuple[Any, npt.NDArray[Any], int]:
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)

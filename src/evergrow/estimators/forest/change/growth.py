@@ -189,12 +189,14 @@ def _has_wild_values(batch: ForestBatch) -> bool:
 
 
 def _has_more_samples(known: FittedForest, n_new: int) -> bool:
-    if known.standardization.kind == "none":
+    transform = known.standardization
+    if transform.kind == "none" and not transform.equal_lengths:
         return False
     n_measured, samples = known.history.n_measured, known.forest.samples
     n_samples = len(samples) - samples.n_removed + n_new
-    few = 0 < n_measured < _SAMPLES_PER_FEATURE * known.n_features
-    return few and n_samples >= _MORE_SAMPLES * n_measured
+    # Equal lengths are for small classes, which may have become large.
+    few = n_measured < _SAMPLES_PER_FEATURE * known.n_features or transform.equal_lengths
+    return few and 0 < n_measured and n_samples >= _MORE_SAMPLES * n_measured
 
 
 def _has_more_classes(known: FittedForest, codes: npt.NDArray[np.int32]) -> bool:

@@ -87,6 +87,7 @@ def to_tensors(
     counters = (*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
     history = {name: getattr(fitted.history, name) for name in counters}
     header = {"history": history, "proposer": fitted.proposer, "standardize": scale.kind}
+    header |= {"equal_lengths": True} if scale.equal_lengths else {}
     return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
 
 
@@ -101,7 +102,7 @@ def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) ->
 
 
 def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
-    standardization = _read_standardization(header.get("standardize", "scale"), tensors)
+    standardization = _read_standardization(header, tensors)
     n_features = len(standardization.mean)
     proposer = str(header.get("proposer"))
     forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
@@ -228,9 +229,10 @@ def _require(condition: bool, name: str) -> None:
         raise InvalidInputError(f"the array {name} has the wrong type, shape or values")
 
 
-def _read_standardization(kind: Any, tensors: Tensors) -> Standardization:
+def _read_standardization(header: dict[str, Any], tensors: Tensors) -> Standardization:
     """The transform of the features; files of earlier versions have no whitening and no kind."""
-    if kind not in ("whiten", "scale", "none"):
+    kind, equal_lengths = header.get("standardize", "scale"), header.get("equal_lengths", False)
+    if kind not in ("whiten", "scale", "none") or not isinstance(equal_lengths, bool):
         raise InvalidInputError("what was done to the features of the model is damaged")
     mean, scale = tensors["mean"], tensors["scale"]
     n_features = len(mean)
@@ -247,7 +249,7 @@ def _read_standardization(kind: Any, tensors: Tensors) -> Standardization:
         # Triangular, so that it can be undone.
         _require(bool((np.diagonal(whitening) > 0).all()), "whitening")
         _require(not np.triu(whitening, 1).any(), "whitening")
-    return Standardization(mean, scale, whitening, kind)
+    return Standardization(mean, scale, whitening, kind, equal_lengths)
 
 
 def _forest_from_tensors(
