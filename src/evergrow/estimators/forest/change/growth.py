@@ -196,7 +196,7 @@ def _has_more_samples(known: FittedForest, n_new: int) -> bool:
     n_samples = len(samples) - samples.n_removed + n_new
     # Equal lengths are for small classes, which may have become large.
     few = n_measured < _SAMPLES_PER_FEATURE * known.n_features or transform.equal_lengths
-    return few and 0 < n_measured and n_samples >= _MORE_SAMPLES * n_measured
+    return few and n_measured > 0 and n_samples >= _MORE_SAMPLES * n_measured
 
 
 def _has_more_classes(known: FittedForest, codes: npt.NDArray[np.int32]) -> bool:
