@@ -28,8 +28,7 @@ using SamplesPtr = std::shared_ptr<Samples>;
 using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale,
-                               const std::optional<Matrix<float>>& whitening,
-                               bool equal_lengths) {
+                               const std::optional<Matrix<float>>& whitening, bool equal_lengths) {
     if (mean.size() != scale.size() || mean.size() == 0)
         throw std::invalid_argument(
             "mean and scale must have the same length, which must not be 0");
@@ -254,8 +253,7 @@ void bind_standardizer(nb::module_& m) {
                const std::optional<Matrix<float>>& whitening, bool equal_lengths) {
                 new (self) Standardizer(make_standardizer(mean, scale, whitening, equal_lengths));
             },
-            "mean"_a, "scale"_a, "whitening"_a = nb::none(),
-            "equal_lengths"_a = false);
+            "mean"_a, "scale"_a, "whitening"_a = nb::none(), "equal_lengths"_a = false);
 }
 
 void bind_properties(nb::class_<Samples>& samples) {

@@ -9,9 +9,9 @@ namespace evergrow {
 
 // A tree that was grown before the first sample of a class came has no split that was made for the
 // class. Its vote for the class has the weight `older`, all other votes have the weight 1; and
-// because it votes for the class too seldom, its votes are multiplied by `gain`. The probability of a
-// class is the weighted mean over the trees, divided by the sum over the classes; where no tree knows
-// a class, all of them count alike.
+// because it votes for the class too seldom, its votes are multiplied by `gain`. The probability of
+// a class is the weighted mean over the trees, divided by the sum over the classes; where no tree
+// knows a class, all of them count alike.
 class VoteWeights {
   public:
     // When each tree was last grown and when each class came, as numbers of updates. Throws

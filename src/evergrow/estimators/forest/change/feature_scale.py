@@ -15,7 +15,7 @@ features are brought to the same length.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -150,6 +150,7 @@ class LeftOut:
     X: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int32]
     scatter: ClassScatter
+    _accuracies: dict[Candidate, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batch: ForestBatch, rows: npt.NDArray[np.int64], scatter: ClassScatter) -> LeftOut:
@@ -185,19 +186,22 @@ class LeftOut:
         deviation of the sample from its class mean. Only the diagonal that it is shrunk towards
         stays, and the factors that make lengths equal.
         """
+        return self._mean_accuracy(candidate, candidate.standardization.apply(self.X))
+
+    def _mean_accuracy(self, candidate: Candidate, rows: npt.NDArray[np.float32]) -> float:
         scatter, judged = self.scatter, self.is_judged
         codes, known = self.codes[judged], np.flatnonzero(scatter.counts > 0)
-        transform = candidate.standardization
-        x = transform.apply(self.X[judged]).astype(np.float64)
-        linear = transform.with_own_lengths()
-        plain_means = linear.apply(scatter.means[known]).astype(np.float64)
+        x, linear = rows[judged], candidate.standardization.with_own_lengths()
+        plain_means = linear.apply(scatter.means[known])
         means = plain_means if candidate.means is None else candidate.means[known]
+        means = means.astype(np.float32)
         own = np.searchsorted(known, codes)
-        distances = _square_distances(x, means)
+        distances = _square_distances(x, means).astype(np.float64)
         factor = scatter.counts[codes] / (scatter.counts[codes] - 1.0)
         if candidate.shrinkage is not None:
             weight = (1.0 - candidate.shrinkage) * factor / max(scatter.n_free, 1)
-            residual = linear.apply(self.X[judged]) - plain_means[own]
+            plain = x if candidate.means is None else linear.apply(self.X[judged])
+            residual = plain - plain_means[own]
             # Sherman and Morrison: the inverse after a product was subtracted.
             length = np.einsum("ij,ij->i", residual, residual)
             along = np.einsum("ij,ij->i", x, residual)[:, None] - residual @ means.T
@@ -209,7 +213,9 @@ class LeftOut:
 
     def neighbour_accuracy(self, candidate: Candidate) -> float:
         """Share of samples whose nearest neighbour among the others is of their class."""
-        x = candidate.standardization.apply(self.X)
+        return self._neighbour_accuracy(candidate.standardization.apply(self.X))
+
+    def _neighbour_accuracy(self, x: npt.NDArray[np.float32]) -> float:
         distances = _square_distances(x, x)
         np.fill_diagonal(distances, np.inf)
         right = self.codes[np.argmin(distances, axis=1)] == self.codes
@@ -220,10 +226,13 @@ class LeftOut:
 
         The covariance is not without the samples of a pair, which would make them neighbours.
         """
-        by_mean = self.mean_accuracy(candidate)
-        if candidate.shrinkage is not None:
-            return by_mean
-        return max(by_mean, self.neighbour_accuracy(candidate))
+        if candidate not in self._accuracies:
+            x = candidate.standardization.apply(self.X)
+            accuracy = self._mean_accuracy(candidate, x)
+            if candidate.shrinkage is None:
+                accuracy = max(accuracy, self._neighbour_accuracy(x))
+            self._accuracies[candidate] = accuracy
+        return self._accuracies[candidate]
 
 
 def first_good(candidates: list[Candidate], left_out: LeftOut, errors: float = 1.0) -> Candidate:

@@ -87,8 +87,8 @@ def to_tensors(
     counters = (*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed")
     history = {name: getattr(fitted.history, name) for name in counters}
     header = {"history": history, "proposer": fitted.proposer, "standardize": scale.kind}
-    header |= {"equal_lengths": True} if scale.equal_lengths else {}
-    return header | ({"balance": fitted.balance} if fitted.balance else {}), tensors
+    lengths = {"equal_lengths": True} if scale.equal_lengths else {}
+    return header | lengths | ({"balance": fitted.balance} if fitted.balance else {}), tensors
 
 
 def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from evergrow import _core
 from evergrow.foundation.errors import InvalidInputError
@@ -18,8 +18,10 @@ from evergrow.foundation.rows import float_blocks
 Kind = Literal["whiten", "scale", "none"]
 
 # Quantiles are estimated from about this many bytes of rows.
-_QUANTILE_BYTES = 16 << 20
+_QUANTILE_BYTES = 4 << 20
 _FEATURES_AT_ONCE = 64
+# Residuals whose products are computed at once.
+_RESIDUAL_BYTES = 24 << 20
 # The deviation of a feature within classes counts as at least this share of its whole deviation, so
 # that no feature outweighs all others.
 LEAST_DEVIATION = 1 / 32
@@ -111,19 +113,17 @@ class Standardization:
         Cholesky factor of the shrunk ``C``. Any other square root would give the same distances;
         this one is triangular, so applying it costs half as much.
         """
-        deviation = np.sqrt(np.diagonal(scatter.covariance))
-        deviation = np.maximum(deviation, LEAST_DEVIATION)
-        scale = plain.scale / deviation
+        scale = plain.scale / scatter.deviation
         # Single precision is enough: no eigenvalue is below the shrinkage.
-        correlation = (scatter.covariance / np.outer(deviation, deviation)).astype(np.float32)
-        correlation *= np.float32(1.0 - shrinkage)
+        correlation = scatter.correlation * np.float32(1.0 - shrinkage)
         np.fill_diagonal(correlation, 1.0)
-        inverse = solve_triangular(
-            np.linalg.cholesky(correlation),
-            np.eye(len(scale), dtype=np.float32),
-            lower=True,
-            check_finite=False,
-        )
+        # Three times as fast as NumPy's, and as solving with the identity.
+        root, failed = lapack.spotrf(correlation.T, lower=0, overwrite_a=1)
+        if failed:
+            raise InvalidInputError(
+                "Input X contains values too large to compute their covariance."
+            )
+        inverse = np.triu(lapack.strtri(root, lower=0, overwrite_c=1)[0]).T
         return cls(plain.mean, scale, np.ascontiguousarray(inverse), "whiten")
 
     def apply(self, X: npt.NDArray[Any], n_threads: int = 1) -> npt.NDArray[np.float32]:
@@ -187,6 +187,18 @@ class ClassScatter:
     n_free: int
     covariance: npt.NDArray[np.float64]
 
+    @cached_property
+    def deviation(self) -> npt.NDArray[np.float64]:
+        """Standard deviation of each feature within classes, at least ``LEAST_DEVIATION``."""
+        return np.maximum(np.sqrt(np.diagonal(self.covariance)), LEAST_DEVIATION)
+
+    @cached_property
+    def correlation(self) -> npt.NDArray[np.float32]:
+        """The covariance divided by these deviations."""
+        correlation = self.covariance / self.deviation
+        correlation /= self.deviation[:, None]
+        return correlation.astype(np.float32)
+
     @classmethod
     def of(
         cls,
@@ -200,10 +212,20 @@ class ClassScatter:
         counts = np.bincount(codes[rows], minlength=n_classes).astype(np.float64)
         means = class_means(chosen_blocks(X, codes, rows), counts, X.shape[1])
         total = np.zeros((X.shape[1], X.shape[1]))
+        # Products of few rows are exact enough in single precision, and twice as fast. Of very few,
+        # they are slow again.
+        n_most = max(1, _RESIDUAL_BYTES // (4 * X.shape[1]))
+        residuals, n = np.empty((min(n_most, len(rows)), X.shape[1]), dtype=np.float32), 0
         for block, own in chosen_blocks(X, codes, rows):
-            # Products of few rows are exact enough in single precision, and twice as fast.
-            residuals = ((block - means[own]) * scale).astype(np.float32)
-            total += residuals.T @ residuals
+            away = block - means[own]
+            for first in range(0, len(away), n_most):
+                part = away[first : first + n_most]
+                if n + len(part) > n_most:
+                    total += residuals[:n].T @ residuals[:n]
+                    n = 0
+                np.multiply(part, scale, out=residuals[n : n + len(part)], casting="same_kind")
+                n += len(part)
+        total += residuals[:n].T @ residuals[:n]
         n_free = int(np.maximum(counts - 1.0, 0.0).sum())
         return cls(means, counts, n_free, total / max(n_free, 1))
 
