@@ -148,7 +148,7 @@ class ForestPredictor(TreePredictor):
 
         Trees that were grown before a class came know it badly. Where other trees were grown since
         (`refresh`), the mean for that class is weighted: an older tree counts 0.03, and because it
-        votes for the class too seldom, its votes are multiplied by ten.
+        votes for the class too seldom, its votes are multiplied by five.
 
         Parameters
         ----------

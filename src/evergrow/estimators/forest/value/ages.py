@@ -23,7 +23,7 @@ OLDER_WEIGHT = 0.03
 # In these leaves the class is one among others, so that such a tree votes for it too seldom. Its
 # votes are multiplied by this number; a class that one tree knows would otherwise be found only
 # where that tree happens to be right.
-OLDER_GAIN = 10.0
+OLDER_GAIN = 5.0
 
 
 @dataclass(frozen=True, eq=False)
