@@ -260,8 +260,8 @@ void bind_forest(nb::module_& m) {
             },
             "parents"_a, "name"_a, "smoothing"_a);
     nb::class_<VoteWeights>(m, "VoteWeights")
-        .def(nb::init<std::vector<std::int64_t>, std::vector<std::int64_t>, double>(),
-             "tree_grown"_a, "class_came"_a, "older"_a);
+        .def(nb::init<std::vector<std::int64_t>, std::vector<std::int64_t>, double, double>(),
+             "tree_grown"_a, "class_came"_a, "older"_a, "gain"_a = 1.0);
     nb::class_<Forest> forest(m, "Forest");
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,

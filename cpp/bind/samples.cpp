@@ -30,7 +30,7 @@ using SamplesPtr = std::shared_ptr<Samples>;
 using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale,
-                               const std::optional<Matrix<float>>& whitening) {
+                               const std::optional<Matrix<float>>& whitening, bool equal_lengths) {
     if (mean.size() != scale.size() || mean.size() == 0)
         throw std::invalid_argument(
             "mean and scale must have the same length, which must not be 0");
@@ -38,7 +38,8 @@ Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>&
         throw std::invalid_argument("whitening must have a row and a column for every feature");
     return {{mean.data(), mean.data() + mean.size()},
             {scale.data(), scale.data() + scale.size()},
-            whitening ? whitening->data() : nullptr};
+            whitening ? whitening->data() : nullptr,
+            equal_lengths};
 }
 
 template <class T>
@@ -275,10 +276,10 @@ void bind_standardizer(nb::module_& m) {
         .def(
             "__init__",
             [](Standardizer* self, const Vector<double>& mean, const Vector<double>& scale,
-               const std::optional<Matrix<float>>& whitening) {
-                new (self) Standardizer(make_standardizer(mean, scale, whitening));
+               const std::optional<Matrix<float>>& whitening, bool equal_lengths) {
+                new (self) Standardizer(make_standardizer(mean, scale, whitening, equal_lengths));
             },
-            "mean"_a, "scale"_a, "whitening"_a = nb::none());
+            "mean"_a, "scale"_a, "whitening"_a = nb::none(), "equal_lengths"_a = false);
 }
 
 void bind_properties(nb::class_<Samples>& samples) {

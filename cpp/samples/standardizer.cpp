@@ -1,6 +1,7 @@
 #include "samples/standardizer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,8 @@ namespace evergrow {
 namespace {
 
 constexpr double kLimit = 1e15;
+// Power of the length of a row that is left where lengths are made nearly equal.
+constexpr double kLengthPower = 0.1;
 constexpr std::size_t kBandRows = kCacheLineFloats;
 // Rows that are multiplied by a band of the matrix together.
 constexpr std::size_t kBlock = 64;
@@ -30,8 +33,8 @@ std::size_t band_width(std::size_t band) { return (band + 1) * kBandRows; }
 }  // namespace
 
 Standardizer::Standardizer(std::vector<double> mean, std::vector<double> scale,
-                           const float* whitening)
-    : mean_(std::move(mean)), scale_(std::move(scale)) {
+                           const float* whitening, bool equal_lengths)
+    : mean_(std::move(mean)), scale_(std::move(scale)), equal_lengths_(equal_lengths) {
     if (whitening == nullptr) return;
     const std::size_t n = n_features();
     bands_.resize(band_begin(padded_width(n) / kBandRows));
@@ -80,10 +83,22 @@ void Standardizer::whiten_band(std::size_t band, float* const* rows, std::size_t
             rows[i][first + j] = clip(static_cast<double>(products[j * kBlock + i]));
 }
 
+// A row without length, the centre, stays.
+void Standardizer::equalise(float* row) const {
+    const std::size_t n = n_features();
+    double square = 0;
+    for (std::size_t i = 0; i < n; ++i) square += static_cast<double>(row[i]) * row[i];
+    if (!(square > 0)) return;
+    const double factor = std::pow(static_cast<double>(n) / square, (1 - kLengthPower) / 2);
+    for (std::size_t i = 0; i < n; ++i) row[i] = clip(row[i] * factor);
+}
+
 template <class T>
 void Standardizer::apply(const T* rows, std::size_t n_rows, float* const* out) const {
     for (std::size_t i = 0; i < n_rows; ++i) scale_row(rows + i * n_features(), out[i]);
     if (!bands_.empty()) whiten(out, n_rows);
+    if (equal_lengths_)
+        for (std::size_t i = 0; i < n_rows; ++i) equalise(out[i]);
 }
 
 template void Standardizer::apply(const float*, std::size_t, float* const*) const;

@@ -16,6 +16,7 @@ class Standardizer:
         mean: npt.NDArray[np.float64],
         scale: npt.NDArray[np.float64],
         whitening: npt.NDArray[np.float32] | None = None,
+        equal_lengths: bool = False,
     ) -> None: ...
 
 class Samples:
@@ -114,7 +115,7 @@ class LeafReading:
 # How much votes count: those of trees that were grown before a class came have the weight `older`.
 class VoteWeights:
     def __init__(
-        self, tree_grown: Sequence[int], class_came: Sequence[int], older: float
+        self, tree_grown: Sequence[int], class_came: Sequence[int], older: float, gain: float = 1.0
     ) -> None: ...
 
 # How nodes are split; those that a proposer does not use have defaults. Can be pickled.

@@ -38,6 +38,34 @@ def squared_distance(x: Floats, y: Floats, covariance: Floats) -> float:
     return float((x - y) @ np.linalg.solve(covariance, x - y))
 
 
+def equal_lengths(X: Floats) -> Floats:
+    """Samples whose lengths, in units of the root of the number of features, are tenth roots."""
+    lengths = np.sqrt((X**2).sum(axis=1, keepdims=True) / X.shape[1])
+    directions = X / np.where(lengths > 0, lengths, 1.0)
+    equal: Floats = directions * lengths**0.1
+    return equal
+
+
+def whitened_equal_accuracy(X: Floats, y: Ints, shrinkage: float) -> float:
+    """Share of samples that are nearest to their class mean, all of nearly equal length.
+
+    Lengths are those in the metric of all samples; distances are without the sample.
+    """
+    everything = covariance_within(X, y)
+    n_free = len(X) - int(y.max()) - 1
+    root = np.linalg.cholesky(shrunk(everything, np.diagonal(everything), shrinkage))
+    Z = equal_lengths(np.linalg.solve(root, X.T).T)
+    right = []
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        means = class_means(Z[others], y[others]) @ root.T
+        without = covariance_within(X[others], y[others]) * (n_free - 1) / n_free
+        metric = shrunk(without, np.diagonal(everything), shrinkage)
+        distances = [squared_distance(root @ Z[i], mean, metric) for mean in means]
+        right.append(int(np.argmin(distances)) == y[i])
+    return float(np.mean(right))
+
+
 def whitened_mean_accuracy(X: Floats, y: Ints, shrinkage: float) -> float:
     """Share of samples that are nearest to their class mean in the whitened space.
 

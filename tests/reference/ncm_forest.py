@@ -268,17 +268,20 @@ def predict_proba_by_age(
     grown: list[int],
     came: list[int],
     older: float,
+    gain: float = 1.0,
 ) -> npt.NDArray[np.float64]:
     """As :func:`predict_proba`, with votes that know the age of the trees.
 
     A tree that was grown before a class came votes for it with the weight ``older``, unless no
-    tree is newer. Per class the mean is weighted; per row the probabilities add up to one.
+    tree is newer, and its votes for it are multiplied by ``gain``. Per class the mean is weighted;
+    per row the probabilities add up to one.
     """
-    weights = np.ones((len(trees), n_classes))
+    is_older = np.zeros((len(trees), n_classes), dtype=bool)
     for c in range(n_classes):
         if any(g >= came[c] for g in grown):
-            weights[[g < came[c] for g in grown], c] = older
-    n_older = (weights < 1).sum(axis=0)
+            is_older[:, c] = [g < came[c] for g in grown]
+    weights = np.where(is_older, older * gain, 1.0)
+    n_older = is_older.sum(axis=0)
     sums = (len(trees) - n_older) + older * n_older
     out = np.zeros((len(X), n_classes))
     for i, x in enumerate(X):

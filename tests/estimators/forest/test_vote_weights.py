@@ -21,17 +21,18 @@ N_TREES, N_CLASSES = 3, 5
     grown=st.lists(st.integers(0, 4), min_size=N_TREES, max_size=N_TREES),
     came=st.lists(st.integers(-1, 5), min_size=N_CLASSES, max_size=N_CLASSES),
     older=st.sampled_from([0.05, 0.25, 1.0]),
+    gain=st.sampled_from([1.0, 3.0, 10.0]),
 )
 def test_the_core_weighs_votes_as_the_twin_does(
-    seed: int, grown: list[int], came: list[int], older: float
+    seed: int, grown: list[int], came: list[int], older: float, gain: float
 ) -> None:
     X, y = small_integers(seed, 60, 3, N_CLASSES)
     rules = twin.Rules(N_CLASSES, 3, 8, min_samples_leaf=8)
     forest, trees = assert_same_forest(X, y, seed, rules, "ncm", N_TREES)
     queries, _ = small_integers(seed + 1, 20, 3, N_CLASSES)
-    votes = _core.VoteWeights(grown, came, older)
+    votes = _core.VoteWeights(grown, came, older, gain)
     found = forest.predict_proba(queries, plain(3), 1, None, votes)
-    expected = twin.predict_proba_by_age(trees, queries, N_CLASSES, grown, came, older)
+    expected = twin.predict_proba_by_age(trees, queries, N_CLASSES, grown, came, older, gain)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(forest.predict_proba(queries, plain(3), 2, None, votes), expected)
 
@@ -50,6 +51,12 @@ def test_a_class_that_no_tree_knows_keeps_its_share_of_the_votes() -> None:
 def test_the_weight_of_older_trees_is_a_share(older: float) -> None:
     with pytest.raises(ValueError, match="older must be above 0"):
         _core.VoteWeights([0], [0], older)
+
+
+@pytest.mark.parametrize("gain", [0.5, float("inf"), float("nan")])
+def test_votes_of_older_trees_do_not_shrink(gain: float) -> None:
+    with pytest.raises(ValueError, match="gain must be at least 1"):
+        _core.VoteWeights([0], [0], 0.5, gain)
 
 
 def test_votes_belong_to_one_forest() -> None:

@@ -76,7 +76,10 @@ standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
     features. ``"none"`` or False keeps their proportions, as for pixels: all are divided by one
     common number, which changes nothing but rounding. ``"auto"`` takes what tells the classes
     apart best: by the nearest class mean or the nearest neighbour of samples that are left out.
-    It keeps features that a learnt metric made. :attr:`standardize_` says what was done."""
+    It keeps features that a learnt metric made. Where classes have up to 20 samples, it also tries
+    samples of nearly equal length, as for cosines; with up to five, and too few samples to try it,
+    samples of at least 32 features are brought to equal length. :attr:`standardize_` and
+    :attr:`equal_lengths_` say what was done."""
 
 _STANDARDIZE_OTHERS = """\
 standardize : {"auto", "scale", "none", "whiten"} or bool, default="auto"
@@ -93,7 +96,7 @@ node_sampling : {"size", "uniform", "quality"}, default="size"
     its samples badly.
 refresh : "auto" or float, default={refresh}
     Share of the trees that each update grows again from scratch, in turn. ``"auto"`` grows a tree
-    again whenever the number of classes or of samples has grown by half since it was last grown,
+    again whenever the number of classes or of samples has grown by a third since it was last grown,
     and one tree at least for new classes. A number is a fixed share; 0.0 grows none again, which
     is faster and less accurate.
 sample_dtype : {"float32", "float16"}, default="float32"
@@ -136,6 +139,8 @@ feature_names_in_ : ndarray of shape (n_features,)
     Names of the features, if the training data had any.
 standardize_ : {"whiten", "scale", "none"}
     What was done to the features.
+equal_lengths_ : bool
+    Whether samples were brought to nearly the same length.
 sample_ids_ : ndarray of shape (n_samples,)
     Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`.
 stored_ids_ : ndarray

@@ -81,6 +81,20 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         """
         return str(self._require_fitted("standardize_").standardization.kind)
 
+    @property
+    def equal_lengths_(self) -> bool:
+        """Whether samples were brought to nearly the same length, as for cosines.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow import NCMForestClassifier
+        >>> X = np.random.default_rng(0).normal(size=(60, 40))
+        >>> NCMForestClassifier(3, random_state=0).fit(X, np.arange(60)).equal_lengths_
+        True
+        """
+        return bool(self._require_fitted("equal_lengths_").standardization.equal_lengths)
+
     def _checked(self, X: npt.ArrayLike) -> tuple[Any, npt.NDArray[Any], int]:
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)
@@ -136,8 +150,9 @@ class ForestPredictor(TreePredictor):
         """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
 
         Trees that were grown before a class came know it badly. Where other trees were grown since
-        (`refresh`), the mean for that class is weighted: an older tree counts a fiftieth. The votes
-        of small classes are then multiplied (`balance`), and all divided by their sum.
+        (`refresh`), the mean for that class is weighted: an older tree counts 0.03, and because it
+        votes for the class too seldom, its votes are multiplied by five. The votes of small classes
+        are multiplied too (`balance`), and all divided by their sum.
 
         Parameters
         ----------

@@ -94,6 +94,81 @@ def test_left_out_samples_are_classified_as_by_the_twin(seed: int, shrinkage: fl
     assert judged.neighbour_accuracy(scaled) == twin.neighbour_accuracy(Z, y)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shrinkage", [0.3, 0.8])
+def test_samples_of_equal_length_are_left_out_as_by_the_twin(seed: int, shrinkage: float) -> None:
+    X, y = correlated(30, 3, seed=seed)
+    judged = left_out(X, y)
+    plain = Standardization.of_each(X)
+    whitened = Candidate(Standardization.whitened(plain, judged.scatter, shrinkage), shrinkage)
+    batch = ForestBatch(X, y.astype(np.int32), np.arange(30))
+    candidates = judged.of_equal_lengths([Candidate(plain), whitened], batch, np.arange(30))
+    scaled, equal = candidates
+    expected = twin.whitened_equal_accuracy(X - X.mean(axis=0), y, shrinkage)
+    assert judged.mean_accuracy(equal) == expected
+    Z = twin.equal_lengths((X - plain.mean) * plain.scale)
+    assert judged.mean_accuracy(scaled) == twin.mean_accuracy(Z, y)
+    np.testing.assert_allclose(scaled.standardization.apply(X), Z, rtol=1e-5, atol=1e-6)
+
+
+def of_random_length(n_classes: int, per_class: int, n_features: int = 64) -> Any:
+    """Classes that differ in direction; the lengths of samples say nothing."""
+    rng = np.random.default_rng(3)
+    y = np.tile(np.arange(n_classes), 30 + per_class)
+    X = rng.normal(size=(n_classes, n_features))[y] + 0.7 * rng.normal(size=(len(y), n_features))
+    X *= rng.uniform(0.3, 3.0, (len(y), 1))
+    n = n_classes * per_class
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+@pytest.mark.parametrize(("n_classes", "per_class"), [(20, 1), (60, 1), (40, 3), (30, 10)])
+def test_small_classes_of_many_features_are_told_apart_by_direction(
+    n_classes: int, per_class: int
+) -> None:
+    X, y, X_test, y_test = of_random_length(n_classes, per_class)
+    forest = NCMForestClassifier(20, random_state=0).fit(X, y)
+    scaled = NCMForestClassifier(20, random_state=0, standardize="scale").fit(X, y)
+    assert forest.equal_lengths_
+    assert not scaled.equal_lengths_
+    assert forest.score(X_test, y_test) > scaled.score(X_test, y_test)
+
+
+def test_lengths_stay_where_classes_are_large_or_features_few() -> None:
+    X, y, _, _ = of_random_length(10, 30)
+    assert not NCMForestClassifier(5, random_state=0).fit(X, y).equal_lengths_
+    X, y, _, _ = of_random_length(20, 1, n_features=8)
+    assert not NCMForestClassifier(5, random_state=0).fit(X, y).equal_lengths_
+
+
+def test_a_feature_that_did_not_vary_does_not_shorten_a_sample() -> None:
+    X, y, X_test, y_test = of_random_length(20, 2)
+    forest = NCMForestClassifier(20, random_state=0).fit(X, y)
+    wide = NCMForestClassifier(20, random_state=0).fit(np.c_[X, np.full(len(X), 5.0)], y)
+    other = np.random.default_rng(0).choice([5.0, 1e6], len(X_test))
+    assert wide.equal_lengths_
+    assert wide.score(np.c_[X_test, other], y_test) == forest.score(X_test, y_test)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_lengths_are_measured_again_when_classes_are_large(dtype: Any) -> None:
+    X, y, more, of_more = of_random_length(60, 1)
+    forest = NCMForestClassifier(10, random_state=0, sample_dtype=dtype).fit(X, y)
+    assert forest.equal_lengths_
+    for first in range(0, len(more), 300):
+        forest.partial_fit(more[first : first + 300], of_more[first : first + 300])
+    again = NCMForestClassifier(10, random_state=0).fit(np.r_[X, more], np.r_[y, of_more])
+    assert forest.equal_lengths_ == again.equal_lengths_
+    assert forest.score(more, of_more) == pytest.approx(again.score(more, of_more), abs=0.02)
+
+
+def test_a_forest_of_equal_lengths_is_saved(tmp_path: Path) -> None:
+    X, y, X_test, _ = of_random_length(60, 1)
+    forest = NCMForestClassifier(5, random_state=0).fit(X, y)
+    again = reload(forest, tmp_path)
+    assert again.equal_lengths_
+    np.testing.assert_array_equal(again.predict_proba(X_test), forest.predict_proba(X_test))
+
+
 def test_a_candidate_that_only_might_help_is_not_chosen() -> None:
     X, y = correlated(200, 2)
     judged = left_out(X, y)

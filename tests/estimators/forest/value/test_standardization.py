@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from evergrow.estimators.forest.value import standardization
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation import rows
+from tests.reference import feature_scale as twin
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 9, 70])
@@ -31,6 +34,21 @@ def test_undoing_gives_the_input_back() -> None:
     X = np.random.default_rng(0).normal(size=(20, 4)) * 50 + 3
     scale = Standardization.of_each(X)
     np.testing.assert_allclose(scale.undo((X - scale.mean) * scale.scale), X)
+
+
+@pytest.mark.parametrize("whitened", [False, True])
+def test_equal_lengths_are_undone(whitened: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 6)) * np.exp(rng.normal(size=(20, 1)))
+    X[3] = X.mean(axis=0)
+    scale = Standardization.of_each(X)
+    if whitened:
+        matrix = np.tril(rng.normal(size=(6, 6)), -1) + np.eye(6)
+        scale = replace(scale, whitening=matrix.astype(np.float32), kind="whiten")
+    equal = scale.with_equal_lengths(np.ones(6, dtype=bool))
+    Z = equal.apply(X)
+    np.testing.assert_allclose(equal.undo(Z), X, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(Z, twin.equal_lengths(scale.apply(X)), rtol=1e-4, atol=1e-6)
 
 
 def test_one_common_number_scales_all_features(monkeypatch: pytest.MonkeyPatch) -> None:

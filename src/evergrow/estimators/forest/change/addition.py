@@ -37,7 +37,10 @@ from evergrow.foundation.progress import progress_bar
 
 # With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
 # this factor (docs/growing_tradeoffs.md).
-REFRESH_FACTOR = 1.5
+REFRESH_FACTOR = 1.35
+# An update by the second of these factors or more grows a tree again as if it were due after the
+# first.
+_LARGE_FACTOR, _LARGE_UPDATE = 1.5, 1.2
 
 Numbers = npt.NDArray[np.int32]
 
@@ -99,14 +102,16 @@ def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
 
     The numbers are those before and after the update. While they grow a little at a time, each
     tree is grown again, in turn, whenever one of the numbers has grown by ``REFRESH_FACTOR``. An
-    update that grows them by this factor at once grows half of the trees again: large updates would
+    update that grows them by half at once grows half of the trees again: large updates would
     otherwise take as long as training from scratch.
 
     >>> round(due_share((50, 51), (5000, 5050)), 3), round(due_share((2, 4), (100, 200)), 2)
-    (0.047, 0.63)
+    (0.06, 0.63)
     """
     growth = max(math.log(after / max(before, 1)) for before, after in (n_classes, n_samples))
-    return growth / (growth + math.log(REFRESH_FACTOR))
+    size = min(1.0, growth / math.log(_LARGE_UPDATE))
+    due_after = (1.0 - size) * math.log(REFRESH_FACTOR) + size * math.log(_LARGE_FACTOR)
+    return growth / (growth + due_after)
 
 
 def _add_samples(

@@ -5,21 +5,29 @@ of few neighbours near the leaves. So a transform is good for it if the nearest 
 nearest neighbour, is of the right class. ``standardize="auto"`` takes the features as they are,
 scaled, or whitened by the covariance within classes, whichever is better at this for samples that
 are left out.
+
+Where classes have few samples, their means differ in length by chance, and the nearest mean is
+often just a short one. So it is also tried to bring all samples to nearly the same length. With
+one or two samples per class nothing can be left out; features are then scaled, and samples of many
+features are brought to the same length.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.request import ForestRequest, median_class_size
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.forest.value.standardization import (
     ClassScatter,
     Standardization,
     chosen_blocks,
+    class_means,
+    varying_features,
 )
 from evergrow.foundation.rows import priorities
 
@@ -30,6 +38,12 @@ _SHRINKAGES = ((0.8, 0.0), (0.6, 2.0), (0.3, 6.0), (0.1, 12.0))
 _MOST_LEFT_OUT = 1200
 # With fewer samples the accuracies say too little; features are then scaled.
 _FEWEST_LEFT_OUT = 50
+# Equal lengths are tried if classes have at most so many samples, and used without a trial up to so
+# many. One of few features has much to say by its length.
+_SMALL_CLASS, _TINY_CLASS, _FEWEST_FEATURES = 20, 5, 32
+# Candidates are as good as the best within one standard error, or within this share of it if
+# classes are small: all are right about the same samples, so that they differ by less.
+_ERRORS_OF_SMALL = 0.5
 # The covariance is measured on at least so many samples, if there are, and on so many per feature
 # and per class.
 _MEASURED, _MEASURED_PER_FEATURE, _MEASURED_PER_CLASS = 20000, 40, 8
@@ -42,8 +56,12 @@ def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest)
     if request.standardize == "none":
         return Standardization.common(batch.X)
     scaled = Standardization.of_each(batch.X)
-    if request.standardize == "scale" or not _can_choose(batch, n_classes, request):
+    if request.standardize == "scale":
         return scaled
+    class_size = _class_size(batch, request)
+    if not _can_choose(batch, n_classes, request):
+        is_tiny = class_size <= _TINY_CLASS
+        return scaled.with_equal_lengths(varying_features(batch.X)) if is_tiny else scaled
     rows = _measured_rows(batch, n_classes)
     scatter = ClassScatter.of(batch.X, batch.codes, rows, n_classes, scaled.scale)
     left_out = LeftOut.of(batch, rows, scatter)
@@ -55,7 +73,19 @@ def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest)
     if request.standardize == "whiten":
         return first_good(whitened, left_out).standardization
     plain = [Candidate(scaled), Candidate(Standardization.common(batch.X))]
-    return first_good([max(plain, key=left_out.accuracy), *whitened], left_out).standardization
+    candidates = [max(plain, key=left_out.accuracy), *whitened]
+    if class_size <= _SMALL_CLASS:
+        equal = left_out.of_equal_lengths([*plain, *whitened], batch, rows)
+        candidates += [max(equal[:2], key=left_out.accuracy), *equal[2:]]
+    errors = 1.0 if class_size > _SMALL_CLASS else _ERRORS_OF_SMALL
+    return first_good(candidates, left_out, errors).standardization
+
+
+def _class_size(batch: ForestBatch, request: ForestRequest) -> float:
+    """Samples of a class; infinite where lengths are to stay as they are."""
+    if request.standardize != "auto" or batch.X.shape[1] < _FEWEST_FEATURES:
+        return math.inf
+    return median_class_size(batch.codes, None)
 
 
 def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> bool:
@@ -92,10 +122,22 @@ def _draw(n: int, most: int) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A transform that may be chosen; ``shrinkage`` is that of a whitening."""
+    """A transform that may be chosen.
+
+    Attributes
+    ----------
+    standardization : Standardization
+        The transform.
+    shrinkage : float or None
+        That of a whitening.
+    means : ndarray of shape (n_classes, n_features) or None
+        Class means of transformed samples; None for transformed class means, which are the same
+        unless lengths are equal.
+    """
 
     standardization: Standardization
     shrinkage: float | None = None
+    means: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +150,7 @@ class LeftOut:
     X: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int32]
     scatter: ClassScatter
+    _accuracies: dict[Candidate, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batch: ForestBatch, rows: npt.NDArray[np.int64], scatter: ClassScatter) -> LeftOut:
@@ -115,6 +158,21 @@ class LeftOut:
         chosen = rows[_draw(len(rows), _MOST_LEFT_OUT)]
         blocks = [block for block, _ in chosen_blocks(batch.X, batch.codes, chosen)]
         return cls(np.concatenate(blocks), batch.codes[chosen], scatter)
+
+    def of_equal_lengths(
+        self, candidates: list[Candidate], batch: ForestBatch, rows: npt.NDArray[np.int64]
+    ) -> list[Candidate]:
+        """The same candidates for samples of nearly equal length."""
+        varies, found = varying_features(batch.X), []
+        for candidate in candidates:
+            equal = candidate.standardization.with_equal_lengths(varies)
+            blocks = (
+                (equal.apply(block), own)
+                for block, own in chosen_blocks(batch.X, batch.codes, rows)
+            )
+            means = class_means(blocks, self.scatter.counts, batch.X.shape[1])
+            found.append(replace(candidate, standardization=equal, means=means))
+        return found
 
     @property
     def is_judged(self) -> npt.NDArray[np.bool_]:
@@ -126,18 +184,24 @@ class LeftOut:
 
         The covariance of a whitening is without them too: it is updated by one product of the
         deviation of the sample from its class mean. Only the diagonal that it is shrunk towards
-        stays.
+        stays, and the factors that make lengths equal.
         """
+        return self._mean_accuracy(candidate, candidate.standardization.apply(self.X))
+
+    def _mean_accuracy(self, candidate: Candidate, rows: npt.NDArray[np.float32]) -> float:
         scatter, judged = self.scatter, self.is_judged
         codes, known = self.codes[judged], np.flatnonzero(scatter.counts > 0)
-        x = candidate.standardization.apply(self.X[judged]).astype(np.float64)
-        means = candidate.standardization.apply(scatter.means[known]).astype(np.float64)
+        x, linear = rows[judged], candidate.standardization.with_own_lengths()
+        plain_means = linear.apply(scatter.means[known])
+        means = plain_means if candidate.means is None else candidate.means[known]
+        means = means.astype(np.float32)
         own = np.searchsorted(known, codes)
-        distances = _square_distances(x, means)
+        distances = _square_distances(x, means).astype(np.float64)
         factor = scatter.counts[codes] / (scatter.counts[codes] - 1.0)
         if candidate.shrinkage is not None:
             weight = (1.0 - candidate.shrinkage) * factor / max(scatter.n_free, 1)
-            residual = x - means[own]
+            plain = x if candidate.means is None else linear.apply(self.X[judged])
+            residual = plain - plain_means[own]
             # Sherman and Morrison: the inverse after a product was subtracted.
             length = np.einsum("ij,ij->i", residual, residual)
             along = np.einsum("ij,ij->i", x, residual)[:, None] - residual @ means.T
@@ -149,7 +213,9 @@ class LeftOut:
 
     def neighbour_accuracy(self, candidate: Candidate) -> float:
         """Share of samples whose nearest neighbour among the others is of their class."""
-        x = candidate.standardization.apply(self.X)
+        return self._neighbour_accuracy(candidate.standardization.apply(self.X))
+
+    def _neighbour_accuracy(self, x: npt.NDArray[np.float32]) -> float:
         distances = _square_distances(x, x)
         np.fill_diagonal(distances, np.inf)
         right = self.codes[np.argmin(distances, axis=1)] == self.codes
@@ -160,14 +226,17 @@ class LeftOut:
 
         The covariance is not without the samples of a pair, which would make them neighbours.
         """
-        by_mean = self.mean_accuracy(candidate)
-        if candidate.shrinkage is not None:
-            return by_mean
-        return max(by_mean, self.neighbour_accuracy(candidate))
+        if candidate not in self._accuracies:
+            x = candidate.standardization.apply(self.X)
+            accuracy = self._mean_accuracy(candidate, x)
+            if candidate.shrinkage is None:
+                accuracy = max(accuracy, self._neighbour_accuracy(x))
+            self._accuracies[candidate] = accuracy
+        return self._accuracies[candidate]
 
 
-def first_good(candidates: list[Candidate], left_out: LeftOut) -> Candidate:
-    """The first candidate that is within one standard error of the best.
+def first_good(candidates: list[Candidate], left_out: LeftOut, errors: float = 1.0) -> Candidate:
+    """The first candidate that is within some standard errors of the best.
 
     Candidates are in the order of how much they change the features, so a whitening that only
     might help is not used.
@@ -180,7 +249,7 @@ def first_good(candidates: list[Candidate], left_out: LeftOut) -> Candidate:
     return next(
         candidate
         for candidate, accuracy in zip(candidates, accuracies, strict=True)
-        if accuracy >= best - error
+        if accuracy >= best - errors * error
     )
 
 

@@ -180,8 +180,10 @@ def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest)
         and known.forest.samples.path is None
         and known.has_training_rows
         and (
-            _has_more_samples(known, len(batch))
-            or _has_more_classes(known, batch.codes)
+            (
+                request.standardize != "none"
+                and (_has_more_samples(known, len(batch)) or _has_more_classes(known, batch.codes))
+            )
             or _lies_outside(known, batch)
         )
         and not _has_wild_values(batch)
@@ -206,17 +208,17 @@ def _has_wild_values(batch: ForestBatch) -> bool:
 
 
 def _has_more_samples(known: FittedForest, n_new: int) -> bool:
-    if known.standardization.kind == "none":
-        return False
     n_measured, samples = known.history.n_measured, known.forest.samples
     n_samples = len(samples) - samples.n_removed + n_new
-    few = 0 < n_measured < _SAMPLES_PER_FEATURE * known.n_features
-    return few and n_samples >= _MORE_SAMPLES * n_measured
+    equal_lengths = known.standardization.equal_lengths
+    # Equal lengths are for small classes, which may have become large.
+    few = n_measured < _SAMPLES_PER_FEATURE * known.n_features or equal_lengths
+    return few and n_measured > 0 and n_samples >= _MORE_SAMPLES * n_measured
 
 
 def _has_more_classes(known: FittedForest, codes: npt.NDArray[np.int32]) -> bool:
     n_measured = known.history.n_measured_classes
-    if not 0 < n_measured < _MEASURED_CLASSES or known.standardization.kind == "none":
+    if not 0 < n_measured < _MEASURED_CLASSES:
         return False
     stored = known.forest.samples.classes
     return len(np.union1d(stored[stored >= 0], codes)) >= _MORE_CLASSES * n_measured

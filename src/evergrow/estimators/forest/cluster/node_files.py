@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,7 +60,10 @@ class NodeFile:
         self, X: Any, standardization: Standardization, *, half: bool, chunk_bytes: int
     ) -> None:
         self.X = X
-        self.transform = standardization.mean, standardization.scale, standardization.whitening
+        # Without the object of the core, which cannot be sent.
+        self.transform = tuple(
+            getattr(standardization, field.name) for field in fields(standardization)
+        )
         self.half = half
         self.dtype = np.dtype(np.uint16 if half else np.float32)
         self.chunk_bytes = chunk_bytes

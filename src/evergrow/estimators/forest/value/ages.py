@@ -19,7 +19,11 @@ NEVER = -1
 # Weight of the vote of a tree for a class that came after the tree was grown. Its splits were made
 # without the class, so that it knows the class only by the leaves that its samples happened to
 # reach (docs/growing_tradeoffs.md).
-OLDER_WEIGHT = 0.02
+OLDER_WEIGHT = 0.03
+# In these leaves the class is one among others, so that such a tree votes for it too seldom. Its
+# votes are multiplied by this number; a class that one tree knows would otherwise be found only
+# where that tree happens to be right.
+OLDER_GAIN = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,4 +96,5 @@ class Ages:
         is_mixed = (self.came > self.taught.min()) & (self.came <= newest)
         if not is_mixed.any():
             return None
-        return _core.VoteWeights(self.taught.tolist(), self.came.tolist(), OLDER_WEIGHT)
+        taught, came = self.taught.tolist(), self.came.tolist()
+        return _core.VoteWeights(taught, came, OLDER_WEIGHT, OLDER_GAIN)

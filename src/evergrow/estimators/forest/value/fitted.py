@@ -204,7 +204,7 @@ class FittedForest:
 
     def centroid(self, tree: int, node: int, index: int) -> npt.NDArray[np.float64]:
         """One class mean of a node, in the units of the input."""
-        return self.standardization.undo(self.forest.centroid(tree, node, index))
+        return self.standardization.undo_mean(self.forest.centroid(tree, node, index))
 
     def _blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         max_rows = max(64, min(16384, _PREDICT_BYTES // (8 * len(self.labels))))

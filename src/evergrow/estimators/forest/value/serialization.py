@@ -107,12 +107,15 @@ def to_tensors(
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
         if early.weights is not None:
             tensors["early.weights"] = early.weights
-    counters = (
-        *(*_MEASURED, "n_seen", "n_updates", "refresh_due", "row_rate", "seed"),
-        "weight_unit",
-    )
+    counters = (*_MEASURED, *_COUNTERS, "refresh_due", "row_rate", "weight_unit")
     history = {name: getattr(fitted.history, name) for name in counters}
-    header = {"history": history, "proposer": fitted.proposer, "standardize": scale.kind}
+    header: dict[str, Any] = {
+        "history": history,
+        "proposer": fitted.proposer,
+        "standardize": scale.kind,
+    }
+    if scale.equal_lengths:
+        header["equal_lengths"] = True
     return header, tensors
 
 
@@ -127,7 +130,7 @@ def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) ->
 
 
 def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
-    standardization = _read_standardization(header.get("standardize", "scale"), tensors)
+    standardization = _read_standardization(header, tensors)
     n_features = len(standardization.mean)
     proposer = str(header.get("proposer"))
     forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
@@ -265,9 +268,10 @@ def _require(condition: bool, name: str) -> None:
         raise InvalidInputError(f"the array {name} has the wrong type, shape or values")
 
 
-def _read_standardization(kind: Any, tensors: Tensors) -> Standardization:
+def _read_standardization(header: dict[str, Any], tensors: Tensors) -> Standardization:
     """The transform of the features; files of earlier versions have no whitening and no kind."""
-    if kind not in ("whiten", "scale", "none"):
+    kind, equal_lengths = header.get("standardize", "scale"), header.get("equal_lengths", False)
+    if kind not in ("whiten", "scale", "none") or not isinstance(equal_lengths, bool):
         raise InvalidInputError("what was done to the features of the model is damaged")
     mean, scale = tensors["mean"], tensors["scale"]
     n_features = len(mean)
@@ -284,7 +288,7 @@ def _read_standardization(kind: Any, tensors: Tensors) -> Standardization:
         # Triangular, so that it can be undone.
         _require(bool((np.diagonal(whitening) > 0).all()), "whitening")
         _require(not np.triu(whitening, 1).any(), "whitening")
-    return Standardization(mean, scale, whitening, kind)
+    return Standardization(mean, scale, whitening, kind, equal_lengths)
 
 
 def _forest_from_tensors(

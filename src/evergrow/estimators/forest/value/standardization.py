@@ -1,15 +1,15 @@
-"""The transform of the features of a forest: centred, and scaled or whitened."""
+"""The transform of the features of a forest: centred, scaled or whitened, and of equal length."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from evergrow import _core
 from evergrow.foundation.errors import InvalidInputError
@@ -18,16 +18,22 @@ from evergrow.foundation.rows import float_blocks
 Kind = Literal["whiten", "scale", "none"]
 
 # Quantiles are estimated from about this many bytes of rows.
-_QUANTILE_BYTES = 16 << 20
+_QUANTILE_BYTES = 4 << 20
 _FEATURES_AT_ONCE = 64
+# Residuals whose products are computed at once.
+_RESIDUAL_BYTES = 24 << 20
 # The deviation of a feature within classes counts as at least this share of its whole deviation, so
 # that no feature outweighs all others.
 LEAST_DEVIATION = 1 / 32
+# As in the core: the power of the length of a sample that is left where lengths are made equal.
+_LENGTH_POWER = 0.1
+# Factor of features that do not vary, where lengths are made equal.
+_UNVARYING = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
-    """``(x - mean) * scale`` per feature, then a whitening matrix.
+    """``(x - mean) * scale`` per feature, then a whitening matrix, then one factor per sample.
 
     Attributes
     ----------
@@ -37,17 +43,21 @@ class Standardization:
         Lower triangular matrix by which scaled features are multiplied.
     kind : {"whiten", "scale", "none"}
         What was done to the features.
+    equal_lengths : bool
+        Whether samples are brought to nearly the same distance from the centre: a length l becomes
+        proportional to the tenth root of l. Unlike that of a unit vector, it can be undone.
     """
 
     mean: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
     whitening: npt.NDArray[np.float32] | None = None
     kind: Kind = "scale"
+    equal_lengths: bool = False
 
     @cached_property
     def core(self) -> _core.Standardizer:
         """The same transform as an object of the core."""
-        return _core.Standardizer(self.mean, self.scale, self.whitening)
+        return _core.Standardizer(self.mean, self.scale, self.whitening, self.equal_lengths)
 
     @classmethod
     def identity(cls, n_features: int) -> Standardization:
@@ -61,10 +71,8 @@ class Standardization:
         A feature that does not vary is only centred.
         """
         mean, variance = _moments(X)
-        # A constant feature has a tiny variance from rounding, which is not its spread.
-        rounding = (X.shape[0] * np.abs(mean) * np.finfo(np.float64).eps) ** 2
         scale = np.ones(len(mean))
-        np.divide(1.0, np.sqrt(variance), out=scale, where=variance > rounding)
+        np.divide(1.0, np.sqrt(variance), out=scale, where=_varies(X.shape[0], mean, variance))
         return cls(mean, scale)
 
     @classmethod
@@ -105,19 +113,17 @@ class Standardization:
         Cholesky factor of the shrunk ``C``. Any other square root would give the same distances;
         this one is triangular, so applying it costs half as much.
         """
-        deviation = np.sqrt(np.diagonal(scatter.covariance))
-        deviation = np.maximum(deviation, LEAST_DEVIATION)
-        scale = plain.scale / deviation
+        scale = plain.scale / scatter.deviation
         # Single precision is enough: no eigenvalue is below the shrinkage.
-        correlation = (scatter.covariance / np.outer(deviation, deviation)).astype(np.float32)
-        correlation *= np.float32(1.0 - shrinkage)
+        correlation = scatter.correlation * np.float32(1.0 - shrinkage)
         np.fill_diagonal(correlation, 1.0)
-        inverse = solve_triangular(
-            np.linalg.cholesky(correlation),
-            np.eye(len(scale), dtype=np.float32),
-            lower=True,
-            check_finite=False,
-        )
+        # Three times as fast as NumPy's, and as solving with the identity.
+        root, failed = lapack.spotrf(correlation.T, lower=0, overwrite_a=1)
+        if failed:
+            raise InvalidInputError(
+                "Input X contains values too large to compute their covariance."
+            )
+        inverse = np.triu(lapack.strtri(root, lower=0, overwrite_c=1)[0]).T
         return cls(plain.mean, scale, np.ascontiguousarray(inverse), "whiten")
 
     def apply(self, X: npt.NDArray[Any], n_threads: int = 1) -> npt.NDArray[np.float32]:
@@ -127,8 +133,33 @@ class Standardization:
         _core.standardize_rows(block, self.core, out, n_threads)
         return out[:, : X.shape[1]]
 
+    def with_equal_lengths(self, varies: npt.NDArray[np.bool_]) -> Standardization:
+        """The same for samples of nearly equal length.
+
+        Only features that vary count for the length: in a sample to classify, any other could be
+        larger than all of them.
+        """
+        scale = np.where(varies, self.scale, self.scale * _UNVARYING)
+        return replace(self, scale=scale, equal_lengths=True)
+
+    def with_own_lengths(self) -> Standardization:
+        """The same for samples of their own lengths."""
+        return replace(self, equal_lengths=False) if self.equal_lengths else self
+
     def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Convert back to the units of the input."""
+        """Convert samples back to the units of the input."""
+        if self.equal_lengths:
+            x = np.asarray(x, dtype=np.float64)
+            lengths = np.linalg.norm(x, axis=-1, keepdims=True) / x.shape[-1] ** 0.5
+            x = x * np.where(lengths > 0, lengths, 1.0) ** (1.0 / _LENGTH_POWER - 1.0)
+        return self.undo_mean(x)
+
+    def undo_mean(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Convert means back to the units of the input.
+
+        The mean of samples of one length is shorter than they are, which says nothing about their
+        own lengths.
+        """
         if self.whitening is not None:
             x = solve_triangular(self.whitening, np.transpose(x), lower=True).T
         return np.asarray(x / self.scale + self.mean, dtype=np.float64)
@@ -156,6 +187,18 @@ class ClassScatter:
     n_free: int
     covariance: npt.NDArray[np.float64]
 
+    @cached_property
+    def deviation(self) -> npt.NDArray[np.float64]:
+        """Standard deviation of each feature within classes, at least ``LEAST_DEVIATION``."""
+        return np.maximum(np.sqrt(np.diagonal(self.covariance)), LEAST_DEVIATION)
+
+    @cached_property
+    def correlation(self) -> npt.NDArray[np.float32]:
+        """The covariance divided by these deviations."""
+        correlation = self.covariance / self.deviation
+        correlation /= self.deviation[:, None]
+        return correlation.astype(np.float32)
+
     @classmethod
     def of(
         cls,
@@ -167,19 +210,38 @@ class ClassScatter:
     ) -> ClassScatter:
         """Measure the scatter of some ascending rows; ``codes`` are the classes of all rows."""
         counts = np.bincount(codes[rows], minlength=n_classes).astype(np.float64)
-        means = np.zeros((n_classes, X.shape[1]))
-        for block, own in chosen_blocks(X, codes, rows):
-            order = np.argsort(own, kind="stable")
-            present, firsts = np.unique(own[order], return_index=True)
-            means[present] += np.add.reduceat(block[order], firsts, axis=0)
-        means /= np.maximum(counts, 1.0)[:, None]
+        means = class_means(chosen_blocks(X, codes, rows), counts, X.shape[1])
         total = np.zeros((X.shape[1], X.shape[1]))
+        # Products of few rows are exact enough in single precision, and twice as fast. Of very few,
+        # they are slow again.
+        n_most = max(1, _RESIDUAL_BYTES // (4 * X.shape[1]))
+        residuals, n = np.empty((min(n_most, len(rows)), X.shape[1]), dtype=np.float32), 0
         for block, own in chosen_blocks(X, codes, rows):
-            # Products of few rows are exact enough in single precision, and twice as fast.
-            residuals = ((block - means[own]) * scale).astype(np.float32)
-            total += residuals.T @ residuals
+            away = block - means[own]
+            for first in range(0, len(away), n_most):
+                part = away[first : first + n_most]
+                if n + len(part) > n_most:
+                    total += residuals[:n].T @ residuals[:n]
+                    n = 0
+                np.multiply(part, scale, out=residuals[n : n + len(part)], casting="same_kind")
+                n += len(part)
+        total += residuals[:n].T @ residuals[:n]
         n_free = int(np.maximum(counts - 1.0, 0.0).sum())
         return cls(means, counts, n_free, total / max(n_free, 1))
+
+
+def class_means(
+    blocks: Iterable[tuple[npt.NDArray[Any], npt.NDArray[np.int32]]],
+    counts: npt.NDArray[np.float64],
+    n_features: int,
+) -> npt.NDArray[np.float64]:
+    """Means of blocks of rows with their classes, of which there are ``counts``."""
+    means = np.zeros((len(counts), n_features))
+    for block, own in blocks:
+        order = np.argsort(own, kind="stable")
+        present, firsts = np.unique(own[order], return_index=True)
+        means[present] += np.add.reduceat(block[order], firsts, axis=0, dtype=np.float64)
+    return np.asarray(means / np.maximum(counts, 1.0)[:, None])
 
 
 def chosen_blocks(
@@ -192,6 +254,23 @@ def chosen_blocks(
         chosen, first = rows[first:last], last
         if len(chosen):
             yield block[chosen - part.start].astype(np.float64), codes[chosen]
+
+
+def varying_features(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which features vary.
+
+    >>> varying_features(np.array([[1.0, 2.0], [1.0, 3.0]])).tolist()
+    [False, True]
+    """
+    return _varies(X.shape[0], *_moments(X))
+
+
+def _varies(
+    n_rows: int, mean: npt.NDArray[np.float64], variance: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
+    # A constant feature has a tiny variance from rounding, which is not its spread.
+    rounding = (n_rows * np.abs(mean) * np.finfo(np.float64).eps) ** 2
+    return np.asarray(variance > rounding)
 
 
 def _moments(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
