@@ -296,8 +296,10 @@ def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
     verdicts = (True, True, False, None)
     findings = [{"claim": "So.", "here": f"{v}.", "agrees": v} for v in verdicts]
-    (tmp_path / "icra2017-fig1.json").write_text(json.dumps({"findings": findings}))
+    record = {"findings": findings, "seeds": [0, 1, 2], "seconds": 90.0}
+    (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
     text = write_index(tmp_path).read_text()
-    assert "| [Boundaries](icra2017-fig1.md) | 2 | 1 | 1 |" in text
+    assert "| [Boundaries](icra2017-fig1.md) | 3 | 1.5 | 2 | 1 | 1 |" in text
+    assert "| [icra2017-fig1](icra2017-fig1.md) | So. | False. | **differs** |" in text
     assert text.count("So.") == 1
     assert "- [icra2017-fig1](icra2017-fig1.md): So. False." in text

@@ -20,6 +20,10 @@ _INTRODUCTION = """# Results
 Every table and figure of the papers that was measured, beside what the paper says of it. A claim
 agrees, differs, or cannot be decided on these data."""
 
+_CLAIMS_INTRODUCTION = """\
+A claim agrees or differs if the difference that it is about is outside its own 95 % interval over
+the seeds; otherwise it is open. What counts as much, little or the same is part of the claim."""
+
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
 
@@ -125,9 +129,8 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
         lines = _index_lines(paper, target, found)
         if lines:
             parts += [f"## {paper.citation}", "\n".join(lines)]
-    differing = _differing_claims(target, found)
-    if differing:
-        parts += ["## Where it differs", "\n".join(differing)]
+    if found:
+        parts += ["## All claims", _CLAIMS_INTRODUCTION, "\n".join(_claims(target, found))]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
     with atomic_write(target / "index.md") as file:
         file.write(("\n\n".join(parts) + "\n").encode())
@@ -135,7 +138,7 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
 
 
 def _index_lines(paper: Paper, folder: Path, found: list[str]) -> list[str]:
-    lines = ["| | agrees | differs | open |", "|---|---|---|---|"]
+    lines = ["| | seeds | minutes | agrees | differs | open |", "|---|---|---|---|---|---|"]
     for name in paper.names:
         page, record = folder / f"{name}.md", folder / f"{name}.json"
         if not (page.exists() and record.exists()):
@@ -147,19 +150,30 @@ def _index_lines(paper: Paper, folder: Path, found: list[str]) -> list[str]:
         agrees = [finding["agrees"] for finding in content["findings"]]
         counts = (agrees.count(True), agrees.count(False), agrees.count(None))
         remarks = "".join(f", {words}" for key, words in _REMARKS.items() if content.get(key))
-        lines.append(f"| [{title}]({name}.md){remarks} | {' | '.join(map(str, counts))} |")
+        about = (len(content.get("seeds", [])), _minutes(content), *counts)
+        lines.append(f"| [{title}]({name}.md){remarks} | {' | '.join(map(str, about))} |")
         found.append(name)
     return lines if len(lines) > 2 else []
 
 
-def _differing_claims(folder: Path, names: list[str]) -> list[str]:
-    """All claims that differ, in one list."""
-    return [
-        f"- [{name}]({name}.md): {finding['claim']} {finding['here']}"
-        for name in names
-        for finding in (_read_record(folder / f"{name}.json") or {"findings": []})["findings"]
-        if finding["agrees"] is False
-    ]
+def _minutes(record: Mapping[str, Any]) -> str:
+    """Minutes of all runs in one process; earlier versions did not record them."""
+    seconds = record.get("seconds")
+    return "" if seconds is None else f"{seconds / 60:.1f}"
+
+
+def _claims(folder: Path, names: list[str]) -> list[str]:
+    """All claims in one table, a row each."""
+    lines = ["| page | claim | here | verdict |", "|---|---|---|---|"]
+    words = {True: "agrees", False: "**differs**", None: "open"}
+    for name in names:
+        record = _read_record(folder / f"{name}.json")
+        for finding in record["findings"] if record else ():
+            said = (text.replace("|", "\\|") for text in (finding["claim"], finding["here"]))
+            lines.append(
+                f"| [{name}]({name}.md) | {' | '.join(said)} | {words[finding['agrees']]} |"
+            )
+    return lines
 
 
 def _read_record(record: Path) -> dict[str, Any] | None:

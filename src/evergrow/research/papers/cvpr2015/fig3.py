@@ -66,14 +66,17 @@ def _at_best(table: ex.Table, method: str) -> float:
 
 
 def _best_weight(table: ex.Table, method: str) -> ex.Seen:
-    mine = table.where(method=method, means="fine")
-    here, wanted = _at_best(table, method), BEST[method]
-    best, there = (ex.format_percent(mine, "accuracy", weight=weight) for weight in (here, wanted))
-    if here == wanted:
-        return f"it is best there too, with {best}", True
-    # A better weight counts only if it cannot be due to noise.
-    found = ex.compare_means(mine, "accuracy", {"weight": here}, {"weight": wanted})
-    return f"{best} with {here:g} and {there} with {wanted:g}", False if found.verdict else None
+    mine, wanted = table.where(method=method, means="fine"), BEST[method]
+    others = [weight for weight in mine.values("weight") if weight != wanted]
+    next_best = max(others, key=lambda weight: mine.mean("accuracy", weight=weight))
+    there, beside = (
+        ex.format_percent(mine, "accuracy", weight=weight) for weight in (wanted, next_best)
+    )
+    verdict = ex.is_best(mine, "accuracy", {"weight": wanted}, [{"weight": w} for w in others])
+    return (
+        f"{there} with {wanted:g}, and {beside} with {next_best:g}, the best of the others",
+        verdict,
+    )
 
 
 def _above(table: ex.Table) -> ex.Seen:

@@ -139,8 +139,7 @@ def compare_rates(
 
 def format_points(found: ex.Difference) -> str:
     """A difference of rates as part of a sentence."""
-    spread = ", which is within the noise" if found.verdict is None else ""
-    return f"{found.mean:+.1f} points (noise {found.noise:.1f}){spread}"
+    return f"{found.mean:+.1f} ± {found.noise:.1f} points"
 
 
 def judge_higher(claim: str, here: str, found: ex.Difference) -> ex.Finding:
