@@ -30,16 +30,21 @@ using SamplesPtr = std::shared_ptr<Samples>;
 using Total = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Standardizer make_standardizer(const Vector<double>& mean, const Vector<double>& scale,
-                               const std::optional<Matrix<float>>& whitening, bool equal_lengths) {
+                               const std::optional<Matrix<float>>& whitening,
+                               const std::optional<Vector<std::uint8_t>>& length_features) {
     if (mean.size() != scale.size() || mean.size() == 0)
         throw std::invalid_argument(
             "mean and scale must have the same length, which must not be 0");
     if (whitening && (whitening->shape(0) != mean.size() || whitening->shape(1) != mean.size()))
         throw std::invalid_argument("whitening must have a row and a column for every feature");
+    if (length_features && length_features->size() != mean.size())
+        throw std::invalid_argument("length_features must have an entry for every feature");
     return {{mean.data(), mean.data() + mean.size()},
             {scale.data(), scale.data() + scale.size()},
             whitening ? whitening->data() : nullptr,
-            equal_lengths};
+            length_features ? std::vector<std::uint8_t>(length_features->data(),
+                                                        length_features->data() + mean.size())
+                            : std::vector<std::uint8_t>()};
 }
 
 template <class T>
@@ -276,10 +281,11 @@ void bind_standardizer(nb::module_& m) {
         .def(
             "__init__",
             [](Standardizer* self, const Vector<double>& mean, const Vector<double>& scale,
-               const std::optional<Matrix<float>>& whitening, bool equal_lengths) {
-                new (self) Standardizer(make_standardizer(mean, scale, whitening, equal_lengths));
+               const std::optional<Matrix<float>>& whitening,
+               const std::optional<Vector<std::uint8_t>>& length_features) {
+                new (self) Standardizer(make_standardizer(mean, scale, whitening, length_features));
             },
-            "mean"_a, "scale"_a, "whitening"_a = nb::none(), "equal_lengths"_a = false);
+            "mean"_a, "scale"_a, "whitening"_a = nb::none(), "length_features"_a = nb::none());
 }
 
 void bind_properties(nb::class_<Samples>& samples) {

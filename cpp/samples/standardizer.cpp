@@ -33,8 +33,10 @@ std::size_t band_width(std::size_t band) { return (band + 1) * kBandRows; }
 }  // namespace
 
 Standardizer::Standardizer(std::vector<double> mean, std::vector<double> scale,
-                           const float* whitening, bool equal_lengths)
-    : mean_(std::move(mean)), scale_(std::move(scale)), equal_lengths_(equal_lengths) {
+                           const float* whitening, std::vector<std::uint8_t> length_features)
+    : mean_(std::move(mean)),
+      scale_(std::move(scale)),
+      length_features_(std::move(length_features)) {
     if (whitening == nullptr) return;
     const std::size_t n = n_features();
     bands_.resize(band_begin(padded_width(n) / kBandRows));
@@ -87,7 +89,8 @@ void Standardizer::whiten_band(std::size_t band, float* const* rows, std::size_t
 void Standardizer::equalise(float* row) const {
     const std::size_t n = n_features();
     double square = 0;
-    for (std::size_t i = 0; i < n; ++i) square += static_cast<double>(row[i]) * row[i];
+    for (std::size_t i = 0; i < n; ++i)
+        if (length_features_[i] != 0) square += static_cast<double>(row[i]) * row[i];
     if (!(square > 0)) return;
     const double factor = std::pow(static_cast<double>(n) / square, (1 - kLengthPower) / 2);
     for (std::size_t i = 0; i < n; ++i) row[i] = clip(row[i] * factor);
@@ -97,7 +100,7 @@ template <class T>
 void Standardizer::apply(const T* rows, std::size_t n_rows, float* const* out) const {
     for (std::size_t i = 0; i < n_rows; ++i) scale_row(rows + i * n_features(), out[i]);
     if (!bands_.empty()) whiten(out, n_rows);
-    if (equal_lengths_)
+    if (!length_features_.empty())
         for (std::size_t i = 0; i < n_rows; ++i) equalise(out[i]);
 }
 

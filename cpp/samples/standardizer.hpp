@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "arrays/aligned.hpp"
@@ -13,10 +14,11 @@ namespace evergrow {
 class Standardizer {
   public:
     // `whitening` has n x n numbers row by row, of which only the lower triangle is read; null for
-    // features that are not whitened. With `equal_lengths`, a row of length l gets the length
-    // n^0.45 l^0.1: differences of length nearly vanish, but can be computed back.
+    // features that are not whitened. With `length_features`, which has 1 for features that count
+    // for the length of a row, a row of length l gets the length n^0.45 l^0.1: differences of
+    // length nearly vanish, but can be computed back. Without, lengths stay.
     Standardizer(std::vector<double> mean, std::vector<double> scale, const float* whitening,
-                 bool equal_lengths = false);
+                 std::vector<std::uint8_t> length_features = {});
 
     std::size_t n_features() const { return mean_.size(); }
 
@@ -39,7 +41,7 @@ class Standardizer {
     // The triangle in bands of as many rows as a cache line has floats. All rows of a band have
     // the padded width of the last one.
     AlignedVector<float> bands_;
-    bool equal_lengths_;
+    std::vector<std::uint8_t> length_features_;  // by feature; empty if lengths stay
 };
 
 // Rows as samples hold them, of the padded width: float, or the bits of half precision. The rows

@@ -16,7 +16,7 @@ class Standardizer:
         mean: npt.NDArray[np.float64],
         scale: npt.NDArray[np.float64],
         whitening: npt.NDArray[np.float32] | None = None,
-        equal_lengths: bool = False,
+        length_features: npt.NDArray[np.uint8] | None = None,
     ) -> None: ...
 
 class Samples:

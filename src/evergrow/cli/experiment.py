@@ -103,12 +103,12 @@ def _expected_time(
 ) -> str:
     from evergrow.research.experiments.runner import estimate_seconds
 
-    seconds = estimate_seconds(experiment, folder, context)
+    seconds = estimate_seconds(experiment, folder, context, workers)
     if seconds is None:
         return f"{experiment.name}: not measured before, so nobody knows how long it takes"
     if not seconds:
         return f"{experiment.name}: all runs are cached"
-    minutes = max(1, round(seconds / workers / 60))
+    minutes = max(1, round(seconds / 60))
     return f"{experiment.name}: about {minutes} min, by the last results"
 
 

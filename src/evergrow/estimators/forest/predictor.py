@@ -19,7 +19,7 @@ from evergrow.estimators.classifier.persistence import (
 )
 from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
-from evergrow.estimators.forest.request import VOTING_RULES
+from evergrow.estimators.forest.request import VOTING_RULES, ClassWeight
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (
     from_tensors,
@@ -145,6 +145,7 @@ class ForestPredictor(TreePredictor):
 
     _fitted: FittedForest
     balance: Balance
+    class_weight: ClassWeight
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
@@ -181,7 +182,8 @@ class ForestPredictor(TreePredictor):
     def _checked_balance(self) -> Balance:
         # May have been set since the last call that checked all parameters.
         check_parameters({"balance": self.balance}, VOTING_RULES)
-        return self.balance
+        # Whoever weighs classes has decided how much each counts.
+        return 0.0 if self.balance == "auto" and self.class_weight is not None else self.balance
 
     def explain(self, x: npt.ArrayLike) -> Explanation:
         """Follow one sample through every tree.
@@ -223,7 +225,7 @@ class ForestPredictor(TreePredictor):
         fitted = reader._fitted
         # Without samples the votes could not be found again: such a file holds them.
         n_threads = effective_n_jobs(reader.n_jobs)
-        ballot = fitted.ballot(reader.balance, n_threads) if inference_only else None
+        ballot = fitted.ballot(reader._checked_balance(), n_threads) if inference_only else None
         learnt, tensors = to_tensors(fitted, inference_only=inference_only, ballot=ballot)
         parameters = parameters_to_json(reader.get_params(deep=False))
         header = {

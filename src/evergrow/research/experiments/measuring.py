@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
+
+from joblib import effective_n_jobs
 
 from evergrow.research.experiments.catalogue import find_experiments
 from evergrow.research.experiments.context import ExperimentContext
@@ -28,8 +29,8 @@ class Measured:
         What was measured.
     seconds : float
         Seconds that the run took.
-    n_workers : int
-        Runs that were measured at the same time.
+    n_workers, n_jobs : int
+        Runs that were measured at the same time, and threads of each; -1 for all.
     environment : dict
         Versions, processor and number of cores.
     """
@@ -37,6 +38,7 @@ class Measured:
     rows: Sequence[Row]
     seconds: float
     n_workers: int
+    n_jobs: int
     environment: dict[str, Any]
 
 
@@ -52,7 +54,7 @@ def measure_runs(
         for place, run in enumerate(runs):
             yield place, _measure(experiment, context, run, 1)
         return
-    n_threads = context.n_jobs if context.n_jobs > 0 else os.cpu_count() or 1
+    n_threads = effective_n_jobs(context.n_jobs)
     options = {
         "quick": context.quick,
         "data": context.data,
@@ -87,7 +89,8 @@ def _measure(
 ) -> Measured:
     start = time.perf_counter()
     rows = experiment.measure(context, run)
-    return Measured(rows, time.perf_counter() - start, n_workers, describe_environment())
+    seconds = time.perf_counter() - start
+    return Measured(rows, seconds, n_workers, context.n_jobs, describe_environment())
 
 
 # What a worker measures, and the number of workers.

@@ -117,7 +117,8 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
 def _at_a_time(record: Mapping[str, Any]) -> str:
     """How busy the processor was; times depend on it."""
     n_workers = record.get("n_workers", 1)
-    return f"{record['n_cores']} cores" if n_workers == 1 else f"{n_workers} runs at a time"
+    at_once = "" if n_workers == 1 else f", {n_workers} runs at a time"
+    return f"{record['n_cores']} cores{at_once}"
 
 
 def write_index(folder: str | os.PathLike[str]) -> Path:

@@ -87,6 +87,7 @@ def run_experiment(
                 run.rows,
                 seconds=round(run.seconds, 3),
                 n_workers=run.n_workers,
+                n_jobs=run.n_jobs,
                 environment=run.environment,
             )
             if show is not None:
@@ -107,9 +108,12 @@ def run_experiment(
 
 
 def estimate_seconds(
-    experiment: Experiment, folder: str | os.PathLike[str], context: ExperimentContext
+    experiment: Experiment,
+    folder: str | os.PathLike[str],
+    context: ExperimentContext,
+    n_workers: int = 1,
 ) -> float | None:
-    """Seconds of one process that the runs which are not cached will take; None if not known.
+    """Seconds that the runs which are not cached will take; None if not known.
 
     By the time that runs of the last result in the folder took on average.
     """
@@ -120,7 +124,8 @@ def estimate_seconds(
         return 0.0
     try:
         record = json.loads((Path(folder) / f"{experiment.name}.json").read_text(encoding="utf-8"))
-        return n_missing * float(record["seconds"]) / int(record["n_runs"])
+        rounds = n_missing / min(n_workers, n_missing)
+        return rounds * float(record["seconds"]) / int(record["n_runs"])
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
         return None
 
@@ -187,13 +192,15 @@ def _measured_on(cached: list[CachedRun]) -> dict[str, Any]:
     Runs that do not say so, of earlier versions, are taken to be measured here.
     """
     found: dict[str, Any] = {"n_runs": len(cached)}
-    if not all({"seconds", "n_workers", "environment"} <= run.about.keys() for run in cached):
+    said = {"seconds", "n_workers", "n_jobs", "environment"}
+    if not all(said <= run.about.keys() for run in cached):
         return found
     environments = [run.about["environment"] for run in cached]
     return {
         **found,
         "seconds": round(sum(run.about["seconds"] for run in cached), 1),
         "n_workers": max((run.about["n_workers"] for run in cached), default=1),
+        "n_jobs": max((run.about["n_jobs"] for run in cached), default=1),
         **_joined(environments),
     }
 

@@ -18,6 +18,7 @@ from evergrow import (
     _core,
 )
 from evergrow.estimators.forest.change.feature_scale import Candidate, LeftOut, first_good
+from evergrow.estimators.forest.change.growth import stored_batch
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.forest.value.standardization import ClassScatter, Standardization
 from tests.estimators.model_files import reload
@@ -476,3 +477,33 @@ def test_a_feature_that_hardly_varies_within_classes_is_not_far_outside(
     assert forest._fitted.history.n_measured == 2000
     assert forest.update_report_.n_refreshed < 5
     assert np.abs(forest._fitted.standardization.scale[0]) <= 32 / X[:2000, 0].std() + 1e-9
+
+
+def one_of_each(n_classes: int, seed: int = 0) -> tuple[Any, Any]:
+    """One sample of each class, whose last feature does not vary."""
+    X = np.random.default_rng(seed).normal(size=(n_classes, 40))
+    X[:, -1] = 3.0
+    return X, np.arange(n_classes)
+
+
+def test_a_feature_that_did_not_vary_may_come_to_matter() -> None:
+    X, y = one_of_each(60)
+    forest = NCMForestClassifier(5, random_state=0).fit(X, y)
+    assert forest.equal_lengths_
+    more = np.random.default_rng(1).normal(size=(40, 40))
+    more[:, -1] = np.repeat([-1e6, 1e6], 20)
+    labels = np.repeat([100, 101], 20)
+    forest.partial_fit(more, labels)
+    assert forest.update_report_.n_refreshed == 5
+    assert forest.score(more, labels) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_features_that_do_not_vary_are_stored(dtype: str) -> None:
+    X, y = one_of_each(60)
+    forest = NCMForestClassifier(3, sample_dtype=dtype, random_state=0).fit(X, y)
+    X[:, -1] += np.arange(60)
+    forest.partial_fit(X, y)
+    found = stored_batch(forest._fitted)
+    order = np.argsort(found.ids)
+    np.testing.assert_allclose(np.asarray(found.X)[order][60:, -1], X[:, -1], rtol=0.1)

@@ -439,3 +439,23 @@ def test_a_wrong_balance_is_named(kind: Any, balance: Any) -> None:
 def test_probabilities_add_up_for_any_sizes(sizes: list[int], balance: float) -> None:
     forest = fair(balance=balance, n_estimators=3).fit(*samples(sizes))
     np.testing.assert_allclose(forest.predict_proba(X_QUERY).sum(axis=1), 1)
+
+
+def test_predicting_and_saving_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    done = []
+    for turn in range(5):
+        forest = fair(memory=str(tmp_path / f"samples{turn}")).fit(X, Y)
+        work = [
+            threading.Thread(target=lambda f=forest: done.append(f.predict(X_QUERY)), daemon=True),
+            threading.Thread(
+                target=lambda f=forest, t=turn: done.append(
+                    f.save(tmp_path / f"model{t}", inference_only=True)
+                ),
+                daemon=True,
+            ),
+        ]
+        for each in work:
+            each.start()
+        for each in work:
+            each.join(timeout=30)
+    assert len(done) == 10

@@ -92,7 +92,7 @@ def test_balanced_classes_have_the_same_total(kind: Any) -> None:
 
 
 def test_class_weights_multiply_those_of_samples() -> None:
-    options = {"class_weight": {1: 4.0, "never seen": 9.0}, "n_estimators": 40}
+    options = {"class_weight": {1: 4.0, 99: 9.0}, "n_estimators": 40}
     forest = forest_of(**options).fit(X, Y, sample_weight=np.where(Y == 2, 0.5, 1.0))
     shares = counts(forest).mean(axis=0) / np.bincount(Y)
     np.testing.assert_allclose(shares / shares[0], [1, 4, 0.5, 1], rtol=0.15)
@@ -204,11 +204,65 @@ def test_bad_sample_weights_change_nothing(weights: Any, message: str) -> None:
     np.testing.assert_array_equal(forest.predict_proba(X_QUERY), before)
 
 
-def test_an_update_refuses_weights_that_would_fill_the_memory() -> None:
-    forest = forest_of().fit(X, Y, sample_weight=np.full(len(Y), 1e-6))
+@pytest.mark.parametrize("n", [20, len(Y)])
+@pytest.mark.parametrize("weight", [1.0, 1e60])
+def test_an_update_refuses_weights_that_would_fill_the_memory(n: int, weight: float) -> None:
+    forest = forest_of().fit(X[:n], Y[:n], sample_weight=np.full(n, 1e-6))
     with pytest.raises(ValueError, match="at most 1000 times"):
-        forest.partial_fit(X_MORE, Y_MORE, sample_weight=np.ones(len(Y_MORE)))
+        forest.partial_fit(X_MORE, Y_MORE, sample_weight=np.full(len(Y_MORE), weight))
     assert forest.classes_.tolist() == [0, 1, 2, 3]
+
+
+def test_weights_do_not_multiply_the_rows() -> None:
+    # One sample has all the weight, and so has its class.
+    weights = np.full(len(Y), 1e-9)
+    weights[0] = 1.0
+    forest = forest_of(class_weight={int(Y[0]): 1e9}).fit(X, Y, sample_weight=weights)
+    assert counts(forest).sum(axis=1).max() <= 2 * len(Y)
+
+
+def test_a_rare_class_can_join_balanced_ones() -> None:
+    x, y = blobs(6000, [0, 1])
+    forest = forest_of(class_weight="balanced").fit(x, y).partial_fit(X_MORE[:1], [9])
+    # No class weighs more than a thousand times the mean.
+    assert counts(forest)[:, 2].max() <= 1000
+    assert forest.classes_.tolist() == [0, 1, 9]
+
+
+def test_balanced_classes_count_the_weights_of_samples() -> None:
+    weights = np.where(Y == 1, 4.0, 1.0)
+    forest = forest_of(class_weight="balanced", n_estimators=40).fit(X, Y, sample_weight=weights)
+    np.testing.assert_allclose(counts(forest).mean(axis=0), np.full(4, len(Y) / 4), rtol=0.15)
+
+
+def test_huge_class_weights_are_proportions_too() -> None:
+    one, other = (
+        forest_of(class_weight={0: 2 * unit, 1: unit, 2: unit, 3: unit}).fit(X, Y)
+        for unit in (1.0, 5e307)
+    )
+    assert same_answers(one, other)
+
+
+def test_forgetting_does_not_depend_on_class_weights() -> None:
+    forest = forest_of(class_weight={0: 0.0, 1: 0.0, 2: 0.0}).fit(X, Y)
+    assert forest.forget(classes=[3]).classes_.tolist() == [0, 1, 2]
+
+
+def test_class_weights_name_classes_of_the_right_kind() -> None:
+    with pytest.raises(ValueError, match="classes are numbers, but class_weight names 'cat'"):
+        forest_of(class_weight={"cat": 2.0}).fit(X, Y)
+    names = np.array(["a", "b", "c", "d"])[Y]
+    with pytest.raises(ValueError, match="classes are strings, but class_weight names 3"):
+        forest_of(class_weight={3: 2.0}).fit(X, names)
+    assert forest_of(class_weight={"e": 2.0}).fit(X, names).score(X, names) > 0.9
+
+
+def test_whoever_weighs_classes_has_decided_their_balance() -> None:
+    x, y = np.concatenate([X[Y == 0][:3], X[Y != 0]]), np.concatenate([[0] * 3, Y[Y != 0]])
+    weighted = forest_of(class_weight="balanced").fit(x, y)
+    answers = weighted.predict_proba(X_QUERY)
+    np.testing.assert_array_equal(weighted.set_params(balance=0.0).predict_proba(X_QUERY), answers)
+    assert not np.array_equal(weighted.set_params(balance=1.0).predict_proba(X_QUERY), answers)
 
 
 @pytest.mark.parametrize("value", ["even", {0: -1.0}, {0: np.inf}, {0: "heavy"}, [1.0, 2.0], 3])

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from evergrow import _core
 from evergrow.estimators.forest.change.growth import (
     NO_IDS,
     choose_evicted,
@@ -30,7 +31,7 @@ from evergrow.estimators.forest.storage.placement import budget_to_change, store
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, History, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.estimators.forest.value.weights import check_later_weights, class_weights
+from evergrow.estimators.forest.value.weights import Weights, class_weights, later_weights
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
@@ -57,11 +58,21 @@ def add_samples(
 
     With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
     """
-    batch = batch.in_unit(known.history.weight_unit)
+    weights = later_weights(batch.weights, known.history.weight_unit)
+    batch = replace(batch, weights=weights)
     if len(known.history.early) or is_outgrown(known, batch, request):
         return regrow_with(known, labels, batch, request, expendable)
     with path_mutex(known.forest.samples.path):
         return _add_samples(known, labels, batch, request, expendable)
+
+
+def _all_weights(stored: _core.Samples, batch: ForestBatch) -> Weights | None:
+    """Weights of stored and new samples; None if all are 1."""
+    if stored.weights is None and batch.weights is None:
+        return None
+    own = np.ones(len(stored), np.float32) if stored.weights is None else stored.weights
+    new = np.ones(len(batch), np.float32) if batch.weights is None else batch.weights
+    return np.concatenate([own, new])
 
 
 def _history_after(
@@ -126,8 +137,7 @@ def _add_samples(
     stored = known.forest.samples
     codes = np.concatenate([stored.classes, batch.codes])
     request = request.sized_for(codes, known.history.row_rate)
-    of_classes = class_weights(request.class_weight, labels, codes)
-    check_later_weights(batch.weights, batch.codes, of_classes)
+    of_classes = class_weights(request.class_weight, labels, codes, _all_weights(stored, batch))
     budget = budget_to_change(request, stored, len(labels), n_new=len(batch))
     samples, numbers = store_more(stored, batch, known.standardization, request, budget)
     history = _history_after(known, len(labels), batch, request)

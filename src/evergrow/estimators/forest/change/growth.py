@@ -36,7 +36,7 @@ from evergrow.estimators.forest.value.fitted import (
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import LEAST_DEVIATION, Standardization
-from evergrow.estimators.forest.value.weights import class_weights
+from evergrow.estimators.forest.value.weights import class_weights, in_unit
 from evergrow.foundation.engine import Engine, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
@@ -72,10 +72,10 @@ def grow_forest(
     of the batch are in units of ``weight_unit``; without one, their mean becomes the unit.
     """
     start = time.perf_counter()
-    of_classes = class_weights(request.class_weight, labels, batch.codes)
     if weight_unit is None:
         weight_unit = 1.0 if batch.weights is None else float(batch.weights.mean())
-        batch = batch.in_unit(weight_unit)
+        batch = replace(batch, weights=in_unit(batch.weights, weight_unit))
+    of_classes = class_weights(request.class_weight, labels, batch.codes, batch.weights)
     n_drawn = request.rows_per_tree(len(batch))
     request = request.sized_for(batch.codes, n_drawn / len(batch))
     budget = budget_to_grow(request, batch.X.shape, len(labels))

@@ -14,7 +14,6 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.value.fitted import FittedForest, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.estimators.forest.value.weights import class_weights
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
@@ -46,8 +45,8 @@ def _forget(
         ages=known.history.ages.without_classes(np.setdiff1d(samples.classes[rows], left)),
         early=known.history.early.without(removed_ids),
     )
-    of_classes = class_weights(request.class_weight, known.labels, left)
-    plan = update_plan(request, history, len(known.labels), known, of_classes=of_classes)
+    # Trees draw by weight only if they start again; those of samples are enough for that.
+    plan = update_plan(request, history, len(known.labels), known)
     with progress_bar("forgetting", len(known.forest), request.verbose) as progress:
         forest, counts = known.forest.forget(
             rows=rows, classes=codes, plan=plan, n_threads=request.n_threads, progress=progress

@@ -53,12 +53,6 @@ class ForestBatch:
             _join_weights(self, batch),
         )
 
-    def in_unit(self, unit: float) -> ForestBatch:
-        """The same with weights in this unit; samples without weights have weight 1 in any."""
-        if self.weights is None:
-            return self
-        return replace(self, weights=(self.weights / unit).astype(np.float32))
-
 
 def _join_weights(first: ForestBatch, rest: ForestBatch) -> npt.NDArray[Any] | None:
     if first.weights is None and rest.weights is None:

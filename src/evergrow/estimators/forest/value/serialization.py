@@ -103,6 +103,8 @@ def to_tensors(
         tensors["balance_weights"] = ballot.weights
     if scale.whitening is not None:
         tensors["whitening"] = scale.whitening
+    if scale.length_features is not None:
+        tensors["length_features"] = scale.length_features
     if not inference_only and len(early):
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
         if early.weights is not None:
@@ -114,8 +116,6 @@ def to_tensors(
         "proposer": fitted.proposer,
         "standardize": scale.kind,
     }
-    if scale.equal_lengths:
-        header["equal_lengths"] = True
     return header, tensors
 
 
@@ -270,8 +270,8 @@ def _require(condition: bool, name: str) -> None:
 
 def _read_standardization(header: dict[str, Any], tensors: Tensors) -> Standardization:
     """The transform of the features; files of earlier versions have no whitening and no kind."""
-    kind, equal_lengths = header.get("standardize", "scale"), header.get("equal_lengths", False)
-    if kind not in ("whiten", "scale", "none") or not isinstance(equal_lengths, bool):
+    kind = header.get("standardize", "scale")
+    if kind not in ("whiten", "scale", "none"):
         raise InvalidInputError("what was done to the features of the model is damaged")
     mean, scale = tensors["mean"], tensors["scale"]
     n_features = len(mean)
@@ -288,7 +288,11 @@ def _read_standardization(header: dict[str, Any], tensors: Tensors) -> Standardi
         # Triangular, so that it can be undone.
         _require(bool((np.diagonal(whitening) > 0).all()), "whitening")
         _require(not np.triu(whitening, 1).any(), "whitening")
-    return Standardization(mean, scale, whitening, kind, equal_lengths)
+    lengths = tensors.get("length_features")
+    if lengths is not None:
+        _require(lengths.dtype == np.uint8 and lengths.shape == (n_features,), "length_features")
+        _require(bool((lengths <= 1).all()), "length_features")
+    return Standardization(mean, scale, whitening, kind, lengths)
 
 
 def _forest_from_tensors(

@@ -27,8 +27,6 @@ _RESIDUAL_BYTES = 24 << 20
 LEAST_DEVIATION = 1 / 32
 # As in the core: the power of the length of a sample that is left where lengths are made equal.
 _LENGTH_POWER = 0.1
-# Factor of features that do not vary, where lengths are made equal.
-_UNVARYING = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +41,27 @@ class Standardization:
         Lower triangular matrix by which scaled features are multiplied.
     kind : {"whiten", "scale", "none"}
         What was done to the features.
-    equal_lengths : bool
-        Whether samples are brought to nearly the same distance from the centre: a length l becomes
-        proportional to the tenth root of l. Unlike that of a unit vector, it can be undone.
+    length_features : ndarray of shape (n_features,) or None
+        If given, samples are brought to nearly the same distance from the centre: a length l
+        becomes proportional to the tenth root of l. Unlike that of a unit vector, it can be undone.
+        Features with a 1 count for the length.
     """
 
     mean: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
     whitening: npt.NDArray[np.float32] | None = None
     kind: Kind = "scale"
-    equal_lengths: bool = False
+    length_features: npt.NDArray[np.uint8] | None = None
 
     @cached_property
     def core(self) -> _core.Standardizer:
         """The same transform as an object of the core."""
-        return _core.Standardizer(self.mean, self.scale, self.whitening, self.equal_lengths)
+        return _core.Standardizer(self.mean, self.scale, self.whitening, self.length_features)
+
+    @property
+    def equal_lengths(self) -> bool:
+        """Whether samples are brought to nearly the same length."""
+        return self.length_features is not None
 
     @classmethod
     def identity(cls, n_features: int) -> Standardization:
@@ -139,18 +143,18 @@ class Standardization:
         Only features that vary count for the length: in a sample to classify, any other could be
         larger than all of them.
         """
-        scale = np.where(varies, self.scale, self.scale * _UNVARYING)
-        return replace(self, scale=scale, equal_lengths=True)
+        return replace(self, length_features=varies.astype(np.uint8))
 
     def with_own_lengths(self) -> Standardization:
         """The same for samples of their own lengths."""
-        return replace(self, equal_lengths=False) if self.equal_lengths else self
+        return replace(self, length_features=None)
 
     def undo(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Convert samples back to the units of the input."""
-        if self.equal_lengths:
+        if self.length_features is not None:
             x = np.asarray(x, dtype=np.float64)
-            lengths = np.linalg.norm(x, axis=-1, keepdims=True) / x.shape[-1] ** 0.5
+            counted = x * self.length_features
+            lengths = np.linalg.norm(counted, axis=-1, keepdims=True) / x.shape[-1] ** 0.5
             x = x * np.where(lengths > 0, lengths, 1.0) ** (1.0 / _LENGTH_POWER - 1.0)
         return self.undo_mean(x)
 

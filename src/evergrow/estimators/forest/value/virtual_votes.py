@@ -35,7 +35,7 @@ Balance: TypeAlias = Literal["auto"] | float
 Rows: TypeAlias = npt.NDArray[np.int32]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float32]
-Weights: TypeAlias = npt.NDArray[np.float64]
+Floats64: TypeAlias = npt.NDArray[np.float64]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
 # balance="auto": the accuracy over all classes is highest at 0.5 to 1, depending on the data set,
@@ -61,9 +61,9 @@ class Ballot:
     """How a forest votes: trees that may count virtual samples, and a weight for each class."""
 
     trees: _core.Forest
-    weights: Weights | None = None
+    weights: Floats64 | None = None
 
-    def weighted(self, probabilities: Weights) -> Weights:
+    def weighted(self, probabilities: Floats64) -> Floats64:
         """Probabilities with the votes of small classes multiplied, of the same sum."""
         if self.weights is None:
             return probabilities
@@ -94,7 +94,8 @@ class LazyBallot:
             return Ballot(fitted.forest)
         found = self._found
         if found is None or found[0] != amount:
-            with self._lock:
+            # In this order, as whoever saves the forest; a named file must not change meanwhile.
+            with path_mutex(fitted.forest.samples.path), self._lock:
                 found = self._found
                 if found is None or found[0] != amount:
                     found = self._found = (amount, fair_ballot(fitted, amount, n_threads))
@@ -109,17 +110,16 @@ def fair_ballot(fitted: FittedForest, balance: float, n_threads: int) -> Ballot:
     weights = balance_weights(sizes, balance)
     if not (weights > 1).any():
         return Ballot(fitted.forest)
-    with path_mutex(samples.path):
-        # A named file may have changed since; a forest must answer all the same.
-        if samples.problem:
-            return Ballot(fitted.forest, weights)
-        trees = fitted.forest
-        for part, (X, codes) in enumerate(_virtual_samples(samples, sizes, fitted.history.seed)):
-            trees = _count(fitted, trees, X, codes, part, n_threads)
+    # A named file may have changed since; a forest must answer all the same.
+    if samples.problem:
+        return Ballot(fitted.forest, weights)
+    trees = fitted.forest
+    for part, (X, codes) in enumerate(_virtual_samples(samples, sizes, fitted.history.seed)):
+        trees = _count(fitted, trees, X, codes, part, n_threads)
     return Ballot(trees, weights)
 
 
-def balance_weights(sizes: Integers, balance: float) -> Weights:
+def balance_weights(sizes: Integers, balance: float) -> Floats64:
     """Weight of the votes of each class: 1 unless it is small.
 
     >>> balance_weights(np.array([400, 400, 300, 200, 50, 4, 0]), 1.0).round(1)
@@ -145,7 +145,7 @@ def n_virtual(sizes: Integers) -> Integers:
     return np.where(ratio > _SMALL, found, 0)
 
 
-def _ratios(sizes: Integers) -> Weights:
+def _ratios(sizes: Integers) -> Floats64:
     """How many times larger the median class is than each; 0 for a class without samples."""
     ratios = np.zeros(len(sizes))
     present = sizes > 0
@@ -208,7 +208,7 @@ def _counted_up(sizes: Integers) -> Integers:
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _class_means(samples: _core.Samples, rows: Rows, codes: Integers) -> Weights:
+def _class_means(samples: _core.Samples, rows: Rows, codes: Integers) -> Floats64:
     """Means of the classes; ``rows`` are all their samples, class by class."""
     places = np.searchsorted(codes, samples.classes[rows])
     sums = np.zeros((len(codes), samples.n_features))
@@ -224,7 +224,7 @@ def _blocks(n: int, n_features: int) -> Iterator[slice]:
         yield slice(first, first + step)
 
 
-def _read(samples: _core.Samples, rows: Rows) -> Weights:
+def _read(samples: _core.Samples, rows: Rows) -> Floats64:
     return as_floats(samples.take(rows)).astype(np.float64)
 
 

@@ -7,7 +7,9 @@ takes weights into account: class means, gains, leaves and votes.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,47 +20,71 @@ from evergrow.foundation.labels import ClassList
 
 Weights: TypeAlias = npt.NDArray[np.float32]
 
-# Largest weight of a sample in an update, in units of the mean weight of the first samples.
+# Largest weight of a class, and of a sample in an update, in units of the mean weight of the first
+# samples.
 _LARGEST = 1000.0
 
 
 def class_weights(
-    wanted: ClassWeight, labels: ClassList, codes: npt.NDArray[np.int32]
+    wanted: ClassWeight,
+    labels: ClassList,
+    codes: npt.NDArray[np.int32],
+    weights: Weights | None = None,
 ) -> list[float]:
-    """The weight of each class, or none if all are 1; their mean over the samples is 1.
+    """The weight of each class, or none if all are 1; with them samples weigh as much as without.
 
-    ``"balanced"`` gives all classes of the samples the same total weight. A negative code marks a
-    removed sample.
+    ``"balanced"`` gives all classes of the samples the same total weight. No class weighs more than
+    1000. A negative code marks a removed sample; ``weights`` are those of the samples.
 
     >>> labels = ClassList(np.array(["cat", "dog"]))
     >>> class_weights("balanced", labels, np.array([0, 0, 0, 1], dtype=np.int32))
     [0.6666666666666666, 2.0]
     >>> class_weights({"dog": 5}, labels, np.array([0, 1], dtype=np.int32))
-    [0.3333333333333333, 1.6666666666666667]
+    [0.3333333333333333, 1.6666666666666665]
     """
     if wanted is None:
         return []
-    sizes = np.bincount(codes[codes >= 0], minlength=len(labels)).astype(np.float64)
+    present = codes >= 0
+    own = None if weights is None else weights[present].astype(np.float64)
+    sizes = np.bincount(codes[present], own, minlength=len(labels)).astype(np.float64)
     if isinstance(wanted, str):
-        weights = np.divide(1.0, sizes, out=np.ones(len(sizes)), where=sizes > 0)
+        found = np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
     else:
-        weights = np.array([float(wanted.get(name, 1.0)) for name in labels.classes.tolist()])
-    total = float(weights @ sizes)
+        _check_names(wanted, labels)
+        found = np.array([float(wanted.get(name, 1.0)) for name in labels.classes.tolist()])
+    # First, because products of large weights would overflow.
+    found /= max(found.max(), np.finfo(np.float64).tiny)
+    total = float(found @ sizes)
     if total == 0:
         raise InvalidInputError("class_weight must not be 0 for all samples")
-    return [float(weight) for weight in weights * (sizes.sum() / total)]
+    return [float(weight) for weight in np.minimum(found * (sizes.sum() / total), _LARGEST)]
 
 
-def check_later_weights(
-    weights: Weights | None, codes: npt.NDArray[np.int32], of_classes: list[float]
-) -> None:
-    """Raise a ``ValueError`` for weights that an update cannot take: a tree holds all copies."""
-    if weights is None and not of_classes:
-        return
-    own = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
-    largest = float((own * np.array(of_classes)[codes] if of_classes else own).max())
-    if largest > _LARGEST:
+def _check_names(wanted: Mapping[Any, float], labels: ClassList) -> None:
+    """Raise a ``ValueError`` for names that no class can have; a class may come later."""
+    is_text = labels.classes.dtype.kind in "UO"
+    strange = [name for name in wanted if isinstance(name, str) != is_text]
+    if strange:
+        kind = "strings" if is_text else "numbers"
+        raise InvalidInputError(f"classes are {kind}, but class_weight names {strange[0]!r}")
+
+
+def in_unit(
+    weights: npt.NDArray[np.float64] | None, unit: float, most: float = math.inf
+) -> Weights | None:
+    """Weights in units of the mean weight of the first samples, as the core stores them."""
+    if weights is None:
+        return None
+    found = weights / unit
+    largest = float(found.max())
+    if largest > most:
         raise InvalidInputError(
-            f"a sample, with the weight of its class, must weigh at most {_LARGEST:g} times as "
-            f"much as the first samples did on average, got {largest:g} times"
+            f"a sample must weigh at most {most:g} times as much as the first samples did on "
+            f"average, got {largest:g} times"
         )
+    return found.astype(np.float32)
+
+
+def later_weights(weights: npt.NDArray[np.float64] | None, unit: float) -> Weights | None:
+    """The same for samples of an update, whose weights are limited: a tree holds all copies."""
+    return in_unit(weights, unit, _LARGEST)
