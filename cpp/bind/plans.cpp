@@ -135,14 +135,14 @@ SplitRules read_rules(const nb::dict& fields) {
 nb::dict fields_of(const UpdatePlan& plan) {
     nb::dict fields;
     for_each_field_of_plan(plan, WriteField{fields});
-    fields["node_sampling"] = name_of(plan.weights);
+    fields["node_sampling"] = name_of(plan.node_weights);
     return fields;
 }
 
 UpdatePlan read_plan(const nb::dict& fields) {
     UpdatePlan plan{};
     for_each_field_of_plan(plan, ReadField{fields});
-    plan.weights = weights_named(nb::cast<std::string>(fields["node_sampling"]));
+    plan.node_weights = weights_named(nb::cast<std::string>(fields["node_sampling"]));
     check_hierarchy(plan.rules, plan.n_classes);
     check_class_weights(plan.class_weights, plan.n_classes);
     return plan;

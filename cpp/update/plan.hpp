@@ -17,7 +17,7 @@ struct UpdatePlan {
     std::uint64_t update;  // number of the update, from 1
     std::string strategy;  // a name in the table of update/strategy_table.cpp
     double share;          // of the splitting nodes, for strategies that choose nodes
-    NodeWeights weights;
+    NodeWeights node_weights;
     double row_rate;  // rows that a tree draws per new sample
     bool bootstrap;
     // Of classes, for new samples; see RowWeights.

@@ -46,10 +46,10 @@ void prepare_score_cache(Tree& tree, const Samples& samples, const Strategy& str
 std::vector<std::uint8_t> choose_by_plan(TreeTask& task, const std::vector<std::int32_t>& rows) {
     const UpdatePlan& plan = task.context.plan;
     const auto choose = [&](const Tree& tree) {
-        return choose_nodes(tree, plan.share, plan.weights, task.context.root_key(),
+        return choose_nodes(tree, plan.share, plan.node_weights, task.context.root_key(),
                             task.context.n_log_n);
     };
-    if (plan.weights != NodeWeights::kQuality) return choose(task.tree);
+    if (plan.node_weights != NodeWeights::kQuality) return choose(task.tree);
     // The quality of a node is that of old and new samples together, so these are counted first, in
     // a copy of the tree.
     Tree counted = task.tree;

@@ -112,7 +112,8 @@ class Samples:
 class LeafReading:
     def __init__(self, parents: Sequence[int], name: str, smoothing: float) -> None: ...
 
-# How much votes count: those of trees that were grown before a class came have the weight `older`.
+# How much votes count: trees that were grown before a class came have the weight `older` for it,
+# and their votes are multiplied by `gain`, because they vote for it too seldom.
 class VoteWeights:
     def __init__(
         self, tree_grown: Sequence[int], class_came: Sequence[int], older: float, gain: float = 1.0

@@ -64,21 +64,22 @@ bootstrap : bool, default=False
 class_weight : mapping, "balanced" or None, default=None
     Weights of classes, by which those of their samples are multiplied; classes that are not named
     have weight 1. ``"balanced"`` gives all classes the same total weight, at every call for the
-    samples that it adds; `balance` is more accurate for classes with few samples, because copies
-    of a sample know no more than the sample."""
+    samples that it adds. No class weighs more than a thousand times the mean. `balance` is more
+    accurate for classes with few samples, because copies of a sample know no more than the
+    sample; its ``"auto"`` is 0 if classes are weighted."""
 
 _STANDARDIZE_MEANS = """\
 standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
     What is done to the features, as measured on the first data, and with ``refresh="auto"`` again
-    while these are few. ``"scale"`` or True divides each
-    feature by its standard deviation. ``"whiten"`` also removes the correlations that features
-    have within classes, shrunk by leave-one-out; it needs memory for the square of the number of
-    features. ``"none"`` or False keeps their proportions, as for pixels: all are divided by one
-    common number, which changes nothing but rounding. ``"auto"`` takes what tells the classes
-    apart best: by the nearest class mean or the nearest neighbour of samples that are left out.
-    It keeps features that a learnt metric made. Where classes have up to 20 samples, it also tries
-    samples of nearly equal length, as for cosines; with up to five, and too few samples to try it,
-    samples of at least 32 features are brought to equal length. :attr:`standardize_` and
+    while these are few. ``"scale"`` or True divides each feature by its standard deviation.
+    ``"whiten"`` also removes the correlations that features have within classes, shrunk by
+    leave-one-out; it needs memory for the square of the number of features. ``"none"`` or False
+    keeps their proportions, as for pixels: all are divided by one common number, which changes
+    nothing but rounding. ``"auto"`` takes what tells the classes apart best: by the nearest class
+    mean or the nearest neighbour of samples that are left out.
+    It keeps features that a learnt metric made. Where classes have up to 20 samples of at least 32
+    features, it also tries samples of nearly equal length, as for cosines. With up to five samples
+    per class and too few to leave out, it takes them. :attr:`standardize_` and
     :attr:`equal_lengths_` say what was done."""
 
 _STANDARDIZE_OTHERS = """\
@@ -142,7 +143,7 @@ standardize_ : {"whiten", "scale", "none"}
 equal_lengths_ : bool
     Whether samples were brought to nearly the same length.
 sample_ids_ : ndarray of shape (n_samples,)
-    Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`.
+    Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`, without those of weight 0.
 stored_ids_ : ndarray
     Ids of all samples that the forest stores.
 update_report_ : UpdateReport

@@ -5,6 +5,7 @@ A verdict is True, False, or None where it is undecided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -110,6 +111,18 @@ def compare_each_seed(
     """The same from a function that takes the rows of one seed."""
     by_seed = (table.where(seed=seed) for seed in table.values("seed"))
     return compare_seeds([difference(rows) for rows in by_seed], few_seeds_noise=few_seeds_noise)
+
+
+def compare_ratios(table: Table, column: str, one: Row, other: Row) -> Difference:
+    """How many times larger a column is on one side, as a logarithm, over the seeds.
+
+    For times and counts. One or two seeds decide nothing.
+    """
+    return compare_each_seed(
+        table,
+        lambda rows: math.log(rows.mean(column, **one) / rows.mean(column, **other)),
+        few_seeds_noise=UNKNOWN_NOISE,
+    )
 
 
 def compare_values(

@@ -12,7 +12,7 @@ from .made_up import ORDER, SEEDS, seeded
 
 def _stretch(order, initial=10, sizes=(10, 50, 100)):
     """A stream over these numbers of classes with these last accuracies."""
-    costs = {"uls": 1.0, "igt": 2.0, "rust": 10.0, "rtst": 20.0, "retrained": 60.0}
+    costs = {"uls": 1.0, "igt": 2.0, "rust": 10.0, "rtst": 25.0, "retrained": 60.0}
     return relative_to_baseline(
         seeded(
             {
@@ -230,7 +230,7 @@ def test_fig10_derives_leads_and_likeness_from_their_bounds(ncm, met, leads, com
     assert [finding.agrees for finding in findings] == [leads, comparable, True]
 
 
-@pytest.mark.parametrize(("many", "agrees"), [(0.93, True), (0.99, False), (0.85, False)])
+@pytest.mark.parametrize(("many", "agrees"), [(0.92, True), (0.99, False), (0.85, False)])
 def test_fig7_sees_whether_more_initial_classes_gain_a_little(many, agrees):
     table = Table(
         {"data": "features", "strategy": "rust", "initial": n, "n_classes": 50, "seed": s}

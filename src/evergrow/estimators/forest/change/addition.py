@@ -39,8 +39,7 @@ from evergrow.foundation.progress import progress_bar
 # With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
 # this factor (docs/growing_tradeoffs.md).
 REFRESH_FACTOR = 1.35
-# An update by the second of these factors or more grows a tree again as if it were due after the
-# first.
+# For an update that adds a fifth or more, the factor is this: chunks of classes stay cheap.
 _LARGE_FACTOR, _LARGE_UPDATE = 1.5, 1.2
 
 Numbers = npt.NDArray[np.int32]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,8 +18,10 @@ PAPER_RELATIVE = {"uls": 0.267, "igt": 0.807, "rust": 0.881, "rtst": 0.912}
 PAPER_IGT_ACCURACY = 0.349
 # Differences from the paper's relative accuracy that count as the same; our choice.
 NEAR = 0.1
-# Bounds for test times: ULS at the end relative to the start, the retrained forest to IGT.
-KEPT, FEWER = 1.1, 2.5
+# Bounds for test times: ULS at the end relative to the start, ours; the retrained forest to IGT.
+KEPT, FEWER = 1.1, 3.0
+# Times faster than retraining with IGT and RUST, and RUST than RTST.
+PAPER_SAVINGS = {"igt": 25.0, "rust": 5.0, "rust than rtst": 2.0}
 
 
 @dataclass(frozen=True)
@@ -157,10 +160,20 @@ def _test_time(stretch: ex.Table, end: int, where: str) -> ex.Finding:
     saved = last[protocol.BASELINE] / last["igt"]
     return ex.Finding(
         "In the paper ULS keeps its test time, and IGT tests three times faster than the "
-        f"retrained forest; at most {KEPT} times the first and at least {FEWER} times count.",
+        f"retrained forest; up to {KEPT} times the first count as kept.",
         f"On {where} ULS ends at {constant:.2f} times its first test time, IGT needs "
         f"1/{saved:.1f} of the distances of the retrained forest.",
-        constant <= KEPT and saved >= FEWER,
+        ex.combine_verdicts(
+            [
+                constant <= KEPT,
+                ex.compare_ratios(
+                    stretch.where(n_classes=end),
+                    "comparisons",
+                    {"strategy": protocol.BASELINE},
+                    {"strategy": "igt"},
+                ).above(math.log(FEWER)),
+            ]
+        ),
     )
 
 
@@ -172,13 +185,24 @@ def _savings(last: ex.Table, where: str) -> ex.Finding:
     faster = {s: seconds[protocol.BASELINE] / seconds[s] for s in ("igt", "rust")}
     fewer = {s: distances[protocol.BASELINE] / distances[s] for s in ("igt", "rust")}
     ratio = seconds["rtst"] / seconds["rust"]
+    sides = {
+        "igt": (protocol.BASELINE, "igt"),
+        "rust": (protocol.BASELINE, "rust"),
+        "rust than rtst": ("rtst", "rust"),
+    }
+    verdicts = [
+        ex.compare_ratios(last, "seconds", {"strategy": slow}, {"strategy": fast}).above(
+            math.log(PAPER_SAVINGS[name])
+        )
+        for name, (slow, fast) in sides.items()
+    ]
     return ex.Finding(
         "The paper trains 25 times faster than retraining with IGT, 5 times with RUST, and twice "
-        "as fast with RUST as with RTST; at least three fifths of each are asked for.",
+        "as fast with RUST as with RTST.",
         f"On {where} IGT is {faster['igt']:.1f} times faster ({fewer['igt']:.0f} times fewer "
         f"distances), RUST {faster['rust']:.1f} times ({fewer['rust']:.1f} times fewer), and "
         f"RTST takes {ratio:.1f} times as long as RUST.",
-        faster["igt"] >= 15 and faster["rust"] >= 3 and ratio >= 1.2,
+        ex.combine_verdicts(verdicts),
     )
 
 

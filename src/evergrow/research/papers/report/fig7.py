@@ -64,7 +64,12 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 
 
 def _longer(table: ex.Table, column: str, what: str) -> ex.Finding:
-    ratios = {name: _log_ratio(table.where(strategy=name), column) for name in NAMES}
+    ratios = {
+        name: ex.compare_ratios(
+            table.where(strategy=name), column, {"forest": "SVM"}, {"forest": "NCM"}
+        )
+        for name in NAMES
+    }
     said = ", ".join(f"{name} {math.exp(ratio.mean):.2g}" for name, ratio in ratios.items())
     return ex.Finding(
         f"The report finds SVM forests slower to {what}.",
@@ -73,28 +78,26 @@ def _longer(table: ex.Table, column: str, what: str) -> ex.Finding:
     )
 
 
-def _log_ratio(table: ex.Table, column: str) -> ex.Difference:
-    """How many times longer SVM forests take, as a logarithm, over the seeds."""
-    return ex.compare_each_seed(
-        table,
-        lambda rows: math.log(rows.mean(column, forest="SVM") / rows.mean(column, forest="NCM")),
-        few_seeds_noise=ex.UNKNOWN_NOISE,
-    )
-
-
 def _near(table: ex.Table) -> ex.Finding:
-    each = {
-        (kind, name): table.mean("relative", forest=kind, strategy=name)
+    found = {
+        (kind, name): ex.compare_seeds(
+            [*table.where(forest=kind, strategy=name).column("relative")]
+        )
         for kind in protocol.FORESTS
         for name in protocol.GROWING
     }
+    each = {key: level.mean for key, level in found.items()}
     lowest = min(each, key=lambda key: each[key])
     return ex.Finding(
         "The report finds IGT, RTST and RTSTQ lower than retraining but near it; "
         f"{100 * NEAR:.0f} to {100 * LEVEL:.0f} % of its accuracy count as that.",
         f"Here they have {100 * min(each.values()):.0f} to {100 * max(each.values()):.0f} % of its "
         f"accuracy; the lowest is {' with '.join(lowest)}.",
-        each[lowest] >= NEAR and max(each.values()) <= LEVEL,
+        ex.combine_verdicts(
+            verdict
+            for level in found.values()
+            for verdict in (level.above(NEAR), level.below(LEVEL))
+        ),
     )
 
 
@@ -104,7 +107,15 @@ def _cheaper(table: ex.Table) -> ex.Finding:
     return ex.Finding(
         "The report finds updates faster than retraining.",
         f"Here the last step takes these shares of its time: {said}.",
-        max(shares.values()) < 1,
+        ex.combine_verdicts(
+            ex.compare_ratios(
+                table.where(forest=kind),
+                "update_seconds",
+                {"strategy": name},
+                {"strategy": protocol.RETRAINED},
+            ).below(0.0)
+            for kind, name in shares
+        ),
     )
 
 
