@@ -97,7 +97,7 @@ node_sampling : {"size", "uniform", "quality"}, default="size"
     its samples badly.
 refresh : "auto" or float, default={refresh}
     Share of the trees that each update grows again from scratch, in turn. ``"auto"`` grows a tree
-    again whenever the number of classes or of samples has grown by a third since it was last grown,
+    again whenever the number of classes or of samples has grown by 30 % since it was last grown,
     and one tree at least for new classes. A number is a fixed share; 0.0 grows none again, which
     is faster and less accurate.
 sample_dtype : {"float32", "float16"}, default="float32"

@@ -38,7 +38,7 @@ from evergrow.foundation.progress import progress_bar
 
 # With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
 # this factor (docs/growing_tradeoffs.md).
-REFRESH_FACTOR = 1.35
+REFRESH_FACTOR = 1.3
 # For an update that adds a fifth or more, the factor is this: chunks of classes stay cheap.
 _LARGE_FACTOR, _LARGE_UPDATE = 1.5, 1.2
 
@@ -116,7 +116,7 @@ def due_share(n_classes: tuple[int, int], n_samples: tuple[int, int]) -> float:
     otherwise take as long as training from scratch.
 
     >>> round(due_share((50, 51), (5000, 5050)), 3), round(due_share((2, 4), (100, 200)), 2)
-    (0.06, 0.63)
+    (0.067, 0.63)
     """
     growth = max(math.log(after / max(before, 1)) for before, after in (n_classes, n_samples))
     size = min(1.0, growth / math.log(_LARGE_UPDATE))
