@@ -4,6 +4,10 @@ import csv
 import json
 import os
 import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -301,3 +305,37 @@ def test_the_index_counts_what_agrees(tmp_path):
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 3 | 1.5 | 2 | 1 | 1 |" in text
     assert "| [icra2017-fig1](icra2017-fig1.md) | So. | False. | **differs** |" in text
+
+
+@pytest.mark.process
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    command = [sys.executable, "-c", "from evergrow.cli import main; main()", "experiment"]
+    options = ["report-table1", "--quick", "--out", str(tmp_path), "--workers", "2"]
+    parent = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+    try:
+        _wait_until(lambda: len(_workers_of(parent.pid)) == 2)
+        workers = _workers_of(parent.pid)
+    finally:
+        parent.kill()
+        parent.wait()
+    _wait_until(lambda: not any(_is_worker(pid) for pid in workers))
+
+
+def _wait_until(is_so):
+    end = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def _workers_of(parent):
+    """Numbers of the worker processes that a process started."""
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [pid for pid in listed if _is_worker(pid)]
+
+
+def _is_worker(pid):
+    try:
+        return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False

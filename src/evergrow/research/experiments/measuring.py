@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -102,9 +104,18 @@ def _start(name: str, options: dict[str, Any], n_workers: int) -> None:
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     threadpool_limits(options["n_jobs"])
     (experiment,) = find_experiments([name])
     _here[:] = [(experiment, ExperimentContext(experiment.sources, **options), n_workers)]
+
+
+def _end_with_parent() -> None:
+    """End the worker if the process that started it was killed: a run may take an hour."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _measure_here(run: Run) -> Measured:
