@@ -37,10 +37,10 @@ def class_weights(
     1000. A negative code marks a removed sample; ``weights`` are those of the samples.
 
     >>> labels = ClassList(np.array(["cat", "dog"]))
-    >>> class_weights("balanced", labels, np.array([0, 0, 0, 1], dtype=np.int32))
-    [0.6666666666666666, 2.0]
-    >>> class_weights({"dog": 5}, labels, np.array([0, 1], dtype=np.int32))
-    [0.3333333333333333, 1.6666666666666665]
+    >>> class_weights("balanced", labels, np.array([0, 0, 0, 0, 1, 1], dtype=np.int32))
+    [0.75, 1.5]
+    >>> class_weights({"dog": 3}, labels, np.array([0, 1], dtype=np.int32))
+    [0.5, 1.5]
     """
     if wanted is None:
         return []
