@@ -14,7 +14,7 @@ namespace evergrow {
 // Throws std::invalid_argument unless the rules are for this number of classes.
 void check_hierarchy(const SplitRules& rules, std::size_t n_classes);
 
-// Throws std::invalid_argument unless there is no weight, or a valid one for every class.
+// Throws std::invalid_argument unless `weights` is empty or has a valid weight for every class.
 void check_class_weights(const std::vector<double>& weights, std::size_t n_classes);
 
 void bind_samples(nanobind::module_& m);

@@ -105,7 +105,7 @@ def _expected_time(
 
     seconds = estimate_seconds(experiment, folder, context, workers)
     if seconds is None:
-        return f"{experiment.name}: not measured before, so nobody knows how long it takes"
+        return f"{experiment.name}: no earlier results to estimate the time from"
     if not seconds:
         return f"{experiment.name}: all runs are cached"
     minutes = max(1, round(seconds / 60))

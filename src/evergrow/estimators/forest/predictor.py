@@ -182,7 +182,7 @@ class ForestPredictor(TreePredictor):
     def _checked_balance(self) -> Balance:
         # May have been set since the last call that checked all parameters.
         check_parameters({"balance": self.balance}, VOTING_RULES)
-        # Whoever weighs classes has decided how much each counts.
+        # Class weights already set how much each class counts.
         return 0.0 if self.balance == "auto" and self.class_weight is not None else self.balance
 
     def explain(self, x: npt.ArrayLike) -> Explanation:

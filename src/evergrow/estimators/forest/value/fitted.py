@@ -158,7 +158,7 @@ class FittedForest:
     proposer: str
     # Of a forest that was saved without its samples, from which these could be found again.
     balance_weights: npt.NDArray[np.float64] | None = None
-    # Never copied: a changed forest votes anew.
+    # A cache. `replace` makes an empty one, so that a changed forest computes its votes again.
     _ballot: LazyBallot = field(default_factory=LazyBallot, init=False, repr=False)
 
     @property

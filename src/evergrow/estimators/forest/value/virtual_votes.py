@@ -94,7 +94,8 @@ class LazyBallot:
             return Ballot(fitted.forest)
         found = self._found
         if found is None or found[0] != amount:
-            # In this order, as whoever saves the forest; a named file must not change meanwhile.
+            # The same lock order as in `save`, or the two could deadlock. The mutex of the path
+            # keeps updates from changing the file while it is read.
             with path_mutex(fitted.forest.samples.path), self._lock:
                 found = self._found
                 if found is None or found[0] != amount:
