@@ -5,6 +5,7 @@ import pytest
 
 from evergrow.research import Table
 from evergrow.research.experiments.verdicts import (
+    Claim,
     Difference,
     combine_verdicts,
     compare_means,
@@ -25,7 +26,7 @@ def table(**accuracies):
 
 def compared(one, other):
     found = compare_means(table(a=one, b=other), "accuracy", {"method": "a"}, {"method": "b"})
-    return found.verdict
+    return found.verdict.agrees
 
 
 def test_a_difference_that_all_seeds_share_is_clear():
@@ -49,19 +50,19 @@ def test_each_seed_is_compared_with_itself():
 
 def test_what_was_not_measured_is_undecided():
     rows = table(a=[0.5, 0.6, 0.7])
-    assert compare_means(rows, "accuracy", {"method": "a"}, {"method": "b"}).verdict is None
+    assert compare_means(rows, "accuracy", {"method": "a"}, {"method": "b"}).verdict.agrees is None
 
 
 def test_a_single_seed_decides_nothing_where_it_may_be_off_by_anything():
     sides = ({"method": "a"}, {"method": "b"})
-    found = compare_means(table(a=[9.0], b=[1.0]), "accuracy", *sides, few_seeds_noise=float("inf"))
-    assert (found.mean, found.verdict) == (8.0, None)
+    found = compare_means(table(a=[9.0], b=[1.0]), "accuracy", *sides, unit="")
+    assert (found.mean, found.verdict.agrees) == (8.0, None)
 
 
 def test_three_seeds_of_pure_noise_are_rarely_taken_for_a_difference():
     noise = np.random.default_rng(0).normal(size=(2000, 3))
-    decided = [compare_seeds(each).verdict is not None for each in noise]
-    assert np.mean(decided) == pytest.approx(0.05, abs=0.02)
+    decided = [compare_seeds(each).above(0.01).agrees is True for each in noise]
+    assert np.mean(decided) == pytest.approx(0.025, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +78,14 @@ def test_three_seeds_of_pure_noise_are_rarely_taken_for_a_difference():
     ],
 )
 def test_sides_are_the_same_if_noise_cannot_exceed_the_bound(difference, noise, within):
-    assert Difference(difference, noise).within(0.03) is within
+    assert Difference(difference, noise).within(0.03).agrees is within
 
 
 @pytest.mark.parametrize(("difference", "above"), [(0.15, True), (0.05, False), (0.11, None)])
 def test_a_difference_is_compared_with_a_bound(difference, above):
     found = Difference(difference, 0.02)
-    assert found.above(0.1) is above
-    assert found.below(0.1) is (None if above is None else not above)
+    assert found.above(0.1).agrees is above
+    assert found.below(0.1).agrees is (None if above is None else not above)
 
 
 @pytest.mark.parametrize(
@@ -92,21 +93,21 @@ def test_a_difference_is_compared_with_a_bound(difference, above):
     [([True, True], True), ([True, None], None), ([None, False], False)],
 )
 def test_one_false_verdict_decides(verdicts, expected):
-    assert combine_verdicts(verdicts) is expected
+    assert combine_verdicts(verdicts).agrees is expected
 
 
 def test_the_best_is_above_all_others():
     rows = table(a=[0.8, 0.8, 0.8], b=[0.7, 0.7, 0.7], c=[0.79, 0.81, 0.8])
     one, worse, level = ({"method": name} for name in "abc")
-    assert is_best(rows, "accuracy", one, [worse]) is True
-    assert is_best(rows, "accuracy", one, [worse, level]) is None
-    assert is_best(rows, "accuracy", worse, [one]) is False
+    assert is_best(rows, "accuracy", one, [worse]).agrees is True
+    assert is_best(rows, "accuracy", one, [worse, level]).agrees is None
+    assert is_best(rows, "accuracy", worse, [one]).agrees is False
 
 
 def test_data_sets_of_one_verdict_make_one_finding():
     rows = Table({"data": name} for name in ("a", "b", "c"))
     seen = {"a": True, "b": False, "c": True}
-    claim = ("It is so.", lambda mine: ("seen", seen[mine.rows[0]["data"]]))
+    claim = Claim("It is so.", lambda mine: ("seen", seen[mine.rows[0]["data"]]))
     findings = findings_by_data(rows, [claim])
     assert [(f.here, f.agrees) for f in findings] == [
         ("Here on a seen; on c seen.", True),
@@ -117,3 +118,51 @@ def test_data_sets_of_one_verdict_make_one_finding():
 def test_deviations_are_shown_for_several_seeds_only():
     assert format_percent(table(a=[0.5, 0.6]), "accuracy") == "55.0 ± 7.1 %"
     assert format_percent(table(a=[0.5]), "accuracy") == "50.0 %"
+
+
+@pytest.mark.parametrize(
+    ("mean", "noise", "agrees"),
+    [
+        (0.002, 0.001, True),
+        # The interval contains zero and ends below half a point: there is no difference.
+        (0.001, 0.003, False),
+        (0.001, 0.006, None),
+        (-0.002, 0.004, False),
+    ],
+)
+def test_a_difference_below_half_a_point_is_none(mean, noise, agrees):
+    assert Difference(mean, noise).verdict.agrees is agrees
+    assert Difference(-mean, noise).below(0.0).agrees is agrees
+
+
+def test_ratios_below_five_percent_are_none():
+    assert Difference(0.01, 0.02, unit="times").verdict.agrees is False
+    assert Difference(0.01, 0.05, unit="times").verdict.agrees is None
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Difference(0.012, 0.004, 5), "+1.2 points (+0.8 to +1.6, 5 seeds), asked above 0"),
+        (Difference(np.log(2), 0, 3, "times", "a against b"), "2.00 times (2.00 to 2.00, 3 seeds)"),
+        (Difference(0.012, float("inf"), 1), "too few seeds for an interval"),
+        (compare_seeds([]), "not measured"),
+    ],
+)
+def test_a_verdict_shows_the_interval_that_decided(found, text):
+    assert text in found.verdict.contrast
+
+
+def test_the_deciding_part_of_several_is_shown():
+    clear, slight, none = (Difference(mean, 0.01, name=str(mean)) for mean in (0.2, 0.02, -0.1))
+    assert combine_verdicts([clear.verdict, slight.verdict]).contrast.startswith("0.02: ")
+    assert combine_verdicts([clear.verdict, none.verdict]).contrast.startswith("-0.1: ")
+
+
+def test_a_reason_is_told_where_a_claim_differs():
+    rows = Table({"data": name} for name in ("a", "b"))
+    look = lambda mine: ("seen", mine.rows[0]["data"] == "a")  # noqa: E731
+    claim = Claim("It is so.", look, printed="1 %", reason=lambda mine: f"{mine.rows[0]['data']}!")
+    agrees, differs = findings_by_data(rows, [claim])
+    assert (agrees.printed, agrees.reason) == ("1 %", "")
+    assert differs.reason == "b!"

@@ -14,7 +14,7 @@ functions of ``verdicts``, which tell a difference from noise. Experiments impor
 from evergrow.research.experiments.catalogue import PAPERS, experiment_names, find_experiments
 from evergrow.research.experiments.context import ExperimentContext, time_call
 from evergrow.research.experiments.environment import describe_environment
-from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source
+from evergrow.research.experiments.experiment import Experiment, Finding, Run, Source, Verdict
 from evergrow.research.experiments.plots import (
     BLACK,
     BLUE,
@@ -35,8 +35,6 @@ from evergrow.research.experiments.plots import (
 from evergrow.research.experiments.runner import Outcome, run_experiment
 from evergrow.research.experiments.table import Curve, Row, Table
 from evergrow.research.experiments.verdicts import (
-    FEW_SEEDS_NOISE,
-    UNKNOWN_NOISE,
     Claim,
     Difference,
     Seen,
@@ -58,7 +56,6 @@ __all__ = [
     "BLACK",
     "BLUE",
     "COLOURS",
-    "FEW_SEEDS_NOISE",
     "GREEN",
     "GREY",
     "MARKERS",
@@ -67,7 +64,6 @@ __all__ = [
     "PINK",
     "RED",
     "SKY",
-    "UNKNOWN_NOISE",
     "Axes",
     "Claim",
     "Curve",
@@ -82,6 +78,7 @@ __all__ = [
     "Seen",
     "Source",
     "Table",
+    "Verdict",
     "add_legend",
     "combine_verdicts",
     "compare_each_seed",

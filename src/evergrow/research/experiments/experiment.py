@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,18 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds, and the contrast that decided it."""
+
+    agrees: bool | None
+    """None where it is open."""
+    contrast: str = ""
+    """The difference that decides with its interval, as text."""
+    distance: float = math.inf
+    """How far the difference is from its bound, in half-widths of the interval."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One claim of the paper, and what was measured here."""
 
@@ -39,8 +52,23 @@ class Finding:
     """What the paper says, in our words, as a sentence."""
     here: str
     """What was measured, with its numbers, as a sentence."""
-    agrees: bool | None
-    """None where this run cannot decide."""
+    decision: Verdict | bool | None
+    """The verdict; None where this run cannot decide."""
+    printed: str = ""
+    """The numbers that the paper prints for it; empty where it prints none."""
+    reason: str = ""
+    """Why it differs, as measured: what turns the claim, or what it depends on."""
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the claim holds; None where it is open."""
+        decision = self.decision
+        return decision.agrees if isinstance(decision, Verdict) else decision
+
+    @property
+    def contrast(self) -> str:
+        """The difference that decided, with its interval; empty for exact comparisons."""
+        return self.decision.contrast if isinstance(self.decision, Verdict) else ""
 
     @property
     def verdict(self) -> str:

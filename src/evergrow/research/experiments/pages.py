@@ -17,12 +17,16 @@ _VERDICTS = {"agrees": "Agrees.", "differs": "**Differs.**", "open": "Not decide
 
 _INTRODUCTION = """# Results
 
-Every table and figure of the papers that was measured, beside what the paper says of it. A claim
-agrees, differs, or cannot be decided on these data."""
+Every table and figure of the papers that was measured, beside what the paper says of it."""
 
-_CLAIMS_INTRODUCTION = """\
-A claim agrees or differs if the difference that it is about is outside its own 95 % interval over
-the seeds; otherwise it is open. What counts as much, little or the same is part of the claim."""
+_RULE = """\
+One rule decides all claims. A claim is about a difference, which has a 95 % interval over the
+seeds. That one side is above another *agrees* if the whole interval is above zero, and *differs*
+if the whole interval is below the least difference that counts: half a percentage point of an
+accuracy, 5 % of a time or a count. Otherwise it is *open*. Claims with a bound, such as "at least
+10 points", agree or differ if the interval does not contain the bound; bounds are printed numbers,
+or our reading of a word such as "much", which the claim then states. For claims of several parts
+the deciding part is shown."""
 
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
@@ -37,7 +41,7 @@ def format_page(
         experiment.shows,
         f"![{experiment.title}]({experiment.name}.svg)",
         "## What agrees and what does not",
-        "\n".join(f"- {_VERDICTS[f.verdict]} {f.claim} {f.here}" for f in findings),
+        "\n".join(map(_format_finding, findings)),
     ]
     if experiment.summarize is not None:
         parts += ["## The numbers", experiment.summarize(table)]
@@ -51,6 +55,15 @@ def format_page(
         ]
     parts += ["## How it was measured", _format_record(experiment, record)]
     return "\n\n".join(parts) + "\n"
+
+
+def _format_finding(finding: Finding) -> str:
+    parts = [_VERDICTS[finding.verdict], finding.claim, finding.here]
+    if finding.contrast:
+        parts.append(f"Decided by: {finding.contrast}.")
+    if finding.reason:
+        parts.append(f"Why: {finding.reason}")
+    return "- " + " ".join(parts)
 
 
 def format_published(experiment: Experiment, table: Table) -> str:
@@ -131,7 +144,7 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
         if lines:
             parts += [f"## {paper.citation}", "\n".join(lines)]
     if found:
-        parts += ["## All claims", _CLAIMS_INTRODUCTION, "\n".join(_claims(target, found))]
+        parts += ["## All claims", _RULE, "\n".join(_claims(target, found))]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
     with atomic_write(target / "index.md") as file:
         file.write(("\n\n".join(parts) + "\n").encode())
@@ -165,15 +178,23 @@ def _minutes(record: Mapping[str, Any]) -> str:
 
 def _claims(folder: Path, names: list[str]) -> list[str]:
     """All claims in one table, a row each."""
-    lines = ["| page | claim | here | verdict |", "|---|---|---|---|"]
+    lines = [
+        "| page | claim | printed | here, with interval | verdict | reason |",
+        "|---|---|---|---|---|---|",
+    ]
     words = {True: "agrees", False: "**differs**", None: "open"}
     for name in names:
         record = _read_record(folder / f"{name}.json")
-        for finding in record["findings"] if record else ():
-            said = (text.replace("|", "\\|") for text in (finding["claim"], finding["here"]))
-            lines.append(
-                f"| [{name}]({name}.md) | {' | '.join(said)} | {words[finding['agrees']]} |"
+        for found in record["findings"] if record else ():
+            cells = (
+                f"[{name}]({name}.md)",
+                found["claim"],
+                found["printed"],
+                found["contrast"] or found["here"],
+                words[found["agrees"]],
+                found["reason"],
             )
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return lines
 
 
@@ -182,7 +203,11 @@ def _read_record(record: Path) -> dict[str, Any] | None:
     try:
         content = json.loads(record.read_text(encoding="utf-8"))
         findings = [
-            {key: finding[key] for key in ("claim", "here", "agrees")}
+            # Records of earlier versions have neither printed numbers nor reasons.
+            {
+                **{key: finding[key] for key in ("claim", "here", "agrees")},
+                **{key: finding.get(key, "") for key in ("printed", "contrast", "reason")},
+            }
             for finding in content["findings"]
         ]
     except (ValueError, KeyError, TypeError):

@@ -237,5 +237,6 @@ def _write(folder: Path, outcome: Outcome) -> None:
 
 
 def _as_json(outcome: Outcome) -> str:
-    findings = [{"claim": f.claim, "here": f.here, "agrees": f.agrees} for f in outcome.findings]
+    keys = ("claim", "printed", "here", "contrast", "agrees", "reason")
+    findings = [{key: getattr(each, key) for key in keys} for each in outcome.findings]
     return json.dumps({**outcome.record, "findings": findings}, indent=2) + "\n"

@@ -1,68 +1,139 @@
-"""Differences between two sides, told from noise, and the findings that follow.
+"""Differences between two sides with their intervals, verdicts, and the findings that follow.
 
-A verdict is True, False, or None where it is undecided.
+One rule for all claims. A claim is about a difference, which has a 95 % interval over the seeds.
+That one side is above another agrees if the whole interval is above zero. It differs if the whole
+interval is below the least difference that counts: half a percentage point of an accuracy, 5 % of
+a time or a count. Otherwise it is open. Claims with a bound of their own, such as "at least 10
+points", agree or differ if the interval does not contain the bound.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
-from evergrow.research.experiments.experiment import Finding
+from evergrow.research.experiments.experiment import Finding, Verdict
 from evergrow.research.experiments.table import Row, Table
 
 # What was measured, as part of a sentence, and the verdict.
-Seen = tuple[str, bool | None]
-# A claim of the paper, and how it is judged by the rows of one data set.
-Claim = tuple[str, Callable[[Table], Seen]]
+Seen = tuple[str, Verdict | bool | None]
 
 _FEWEST_SEEDS = 3
-# The noise of an accuracy with one or two seeds. The order of the rows alone moves an accuracy by
-# up to one percentage point, and two accuracies may move in opposite directions.
-FEW_SEEDS_NOISE = 0.02
-# For times and counts, whose noise one or two seeds do not show: they then decide nothing.
-UNKNOWN_NOISE = float("inf")
+# Shares, which are shown as percentage points; percentages; logarithms of ratios; any other.
+Unit = Literal["points", "percent", "times", ""]
+# The least difference that counts.
+LEAST: dict[Unit, float] = {"points": 0.005, "percent": 0.5, "times": math.log(1.05), "": 0.0}
+# The noise with one or two seeds. The order of the rows alone moves an accuracy by up to one
+# percentage point, and two accuracies may move in opposite directions; of few images by more.
+# Times and counts of so few seeds decide nothing.
+FEW_SEEDS_NOISE: dict[Unit, float] = {
+    "points": 0.02,
+    "percent": 5.0,
+    "times": math.inf,
+    "": math.inf,
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, and how it is judged by the rows of one data set."""
+
+    text: str
+    """What the paper says, in our words, as a sentence."""
+    look: Callable[[Table], Seen]
+    printed: str = ""
+    """The numbers that the paper prints for it."""
+    reason: Callable[[Table], str] | str = ""
+    """Why it differs, as measured: a text, or a function of the rows."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean difference between two sides, and the noise it may be due to.
+    """The mean difference between two sides, and the half-width of its 95 % interval.
 
     Examples
     --------
     >>> from evergrow.research.experiments.verdicts import Difference
     >>> found = Difference(mean=0.04, noise=0.01)
-    >>> found.verdict, found.below(0.02), found.within(0.045)
+    >>> found.verdict.agrees, found.below(0.02).agrees, found.within(0.045).agrees
     (True, False, None)
+    >>> Difference(mean=0.001, noise=0.003).verdict.agrees
+    False
     """
 
     mean: float
     noise: float
+    n_seeds: int = 0
+    unit: Unit = "points"
+    name: str = ""
+    """The two sides, for example "A against B"."""
 
     @property
-    def verdict(self) -> bool | None:
-        """Whether the first side is above the second; None when it may be noise."""
+    def verdict(self) -> Verdict:
+        """Whether the first side is above the second."""
         return self.above(0.0)
 
-    def above(self, bound: float) -> bool | None:
-        """Whether the difference is above a bound; None when it may be noise."""
-        gap = self.mean - bound
-        return gap > 0 if abs(gap) > self.noise else None
+    def above(self, bound: float) -> Verdict:
+        """Whether the difference is above a bound.
 
-    def below(self, bound: float) -> bool | None:
-        """Whether the difference is below a bound; None when it may be noise."""
-        above = self.above(bound)
-        return None if above is None else not above
+        A bound of zero asks for a difference: below the least one that counts there is none.
+        """
+        least = LEAST[self.unit] if bound == 0 else 0.0
+        if self.mean - self.noise > bound:
+            return self._verdict(True, "above", bound)
+        below = self.mean + self.noise < bound + least
+        return self._verdict(False if below else None, "above", bound)
 
-    def within(self, bound: float) -> bool | None:
-        """Whether both sides are the same up to a bound; None when the noise is too large.
+    def below(self, bound: float) -> Verdict:
+        """Whether the difference is below a bound; for zero, as in :meth:`above`."""
+        found = replace(self, mean=-self.mean).above(-bound)
+        return self._verdict(found.agrees, "below", bound)
+
+    def within(self, bound: float) -> Verdict:
+        """Whether both sides are the same up to a bound.
 
         Sides that the seeds cannot tell apart are not the same: that needs noise below the bound.
         """
         return combine_verdicts([self.above(-bound), self.below(bound)])
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval as text."""
+        ends = (self.mean, self.mean - self.noise, self.mean + self.noise)
+        if math.isnan(self.mean):
+            return "not measured"
+        if math.isinf(self.noise):
+            return f"{self._format(self.mean)} (too few seeds for an interval)"
+        mean, low, high = map(self._format, ends)
+        units = {"points": " points", "percent": " points", "times": " times", "": ""}
+        seeds = f", {self.n_seeds} seeds" if self.n_seeds else ""
+        return f"{mean}{units[self.unit]} ({low} to {high}{seeds})"
+
+    def _format(self, value: float) -> str:
+        if self.unit == "times":
+            return f"{math.exp(value):.2f}"
+        if self.unit == "":
+            return f"{value:+.3g}"
+        return f"{value * (100 if self.unit == 'points' else 1):+.1f}"
+
+    def _verdict(self, agrees: bool | None, side: str, bound: float) -> Verdict:
+        # Exact bounds without a sign, except where they are differences.
+        asked = self._format(bound) if bound or self.unit == "times" else "0"
+        name = f"{self.name}: " if self.name else ""
+        # How far the interval is from the bound, in units of its width: which part decides.
+        gap = abs(self.mean - bound)
+        distance = gap / self.noise if self.noise else math.copysign(math.inf, gap)
+        return Verdict(agrees, f"{name}{self.interval}, asked {side} {asked}", distance)
+
+
+def _sides(one: Row, other: Row) -> str:
+    """The sides of a comparison by the values that differ."""
+    differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    names = (" ".join(str(side.get(key)) for key in differing) for side in (one, other))
+    return " against ".join(names)
 
 
 def compare_means(
@@ -71,13 +142,13 @@ def compare_means(
     one: Row,
     other: Row,
     *,
-    few_seeds_noise: float = FEW_SEEDS_NOISE,
+    unit: Unit = "points",
 ) -> Difference:
     """Mean difference over the seeds, with the half-width of its 95 % confidence interval.
 
     ``one`` and ``other`` select the rows of each side by columns and values; rows of the same seed
-    are compared. One or two seeds cannot show the noise, for which ``few_seeds_noise`` is assumed:
-    the default is for accuracies, ``UNKNOWN_NOISE`` leaves the verdict undecided.
+    are compared. One or two seeds cannot show the noise, which is then taken from
+    ``FEW_SEEDS_NOISE``.
     """
     return compare_seeds(
         [
@@ -85,32 +156,37 @@ def compare_means(
             for seed in table.values("seed")
             if all(len(table.where(**side, seed=seed).column(column)) for side in (one, other))
         ],
-        few_seeds_noise=few_seeds_noise,
+        unit=unit,
+        name=_sides(one, other),
     )
 
 
 def compare_seeds(
-    differences: Sequence[float], *, few_seeds_noise: float = FEW_SEEDS_NOISE
+    differences: Sequence[float],
+    *,
+    unit: Unit = "points",
+    name: str = "",
 ) -> Difference:
     """The same from known differences, one of each seed."""
-    if not len(differences):
-        return Difference(float("nan"), float("inf"))
-    mean = sum(differences) / len(differences)
-    if len(differences) < _FEWEST_SEEDS:
-        return Difference(mean, few_seeds_noise)
+    n_seeds = len(differences)
+    if not n_seeds:
+        return Difference(float("nan"), float("inf"), 0, unit, name)
+    mean = sum(differences) / n_seeds
+    if n_seeds < _FEWEST_SEEDS:
+        return Difference(mean, FEW_SEEDS_NOISE[unit], n_seeds, unit, name)
     from scipy.stats import t
 
     spread = Table({"d": d} for d in differences).deviation("d")
-    width = float(t.ppf(0.975, len(differences) - 1)) * spread / len(differences) ** 0.5
-    return Difference(mean, width)
+    width = float(t.ppf(0.975, n_seeds - 1)) * spread / n_seeds**0.5
+    return Difference(mean, width, n_seeds, unit, name)
 
 
 def compare_each_seed(
-    table: Table, difference: Callable[[Table], float], *, few_seeds_noise: float = FEW_SEEDS_NOISE
+    table: Table, difference: Callable[[Table], float], **options: Any
 ) -> Difference:
     """The same from a function that takes the rows of one seed."""
     by_seed = (table.where(seed=seed) for seed in table.values("seed"))
-    return compare_seeds([difference(rows) for rows in by_seed], few_seeds_noise=few_seeds_noise)
+    return compare_seeds([difference(rows) for rows in by_seed], **options)
 
 
 def compare_ratios(table: Table, column: str, one: Row, other: Row) -> Difference:
@@ -121,27 +197,31 @@ def compare_ratios(table: Table, column: str, one: Row, other: Row) -> Differenc
     return compare_each_seed(
         table,
         lambda rows: math.log(rows.mean(column, **one) / rows.mean(column, **other)),
-        few_seeds_noise=UNKNOWN_NOISE,
+        unit="times",
+        name=_sides(one, other),
     )
 
 
-def compare_values(
-    table: Table, column: str, key: str, lower: Any, higher: Any, **options: float
-) -> Difference:
+def compare_values(table: Table, column: str, key: str, lower: Any, higher: Any) -> Difference:
     """How much larger a column is at the second value of a key than at the first."""
-    return compare_means(table, column, {key: higher}, {key: lower}, **options)
+    return compare_means(table, column, {key: higher}, {key: lower})
 
 
 def is_increasing(
-    table: Table, column: str, key: str, values: Sequence[Any], **options: float
-) -> bool | None:
+    table: Table,
+    column: str,
+    key: str,
+    values: Sequence[Any],
+    compare: Callable[[Table, str, Row, Row], Difference] = compare_means,
+) -> Verdict:
     """Whether a column grows from each of these values of a key to the next."""
     return combine_verdicts(
-        compare_values(table, column, key, *pair, **options).verdict for pair in pairwise(values)
+        compare(table, column, {key: higher}, {key: lower}).verdict
+        for lower, higher in pairwise(values)
     )
 
 
-def is_best(table: Table, column: str, one: Row, others: Iterable[Row]) -> bool | None:
+def is_best(table: Table, column: str, one: Row, others: Iterable[Row]) -> Verdict:
     """Whether one side is above all others."""
     return combine_verdicts(compare_means(table, column, one, other).verdict for other in others)
 
@@ -153,12 +233,21 @@ def compare_extremes(table: Table, column: str, key: str) -> Difference:
     return compare_values(table, column, key, worst, best)
 
 
-def combine_verdicts(verdicts: Iterable[bool | None]) -> bool | None:
-    """False if any verdict is false, undecided if any is undecided."""
-    listed = [*verdicts]
-    if False in listed:
-        return False
-    return None if None in listed else True
+def combine_verdicts(verdicts: Iterable[Verdict | bool | None]) -> Verdict:
+    """False if any verdict is false, open if any is open.
+
+    The contrast is that of the part that decides: of those with the common verdict, the clearest
+    that is false, or the least clear that is true or open.
+    """
+    listed = [v if isinstance(v, Verdict) else Verdict(v) for v in verdicts]
+    for agrees in (False, None):
+        deciding = [v for v in listed if v.agrees is agrees]
+        if deciding:
+            # An open part is the more open, the nearer its bound.
+            pick = max if agrees is False else min
+            return pick(deciding, key=lambda v: v.distance)
+    told = [v for v in listed if v.contrast]
+    return min(told, key=lambda v: v.distance) if told else Verdict(True)
 
 
 def format_mean(table: Table, column: str, *, scale: float = 100, **where: Any) -> str:
@@ -180,10 +269,36 @@ _HERE = {True: "Here", False: "Here", None: "Here, not clear of chance,"}
 def findings_by_data(table: Table, claims: Iterable[Claim]) -> list[Finding]:
     """One finding per claim and verdict: it names the data sets with that verdict."""
     findings = []
-    for claim, look in claims:
-        seen = {name: look(table.where(data=name)) for name in table.values("data")}
+    for claim in claims:
+        looked = {name: claim.look(table.where(data=name)) for name in table.values("data")}
         for agrees in (True, False, None):
-            said = [f"on {name} {text}" for name, (text, found) in seen.items() if found is agrees]
-            if said:
-                findings.append(Finding(claim, f"{_HERE[agrees]} {'; '.join(said)}.", agrees))
+            seen = {
+                name: (text, verdict if isinstance(verdict, Verdict) else Verdict(verdict))
+                for name, (text, verdict) in looked.items()
+            }
+            mine = {name: each for name, each in seen.items() if each[1].agrees is agrees}
+            if not mine:
+                continue
+            said = "; ".join(f"on {name} {text}" for name, (text, _) in mine.items())
+            findings.append(
+                Finding(
+                    claim.text,
+                    f"{_HERE[agrees]} {said}.",
+                    combine_verdicts(
+                        replace(verdict, contrast=f"{name}: {verdict.contrast}")
+                        if verdict.contrast and len(looked) > 1
+                        else verdict
+                        for name, (_, verdict) in mine.items()
+                    ),
+                    printed=claim.printed,
+                    reason=_reason(claim, table, [*mine]) if agrees is False else "",
+                )
+            )
     return findings
+
+
+def _reason(claim: Claim, table: Table, names: Sequence[str]) -> str:
+    if isinstance(claim.reason, str):
+        return claim.reason
+    reasons = (claim.reason(table.where(data=name)) for name in names)
+    return " ".join(dict.fromkeys(text for text in reasons if text))

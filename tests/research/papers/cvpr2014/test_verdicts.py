@@ -272,8 +272,8 @@ def test_an_order_is_judged_seed_by_seed():
     found = compare_values(Table(rows), "accuracy", "method", "a", "b")
     assert found.mean == pytest.approx(0.01)
     assert found.noise == pytest.approx(0.0, abs=1e-12)
-    assert is_increasing(Table(rows), "accuracy", "method", ["a", "b"]) is True
-    assert is_increasing(Table(rows), "accuracy", "method", ["b", "a"]) is False
+    assert is_increasing(Table(rows), "accuracy", "method", ["a", "b"]).agrees is True
+    assert is_increasing(Table(rows), "accuracy", "method", ["b", "a"]).agrees is False
 
 
 def test_points_are_the_first_round_ones_and_the_last():

@@ -222,7 +222,7 @@ def _times(last: ex.Table, where: str) -> ex.Finding:
         "comparisons": (*protocol.STRATEGIES, protocol.BASELINE),
     }
     orders = [
-        ex.is_increasing(last, column, "method", values, few_seeds_noise=ex.UNKNOWN_NOISE)
+        ex.is_increasing(last, column, "method", values, ex.compare_ratios)
         for column, values in rising.items()
     ]
     return ex.Finding(

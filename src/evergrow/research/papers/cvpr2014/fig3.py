@@ -83,7 +83,7 @@ def _trade_off(last: ex.Table, where: str) -> ex.Finding:
     few, middle, many = SUBSETS
     needed = {s: last.mean("comparisons", subset=s) for s in SUBSETS}
     whole = ex.compare_values(last, "accuracy", "subset", few, many)
-    if whole.verdict is not True or not needed[few] < needed[middle] < needed[many]:
+    if not whole.verdict.agrees or not needed[few] < needed[middle] < needed[many]:
         here = (
             f"{where} a fifth is {100 * whole.mean:+.1f} points from the logarithm, and the "
             f"distances are {', '.join(f'{n:.0f}' for n in needed.values())}: nothing to trade."

@@ -118,7 +118,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 
 def _only_if(as_paper: bool, finding: ex.Finding) -> ex.Finding:
     """Leave a finding undecided on any other stream than the paper's."""
-    return finding if as_paper else replace(finding, agrees=None)
+    return finding if as_paper else replace(finding, decision=None)
 
 
 def _order(last: ex.Table, where: str) -> ex.Finding:
@@ -214,12 +214,12 @@ def _widening(stretch: ex.Table, end: int, where: str) -> ex.Finding:
     known = stretch.values("n_classes")
     middle = known[len(known) // 2]
     early, late = ratio(middle), ratio(end)
-    widened = [ratio(end, seed=s) - ratio(middle, seed=s) for s in stretch.values("seed")]
+    widened = [math.log(ratio(end, seed=s) / ratio(middle, seed=s)) for s in stretch.values("seed")]
     return ex.Finding(
         "In the paper the gap between the training times of RTST and RUST widens with the classes.",
         f"On {where} RTST takes {early:.2f} times as long at {middle} classes and {late:.2f} times "
         f"at {end}.",
-        ex.compare_seeds(widened, few_seeds_noise=ex.UNKNOWN_NOISE).verdict,
+        ex.compare_seeds(widened, unit="times", name="growth of the ratio").verdict,
     )
 
 

@@ -81,12 +81,11 @@ def _as_igt(table: ex.Table, where: str) -> ex.Finding:
 
 
 def _rising(table: ex.Table, where: str) -> ex.Finding:
+    all_nodes, none = {"share": 1.0}, {"share": 0.0}
     verdicts = [
-        ex.compare_values(
-            table.where(strategy=s), column, "share", 0.0, 1.0, few_seeds_noise=noise
-        ).verdict
+        compare(table.where(strategy=s), column, all_nodes, none).verdict
         for s in CHANGING
-        for column, noise in (("relative", ex.FEW_SEEDS_NOISE), ("seconds", ex.UNKNOWN_NOISE))
+        for column, compare in (("relative", ex.compare_means), ("seconds", ex.compare_ratios))
     ]
     shown = "; ".join(
         f"{plots.STYLES[s].label} "
@@ -120,9 +119,7 @@ def _ends(table: ex.Table, where: str) -> ex.Finding:
 
 def _cheaper(table: ex.Table, where: str) -> ex.Finding:
     chosen = table.where(share=0.8)
-    longer = ex.compare_values(
-        chosen, "seconds", "strategy", "rust", "rtst", few_seeds_noise=ex.UNKNOWN_NOISE
-    )
+    longer = ex.compare_ratios(chosen, "seconds", {"strategy": "rtst"}, {"strategy": "rust"})
     seconds = {s: table.mean("seconds", strategy=s, share=0.8) for s in CHANGING}
     baseline = table.mean("seconds", strategy=protocol.BASELINE)
     return ex.Finding(

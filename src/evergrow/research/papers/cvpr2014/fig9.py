@@ -80,9 +80,7 @@ def _time(table: ex.Table, where: str) -> ex.Finding:
     return ex.Finding(
         "In the paper five classes at a time already shorten training.",
         f"{where}: {shown} at a time.",
-        ex.compare_values(
-            last, "seconds", "chunk", few, one, few_seeds_noise=ex.UNKNOWN_NOISE
-        ).verdict,
+        ex.compare_ratios(last, "seconds", {"chunk": one}, {"chunk": few}).verdict,
     )
 
 

@@ -81,14 +81,14 @@ def _small_cost(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    ("More subsets raise the accuracy.", _subsets_raise),
-    ("More subsets save comparisons.", _subsets_save),
-    (
+    ex.Claim("More subsets raise the accuracy.", _subsets_raise),
+    ex.Claim("More subsets save comparisons.", _subsets_save),
+    ex.Claim(
         "The number of assignments hardly matters (at most half a point between 10 and 100).",
         _assignments,
     ),
-    ("A high cost saves comparisons and loses accuracy.", _high_cost),
-    (
+    ex.Claim("A high cost saves comparisons and loses accuracy.", _high_cost),
+    ex.Claim(
         "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
         _small_cost,
     ),

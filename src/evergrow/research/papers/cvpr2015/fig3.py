@@ -95,10 +95,10 @@ def _both_levels(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    ("J is best with a weight of 0.1.", lambda t: _best_weight(t, "joint")),
-    ("H is best with a weight of 1.", lambda t: _best_weight(t, "hierarchical")),
-    ("H at its best is above J at its best.", _above),
-    (
+    ex.Claim("J is best with a weight of 0.1.", lambda t: _best_weight(t, "joint")),
+    ex.Claim("H is best with a weight of 1.", lambda t: _best_weight(t, "hierarchical")),
+    ex.Claim("H at its best is above J at its best.", _above),
+    ex.Claim(
         "Means of coarse classes beside those of fine ones help H (18.10 beside 17.00 %).",
         _both_levels,
     ),

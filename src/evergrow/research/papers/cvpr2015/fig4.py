@@ -40,8 +40,8 @@ def _enough(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    ("Larger subsets raise the accuracy and cost comparisons: from c = 1 to 20.", _larger),
-    (
+    ex.Claim("Larger subsets raise the accuracy and cost comparisons: from c = 1 to 20.", _larger),
+    ex.Claim(
         "With c = 10 the accuracy is almost that of c = 20 (a point below at most), for fewer "
         "comparisons.",
         _enough,

@@ -66,25 +66,25 @@ def _gains(table: ex.Table) -> ex.Table:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    (
+    ex.Claim(
         "The regularised forest is above the plain one, with a metric and without.",
         lambda mine: claims.judge_best(
             "regularised", mine, "metric", among=("regularised", "plain")
         ),
     ),
-    (
+    ex.Claim(
         "The regularised forest is above class means, nearest neighbours and the SVM.",
         lambda mine: claims.judge_best("regularised", mine, "metric", among=METHODS),
     ),
 )
-ABOUT_NETWORKS: ex.Claim = (
+ABOUT_NETWORKS: ex.Claim = ex.Claim(
     "With features of a network too the regularised forest is above the SVM and class "
     "means: 74.18 % beside 71.67 and 66.02.",
     lambda mine: claims.judge_best(
         "regularised", mine.where(metric="none"), "metric", among=[*PRINTED_OF_NETWORK]
     ),
 )
-ABOUT_METRICS: ex.Claim = (
+ABOUT_METRICS: ex.Claim = ex.Claim(
     "A learnt metric improves the forests, and class means more than any other.",
     _metric,
 )

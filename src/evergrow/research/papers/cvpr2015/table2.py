@@ -53,22 +53,22 @@ def _nearly(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    (
+    ex.Claim(
         "A metric learnt on the coarse part helps the baseline a little, one learnt on the "
         "fine part more.",
         _metrics,
     ),
-    (
+    ex.Claim(
         "NN, H and NN-H are above the baseline, whatever the metric.",
         lambda mine: claims.judge_gain(mine, "metric", ("nn", "hierarchical", "nn-h")),
     ),
-    (
+    ex.Claim(
         "NN-H is the best with every metric.",
         lambda mine: claims.judge_best(
             "nn-h", mine, "metric", among=(*OTHERS, *learners.PAPERS_METHODS)
         ),
     ),
-    (
+    ex.Claim(
         "With the metric of the fine part NN-H almost reaches a forest that is told every "
         "fine label (99 %; here at least 98 %, of one that sees through the same metric).",
         _nearly,

@@ -40,21 +40,21 @@ def _gains(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    (
+    ex.Claim(
         "Coarse labels always help, and most where fine ones are few: NN-H gains 22 % over the "
         "baseline with a tenth of them and 9 % with half.",
         _gains,
     ),
-    (
+    ex.Claim(
         "NN-H is the best of the paper's methods at every share.",
         lambda mine: claims.judge_best("nn-h", mine, "fine"),
     ),
-    (
+    ex.Claim(
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
         "those that do not (stacked, J).",
         lambda mine: claims.judge_hierarchy(mine, "fine"),
     ),
-    (
+    ex.Claim(
         "Every method is above the baseline at every share.",
         lambda mine: claims.judge_gain(mine, "fine", learners.PAPERS_METHODS[1:]),
     ),

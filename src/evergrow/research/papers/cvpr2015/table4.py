@@ -36,12 +36,12 @@ def _gains(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    (
+    ex.Claim(
         "All methods gain from more samples with coarse labels: from 10 to 50 % J gains 0.3 "
         "points, H 0.8.",
         _gains,
     ),
-    (
+    ex.Claim(
         "NN-H improves the baseline most, however many samples are coarse.",
         lambda mine: claims.judge_best("nn-h", mine, "coarse"),
     ),

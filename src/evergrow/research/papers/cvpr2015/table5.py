@@ -48,12 +48,12 @@ def _above(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    (
+    ex.Claim(
         "NN-H, which knows the fine class of half of the samples, names coarse classes better "
         "than a forest that learnt all samples' coarse classes alone (2 % better).",
         _above,
     ),
-    (
+    ex.Claim(
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
         "those that do not (stacked, J).",
         lambda mine: claims.judge_hierarchy(mine, "fine", column=COLUMN),

@@ -79,21 +79,21 @@ def _harm(table: ex.Table) -> ex.Seen:
 
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    (
+    ex.Claim(
         "With Fisher vectors H is the best: above class means, the baseline, NN and NN-H.",
         lambda mine: claims.judge_best("hierarchical", mine, "fine", among=[*PRINTED]),
     ),
-    (
+    ex.Claim(
         "With Fisher vectors guesses by nearest neighbours do harm: NN and NN-H fall below "
         "the baseline.",
         _harm,
     ),
-    (
+    ex.Claim(
         "With features of a network NN-H is above the baseline: 69.95, 71.41, 73.43 % beside "
         "68.49, 70.49, 73.07.",
         lambda mine: claims.judge_gain(mine, "fine", ("nn-h",)),
     ),
-    (
+    ex.Claim(
         "The forest that sees fine labels only is above class means.",
         lambda mine: claims.judge_gain(mine, "fine", ("fine-only",), baseline="class means"),
     ),

@@ -75,17 +75,17 @@ def judge(table: ex.Table) -> list[ex.Finding]:
         shown = f"With {images} {'image' if images == 1 else 'images'} per class"
         near = NEAR_VERY_FEW if images <= VERY_FEW else NEAR
         claims: list[ex.Claim] = [
-            (
+            ex.Claim(
                 f"{shown} the default is at most {100 * near:.0f} points below the best fixed "
                 "penalty of a grid, chosen on the test images.",
                 lambda rows, images=images: _near_best(images, rows),  # type: ignore[misc]
             ),
-            (
+            ex.Claim(
                 f"{shown} it is at most {100 * NOT_BELOW:.1f} points below class means and "
                 "streaming LDA.",
                 _not_below,
             ),
-            (f"{shown} it is ahead of every head of the field.", _ahead),
+            ex.Claim(f"{shown} it is ahead of every head of the field.", _ahead),
         ]
         findings += ex.findings_by_data(few, claims)
     return findings

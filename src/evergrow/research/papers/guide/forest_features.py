@@ -98,7 +98,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
     for initial in table.values("initial"):
         start = "all classes at once" if initial == 0 else f"{initial} classes at first"
         claim = f'With {start}, "auto" is not below scaled features.'
-        findings += ex.findings_by_data(table.where(initial=initial), [(claim, look)])
+        findings += ex.findings_by_data(table.where(initial=initial), [ex.Claim(claim, look)])
     return findings
 
 

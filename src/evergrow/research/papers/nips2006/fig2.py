@@ -27,8 +27,6 @@ _MOST = 50.0
 _ALMOST = 10
 # Added to the seed to draw other patches than those that forests are grown on.
 _FURTHER = 500
-# Noise of one or two seeds in percentage points; patches of one image resemble each other.
-_ONE_SEED = 10.0
 
 Counts = npt.NDArray[Any]
 
@@ -260,14 +258,14 @@ def _parts_of_it(table: ex.Table, name: str) -> ex.Finding:
     return ex.Finding(claim, f"{here} {place} For single leaves it is {single}.", agrees)
 
 
-def _on_object(table: ex.Table) -> tuple[str, bool | None]:
+def _on_object(table: ex.Table) -> ex.Seen:
     """With known outlines: most patches of the leaves must be on the object."""
     parts, of_all = (
         table.column(f"{where}on_object_images") * table.column(f"{where}on_object") / 100
         for where in ("", "all_")
     )
     more, most = (
-        ex.compare_seeds([*differences], few_seeds_noise=_ONE_SEED)
+        ex.compare_seeds([*differences], unit="percent")
         for differences in (parts - of_all, parts - _MOST)
     )
     return (
@@ -277,16 +275,14 @@ def _on_object(table: ex.Table) -> tuple[str, bool | None]:
     ), ex.combine_verdicts([more.verdict, most.verdict])
 
 
-def _bare(table: ex.Table) -> tuple[str, bool | None]:
+def _bare(table: ex.Table) -> ex.Seen:
     """Without outlines, one thing is known: plain patches are not part of the object."""
-    apart = ex.compare_seeds(
-        [*(table.column("plain") - table.column("all_plain"))], few_seeds_noise=_ONE_SEED
-    )
+    apart = ex.compare_seeds([*(table.column("plain") - table.column("all_plain"))], unit="percent")
     return (
         f"Outlines are not known, but {table.mean('plain'):.0f} % of these are bare and no part "
         f"of anything, {table.mean('all_plain'):.0f} % of all patches of these images are (noise "
         f"{apart.noise:.0f} points)."
-    ), False if apart.verdict else None
+    ), False if apart.verdict.agrees else None
 
 
 EXPERIMENT = ex.Experiment(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, log
+from math import log
 from typing import Any
 
 from evergrow.research import experiments as ex
@@ -84,10 +84,10 @@ def _grows_slightly(table: ex.Table, few: int, many: int) -> ex.Finding:
         return max(sizes, key=lambda leaves: mine.mean("rate", leaves=leaves))
 
     found = [(best(seed, few), best(seed, many)) for seed in table.values("seed")]
-    growth = ex.compare_seeds([log(b / a) for a, b in found], few_seeds_noise=inf)
+    growth = ex.compare_seeds([log(b / a) for a, b in found], unit="times")
     slow = growth.below(log(many / few))
     # A larger size than was tried may be better.
-    open_ended = slow is True and any(b == sizes[-1] for _, b in found)
+    open_ended = slow.agrees is True and any(b == sizes[-1] for _, b in found)
     with_few, with_many = (", ".join(map(str, column)) for column in zip(*found, strict=True))
     return ex.Finding(
         "The paper finds that the best size of the codebook grows slightly with the number of "

@@ -20,9 +20,6 @@ N_TREES = 5
 PAPER_RATE = 84.4
 RATE = "rate at equal error, %"
 TIMED = ("seconds_learning", "seconds_coding")
-# Noise of a difference of rates with one or two seeds, in percentage points: seeds of quick runs
-# differ that much.
-ONE_SEED = 5.0
 # Difference of rates that counts as little, in percentage points.
 LITTLE = 1.0
 # Number of descriptors for the time of coding.
@@ -134,7 +131,7 @@ def compare_rates(
     table: ex.Table, first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> ex.Difference:
     """Rate of the first minus that of the second, on the same test images."""
-    return ex.compare_means(table, "rate", first, second, few_seeds_noise=ONE_SEED)
+    return ex.compare_means(table, "rate", first, second, unit="percent")
 
 
 def format_points(found: ex.Difference) -> str:

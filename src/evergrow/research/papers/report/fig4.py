@@ -140,7 +140,7 @@ def _errors(table: ex.Table, ncm: ex.Table, svm: ex.Table) -> ex.Finding:
     return ex.Finding(
         "The report finds test errors close, 2.15 % (NCM) and 3.6 % (SVM), NCM slightly better; "
         f"up to {100 * SIMILAR:.0f} points count as slightly.",
-        here + ("; not clear of chance." if better is None else "."),
+        f"{here}.",
         better,
     )
 

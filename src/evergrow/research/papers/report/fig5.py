@@ -83,7 +83,7 @@ def _falls(end: ex.Table, column: str, claim: str, here: str) -> ex.Finding:
         means = [end.mean(column, strategy=name, chunk=chunk) for chunk in measured]
         said.append(f"{name} " + " / ".join(f"{mean:.3g}" for mean in means))
         sides = end.where(strategy=name), column, few, many
-        agree.append(ex.compare_means(*sides, few_seeds_noise=ex.UNKNOWN_NOISE).verdict)
+        agree.append(ex.compare_ratios(*sides).verdict)
     chunks = " / ".join(map(str, measured))
     text = here.format(f"({', '.join(said)})")
     return ex.Finding(claim, f"Here, with {chunks} at a time, {text}.", ex.combine_verdicts(agree))

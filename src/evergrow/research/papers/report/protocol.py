@@ -214,10 +214,7 @@ def judge_test_work(table: ex.Table, claim: str, *, longer: bool) -> ex.Finding:
         for kind in table.values("forest")
         for name in GROWING
     ]
-    more = [
-        ex.compare_means(table, "comparisons", *side, few_seeds_noise=ex.UNKNOWN_NOISE)
-        for side in sides
-    ]
+    more = [ex.compare_ratios(table, "comparisons", *side) for side in sides]
     shown = ", ".join(
         f"{kind} {name} {share:.2f}"
         for (kind, name), share in shares_of_retraining(table, "comparisons").items()

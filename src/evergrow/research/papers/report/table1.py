@@ -144,7 +144,7 @@ def printed_spread() -> float:
 def _initial_classes(table: ex.Table) -> list[ex.Finding]:
     end = table.where(n_classes=max(table.values("n_classes")))
     initials = sorted(table.values("initial"))
-    rising: list[bool | None] = []
+    rising: list[ex.Verdict] = []
     spreads, said = [], []
     for forest in protocol.FORESTS:
         uls = end.where(forest=forest, strategy="ULS")
