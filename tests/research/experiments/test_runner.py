@@ -1,6 +1,7 @@
 """Experiments are run, cached, resumed and written."""
 
 import csv
+import dataclasses
 import json
 import os
 import platform
@@ -26,6 +27,7 @@ from evergrow.research import (
 from evergrow.research.experiments.pages import format_page, format_published, write_index
 from evergrow.research.experiments.run_cache import RunCache
 from evergrow.research.experiments.runner import estimate_seconds
+from evergrow.research.experiments.verdicts import Difference
 
 
 class StoppedError(Exception):
@@ -304,7 +306,7 @@ def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 3 | 1.5 | 2 | 1 | 1 |" in text
-    assert "| [icra2017-fig1](icra2017-fig1.md) | So. | False. | **differs** |" in text
+    assert "| [icra2017-fig1](icra2017-fig1.md) | So. |  | False. | **differs** |  |" in text
 
 
 @pytest.mark.process
@@ -339,3 +341,22 @@ def _is_worker(pid):
         return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return False
+
+
+def test_pages_and_records_tell_the_interval_and_where_a_claim_differs_the_reason(tmp_path):
+    verdicts = [Difference(mean, 0.01, 5).verdict for mean in (0.1, -0.1)]
+
+    def judge(table):
+        return [
+            Finding("It is so.", "Seen.", verdict, printed="7 %", reason="Too few samples.")
+            for verdict in verdicts
+        ]
+
+    experiment = dataclasses.replace(made_up(), judge=judge)
+    run_experiment(experiment, tmp_path, ExperimentContext(experiment.sources))
+    page = (tmp_path / "made-up.md").read_text()
+    assert "Interval: +10.0 points (+9.0 to +11.0, 5 seeds), asked above 0." in page
+    assert page.count("Why: Too few samples.") == 1
+    agrees, differs = json.loads((tmp_path / "made-up.json").read_text())["findings"]
+    assert (agrees["printed"], agrees["reason"]) == ("7 %", "")
+    assert differs["reason"] == "Too few samples."

@@ -57,7 +57,7 @@ class Finding:
     printed: str = ""
     """The numbers that the paper prints for it; empty where it prints none."""
     reason: str = ""
-    """Why it differs, as measured: what turns the claim, or what it depends on."""
+    """What turns the claim or what it depends on, as measured; told where the claim differs."""
 
     @property
     def agrees(self) -> bool | None:
@@ -69,6 +69,11 @@ class Finding:
     def contrast(self) -> str:
         """The difference that decided, with its interval; empty for exact comparisons."""
         return self.decision.contrast if isinstance(self.decision, Verdict) else ""
+
+    @property
+    def why(self) -> str:
+        """The reason where the claim differs; empty otherwise."""
+        return self.reason if self.agrees is False else ""
 
     @property
     def verdict(self) -> str:

@@ -60,9 +60,9 @@ def format_page(
 def _format_finding(finding: Finding) -> str:
     parts = [_VERDICTS[finding.verdict], finding.claim, finding.here]
     if finding.contrast:
-        parts.append(f"Decided by: {finding.contrast}.")
-    if finding.reason:
-        parts.append(f"Why: {finding.reason}")
+        parts.append(f"Interval: {finding.contrast}.")
+    if finding.why:
+        parts.append(f"Why: {finding.why}")
     return "- " + " ".join(parts)
 
 

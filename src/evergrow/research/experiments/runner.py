@@ -237,6 +237,9 @@ def _write(folder: Path, outcome: Outcome) -> None:
 
 
 def _as_json(outcome: Outcome) -> str:
-    keys = ("claim", "printed", "here", "contrast", "agrees", "reason")
-    findings = [{key: getattr(each, key) for key in keys} for each in outcome.findings]
+    keys = ("claim", "printed", "here", "contrast", "agrees")
+    findings = [
+        {**{key: getattr(each, key) for key in keys}, "reason": each.why}
+        for each in outcome.findings
+    ]
     return json.dumps({**outcome.record, "findings": findings}, indent=2) + "\n"

@@ -26,7 +26,7 @@ def _tiny(experiment):
 def test_every_learner_is_measured(name, tmp_path):
     experiment = find(f"guide-{name}")
     outcome = run_experiment(experiment, tmp_path, _tiny(experiment))
-    assert set(outcome.table.values("learner")) == set(LEARNERS)
+    assert set(outcome.table.values("learner")) >= set(LEARNERS)
     assert outcome.findings
 
 
@@ -105,7 +105,8 @@ def test_the_best_penalty_in_hindsight_is_not_below_any_of_its_grid():
         .score(data.X_test, data.y_test)
         for penalty in heads.PENALTIES[::4]
     ]
-    assert heads.score(heads.BEST, data, 0, 0) >= max(single) > min(single)
+    best = (heads.predict(heads.BEST, data, 0, 0) == data.y_test).mean()
+    assert best >= max(single) > min(single)
 
 
 def _accuracies(images, draws=3, **others):
@@ -122,8 +123,8 @@ def _accuracies(images, draws=3, **others):
 @pytest.mark.parametrize(
     ("images", "others", "expected"),
     [
-        (1, {"best": 0.515}, "++?"),
-        (3, {"best": 0.515}, "-+?"),
+        (1, {"best": 0.515}, "++-"),
+        (3, {"best": 0.515}, "-+-"),
         (3, {"best": 0.505, "class": 0.51}, "+--"),
         (3, {"least": 0.6}, "+++"),
         (3, {"least": 0.6, "RanPAC": 0.65}, "++-"),

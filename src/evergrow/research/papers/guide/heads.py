@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from evergrow import NCMClassifier, RLSClassifier
+from evergrow.foundation.arrays import Array
 from evergrow.research import experiments as ex
 from evergrow.research.datasets import Dataset, digits, mixture
 from evergrow.research.peers import (
@@ -56,27 +57,28 @@ SOURCES = {
 }
 
 
-def score(head: str, data: Dataset, width: int, seed: int) -> float:
-    """Train a head on all training samples and return its accuracy on the test samples."""
+def predict(head: str, data: Dataset, width: int, seed: int) -> Array:
+    """Train a head on all training samples and predict the test samples."""
     if head == BEST:
-        return score_best_penalty(data)
+        return predict_by_best_penalty(data)
     model = HEADS[head](width, seed)
     with warnings.catch_warnings():
         # One example of each of many classes looks like a regression to scikit-learn.
         warnings.filterwarnings("ignore", "The number of unique classes")
         model.fit(data.X_train, data.y_train)
-    return float(np.mean(model.predict(data.X_test) == data.y_test))
+    predicted: Array = model.predict(data.X_test)
+    return predicted
 
 
-def score_best_penalty(data: Dataset) -> float:
-    """Return the highest test accuracy of any fixed penalty, which no learner can know."""
+def predict_by_best_penalty(data: Dataset) -> Array:
+    """Predict with the fixed penalty that is best on the test samples; no learner can know it."""
     unit = float(data.X_train.var(axis=0, dtype=np.float64).mean()) * len(data.y_train)
     model = RLSClassifier(regularization=unit, recoding=0.0).fit(data.X_train, data.y_train)
-    scores = []
+    found: list[Array] = []
     for penalty in PENALTIES:
         model.set_params(regularization=penalty * unit)
-        scores.append(float(np.mean(model.predict(data.X_test) == data.y_test)))
-    return max(scores)
+        found.append(model.predict(data.X_test))
+    return max(found, key=lambda predicted: float(np.mean(predicted == data.y_test)))
 
 
 def compare_heads(table: ex.Table, one: str, other: str) -> ex.Difference:
