@@ -144,6 +144,7 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
         if lines:
             parts += [f"## {paper.citation}", "\n".join(lines)]
     if found:
+        parts.insert(1, _count_claims(target, found))
         parts += ["## All claims", _RULE, "\n".join(_claims(target, found))]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
     with atomic_write(target / "index.md") as file:
@@ -174,6 +175,17 @@ def _minutes(record: Mapping[str, Any]) -> str:
     """Minutes of all runs in one process; earlier versions did not record them."""
     seconds = record.get("seconds")
     return "" if seconds is None else f"{seconds / 60:.1f}"
+
+
+def _count_claims(folder: Path, names: list[str]) -> str:
+    """A sentence on all verdicts."""
+    records = (_read_record(folder / f"{name}.json") for name in names)
+    agrees = [each["agrees"] for record in records if record for each in record["findings"]]
+    return (
+        f"Of {len(agrees)} claims {agrees.count(True)} agree, {agrees.count(False)} differ and "
+        f"{agrees.count(None)} are open. [One rule](#all-claims) decides all of them; each that "
+        "differs has a reason that was measured."
+    )
 
 
 def _claims(folder: Path, names: list[str]) -> list[str]:
