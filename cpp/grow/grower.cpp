@@ -19,7 +19,7 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
                   const StopFlag& stop) {
     const std::uint64_t before = proposer_->n_comparisons();
     known_.reset(n_classes_);
-    const std::size_t level = depth_of(tree, leaf);
+    const std::size_t level = depth_of(tree, leaf, kMaxDepth);
     pending_.assign(1, Pending{leaf, 0, 0, rows.size(), key});
     loaded_end_ = 0;
     while (!pending_.empty() && !stop) {
@@ -31,13 +31,14 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
         if (loaded_) load_rows(next, own);
         known_.descend(next.depth);
         const NodeSamples samples{own, n_rows, ranges_, known_, tree};
-        if (!proposer_->propose(samples, Stream(next.key), stop)) {
+        const std::size_t depth = level + static_cast<std::size_t>(next.depth);
+        if (depth >= kMaxDepth || !proposer_->propose(samples, Stream(next.key), stop)) {
             // The leaf itself has its rows already if an update grows it.
             if (next.node != leaf || tree.node(leaf).row_size == 0)
                 tree.set_rows(next.node, own, n_rows);
             continue;
         }
-        cache_scores(tree, level + static_cast<std::size_t>(next.depth), own, n_rows);
+        cache_scores(tree, depth, own, n_rows);
         const std::size_t middle = next.begin + partition(own, n_rows);
         const std::int32_t child = tree.split(next.node, proposer_->split());
         share_counts(tree, next.node);

@@ -1,94 +1,11 @@
 #include "tree/flat_tree.hpp"
 
-#include <cmath>
-#include <stdexcept>
-#include <string>
-
-#include "score/information_gain.hpp"
+#include "tree/flat_tree_check.hpp"
 
 namespace evergrow {
 namespace {
 
 std::int32_t number(std::size_t n) { return static_cast<std::int32_t>(n); }
-
-void require(bool condition, const char* problem) {
-    if (!condition) throw std::invalid_argument(std::string("damaged tree: ") + problem);
-}
-
-bool within(std::int64_t begin, std::int64_t size, std::size_t limit) {
-    return begin >= 0 && size >= 0 && begin + size <= static_cast<std::int64_t>(limit);
-}
-
-void check_nodes(const FlatTree& flat, SplitKind kind) {
-    const std::size_t n = flat.left.size();
-    require(n > 0, "it has no root");
-    for (const auto* v : {&flat.centroid_begin, &flat.centroid_size, &flat.count_begin,
-                          &flat.count_size, &flat.row_begin, &flat.row_size})
-        require(v->size() == n, "its node arrays differ in length");
-    // Every node but the root must be the child of exactly one earlier node, so there are no
-    // cycles.
-    std::vector<bool> has_parent(n, false);
-    for (std::size_t i = 0; i < n; ++i) {
-        if (!flat.rows.empty())
-            require(within(flat.row_begin[i], flat.row_size[i], flat.rows.size()),
-                    "the rows of a node are out of range");
-        if (flat.left[i] == kLeaf) {
-            require(flat.count_size[i] > 0 &&
-                        within(flat.count_begin[i], flat.count_size[i], flat.count.size()),
-                    "the class counts of a leaf are out of range");
-            continue;
-        }
-        require(flat.left[i] > static_cast<std::int64_t>(i) && within(flat.left[i], 2, n),
-                "a child link is out of range");
-        const auto child = static_cast<std::size_t>(flat.left[i]);
-        require(!has_parent[child] && !has_parent[child + 1], "a node has two parents");
-        has_parent[child] = has_parent[child + 1] = true;
-        const std::int32_t k = flat.centroid_size[i];
-        require((kind == SplitKind::kNcm ? k >= 2 && k <= 65535 : k == 1) &&
-                    within(flat.centroid_begin[i], k, flat.centroid_class.size()),
-                "the centroids of a node are out of range");
-    }
-    for (std::size_t i = 1; i < n; ++i) require(has_parent[i], "a node is unreachable");
-}
-
-struct TreeLimits {
-    std::size_t width, n_features, n_classes, n_samples;
-};
-
-void check_values(const FlatTree& flat, SplitKind kind, const TreeLimits& limits) {
-    const std::size_t n_centroids = flat.centroid_class.size();
-    require(flat.centroid_source.size() == n_centroids && flat.half_norm.size() == n_centroids &&
-                flat.side.size() == n_centroids && flat.exponent.size() == n_centroids,
-            "its centroid arrays differ in length");
-    require(flat.count_class.size() == flat.count.size(), "its count arrays differ in length");
-    const std::size_t slot_bytes = VectorCodec(flat.format, limits.width).slot_bytes();
-    require(limits.width > 0 && flat.vectors.size() % slot_bytes == 0,
-            "the last mean is incomplete");
-    const std::size_t n_slots = flat.vectors.size() / slot_bytes;
-    for (std::size_t j = 0; j < n_centroids; ++j) {
-        const auto source = CentroidSource::from_code(flat.centroid_source[j]);
-        if (kind != SplitKind::kAxis)
-            require(within(source.index(), 1, source.is_row() ? limits.n_samples : n_slots),
-                    "the source of a centroid is out of range");
-        if (kind != SplitKind::kLinear)
-            require(within(flat.centroid_class[j], 1,
-                           kind == SplitKind::kNcm ? limits.n_classes : limits.n_features),
-                    "the class or feature of a centroid is out of range");
-        require(flat.side[j] <= 1, "the side of a centroid is not 0 or 1");
-        require(VectorCodec::is_exponent(flat.exponent[j]), "an exponent is out of range");
-        require(std::isfinite(flat.half_norm[j]), "the offset of a centroid is not finite");
-    }
-    std::int64_t total = 0;
-    for (std::size_t j = 0; j < flat.count.size(); ++j) {
-        total += flat.count[j];
-        require(flat.count[j] > 0 && total <= static_cast<std::int64_t>(EntropyTable::kMaxSamples),
-                "a class count is out of range");
-        require(within(flat.count_class[j], 1, limits.n_classes),
-                "the class of a count is out of range");
-    }
-    for (const std::int32_t row : flat.rows)
-        require(within(row, 1, limits.n_samples), "a training row is out of range");
-}
 
 // The counts of a splitting node are the sums of its children's. Each is set once, because an edit
 // would leave dead entries and packed() would copy the tree once more.
@@ -114,28 +31,11 @@ void add_up_counts(Tree& tree) {
     }
 }
 
-// The rows of a leaf must be sorted by class, at most as many of each class as it counts.
-void check_rows(const Tree& tree, std::int32_t leaf, const Samples& samples) {
-    const Node& node = tree.node(leaf);
-    std::int32_t class_id = -1, n_held = 0;
-    for (std::size_t j = 0; j < static_cast<std::size_t>(node.row_size); ++j) {
-        const std::int32_t next = samples.class_of(tree.row(node, j));
-        require(next >= class_id, "the rows of a leaf are not sorted by class");
-        n_held = next == class_id ? n_held + 1 : 1;
-        class_id = next;
-        require(n_held <= tree.count_of(node, class_id), "a leaf holds more rows than it counts");
-    }
-}
-
-// The class counts of a leaf must be sorted by class.
 void append_leaf(const FlatTree& flat, std::size_t from, std::int32_t to, Tree& tree) {
     std::vector<ClassCount> counts;
     const auto begin = static_cast<std::size_t>(flat.count_begin[from]);
-    for (std::size_t j = begin; j < begin + static_cast<std::size_t>(flat.count_size[from]); ++j) {
-        require(j == begin || flat.count_class[j - 1] < flat.count_class[j],
-                "the class counts of a leaf are not sorted by class");
+    for (std::size_t j = begin; j < begin + static_cast<std::size_t>(flat.count_size[from]); ++j)
         counts.push_back(ClassCount{flat.count_class[j], flat.count[j]});
-    }
     tree.set_counts(to, counts.data(), counts.size());
     if (!flat.rows.empty())
         tree.set_rows(to, flat.rows.data() + flat.row_begin[from],
@@ -222,10 +122,8 @@ FlatTree flatten(const Tree& tree) {
 
 Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
                const Samples& samples) {
-    const TreeLimits limits{samples.width(), samples.n_features(), n_classes, samples.size()};
-    check_nodes(flat, kind);
-    check_values(flat, kind, limits);
-    const VectorCodec codec(flat.format, limits.width);
+    check_flat_tree(flat, kind, n_classes, samples);
+    const VectorCodec codec(flat.format, samples.width());
     Tree tree(kind, codec);
     tree.reset();
     for (std::size_t at = 0; at < flat.vectors.size(); at += codec.slot_bytes())
@@ -241,7 +139,6 @@ Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
         const auto from = static_cast<std::size_t>(move.from);
         if (flat.left[from] == kLeaf) {
             append_leaf(flat, from, move.to, tree);
-            check_rows(tree, move.to, samples);
             continue;
         }
         read_split(flat, from, split);

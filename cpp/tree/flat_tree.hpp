@@ -37,8 +37,7 @@ struct FlatTree {
 
 FlatTree flatten(const Tree& tree);
 
-// Throws std::invalid_argument unless every index is within its array and no leaf holds more rows
-// than it counts: a file may contain anything.
+// Throws std::invalid_argument unless the arrays are those of a tree; see tree/flat_tree_check.hpp.
 Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes, const Samples& samples);
 
 }  // namespace evergrow

@@ -1,11 +1,18 @@
 #include "tree/tree.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <stdexcept>
 
 namespace evergrow {
 namespace {
 
-std::int32_t number(std::size_t n) { return static_cast<std::int32_t>(n); }
+std::int32_t number(std::size_t n) {
+    if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+        throw std::length_error("a tree has too many nodes, counts or rows");
+    return static_cast<std::int32_t>(n);
+}
+
 // Writes in place of the old values if they fit, else at the end of the array.
 template <class T>
 void rewrite(PagedArray<T>& array, std::int32_t& begin, std::int32_t& size, const T* values,
@@ -248,9 +255,9 @@ void Tree::copy_vectors(const Node& node, const Tree& from, std::vector<std::int
     }
 }
 
-std::size_t depth_of(const Tree& tree, std::int32_t node) {
+std::size_t depth_of(const Tree& tree, std::int32_t node, std::size_t most) {
     std::size_t depth = 0;
-    for (; node != kRoot; node = tree.node(node).parent) ++depth;
+    for (; node != kRoot && depth < most; node = tree.node(node).parent) ++depth;
     return depth;
 }
 

@@ -24,6 +24,8 @@ struct ClassCount {
 constexpr std::int32_t kLeaf = -1;
 constexpr std::int32_t kRoot = 0;
 constexpr std::int32_t kNoParent = -1;
+// Nodes at this depth are leaves, so that work along a path is bounded.
+constexpr std::size_t kMaxDepth = 4096;
 
 // The right child follows the left one: right = left + 1.
 struct Node {
@@ -122,8 +124,8 @@ class Tree {
     std::vector<ClassCount> merged_;  // buffer
 };
 
-// Number of nodes above a node.
-std::size_t depth_of(const Tree& tree, std::int32_t node);
+// Number of nodes above a node, counted up to a limit: trees may be as deep as they have nodes.
+std::size_t depth_of(const Tree& tree, std::int32_t node, std::size_t most);
 // Whether the node is still part of the tree: a node that was cut does not link to its children.
 bool is_reachable(const Tree& tree, std::int32_t node);
 

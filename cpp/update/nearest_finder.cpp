@@ -65,7 +65,7 @@ const Split& NearestFinder::changed_centroids(const Node& node, const Split& spl
 NearestCentroids NearestFinder::find_changed(std::int32_t node, const Split& split,
                                              const std::vector<std::size_t>& new_places,
                                              const std::vector<std::int32_t>& rows) {
-    const std::size_t level = depth_of(tree_, node);
+    const std::size_t level = depth_of(tree_, node, ScoreCache::kLevels);
     const Split& changed = changed_centroids(tree_.node(node), split, new_places);
     // With many changed centroids, comparing with all of them is as fast.
     const bool is_cached = tree_.score_cache.is_active() && level < ScoreCache::kLevels &&

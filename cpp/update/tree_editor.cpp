@@ -45,7 +45,7 @@ SideRows TreeEditor::replace_centroids(std::int32_t node, const ReplaceCentroids
     ++report_.n_edited;
     tree_.set_centroids(node, edit.split);
     moving_.resize(context_.samples.size());
-    const std::size_t level = depth_of(tree_, node);
+    const std::size_t level = depth_of(tree_, node, ScoreCache::kLevels);
     for (std::size_t i = 0; i < edit.below.rows.size(); ++i) {
         const std::uint16_t nearest = edit.nearest.index[i];
         if (nearest == kSameSide) continue;
@@ -71,7 +71,7 @@ SideRows TreeEditor::replace_centroids(std::int32_t node, const ReplaceCentroids
 void TreeEditor::cache_scores(std::int32_t node, const std::int32_t* rows, const float* scores,
                               std::size_t n) {
     if (!tree_.score_cache.is_active()) return;
-    const std::size_t level = depth_of(tree_, node);
+    const std::size_t level = depth_of(tree_, node, ScoreCache::kLevels);
     for (std::size_t i = 0; i < n; ++i) tree_.score_cache.store(rows[i], level, scores[i]);
 }
 

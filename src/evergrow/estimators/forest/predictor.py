@@ -237,12 +237,7 @@ class ForestPredictor(TreePredictor):
 
     @classmethod
     def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
-        fitted = from_tensors(class_list(header), header, tensors)
-        if fitted.proposer != cls._proposer:
-            raise ModelFileError(
-                f"the model in the file is called {cls.__name__}, but its trees are those of "
-                "another kind of forest"
-            )
+        fitted = from_tensors(class_list(header), header, tensors, cls._proposer)
         # Files of earlier versions have no balance.
         parameters = {"balance": 0.0, **parameters_from_json(header)}
         check_parameters({**cls().get_params(), **parameters}, cls._rules)

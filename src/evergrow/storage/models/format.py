@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +33,10 @@ Tensors = Mapping[str, npt.NDArray[Any]]
 _CHUNK_BYTES = 8 << 20
 # The safetensors library reads no more.
 _MAX_HEADER_BYTES = 100_000_000
+# Lists and objects in a header: each takes many times its two characters.
+_MAX_HEADER_PARTS = 1_000_000
+# What looks at a header before the arrays of the file are read, and raises an error.
+CheckHeader = Callable[[dict[str, Any], Collection[str]], None]
 
 _DTYPE_NAMES = {
     "float16": "F16",
@@ -105,8 +109,16 @@ def _digest(text: str, arrays: Tensors) -> str:
     return digest.hexdigest()
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Read header and tensors of a model file; raise ``ModelFileError`` if anything is wrong."""
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int | None = None,
+    check_header: CheckHeader | None = None,
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Read header and tensors of a model file; raise ``ModelFileError`` if anything is wrong.
+
+    ``check_header`` sees the header and the names of the tensors before these are read.
+    """
     source = Path(path)
     if source.is_dir():
         raise IsADirectoryError(f"cannot load {str(source)!r}: it is a directory, name a file")
@@ -114,11 +126,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise FileNotFoundError(f"cannot load {str(source)!r}: there is no such file")
     if not source.is_file():
         raise ModelFileError(f"cannot load {str(source)!r}: it is not a regular file")
+    size = source.stat().st_size
+    if max_bytes is not None and size > max_bytes:
+        raise ModelFileError(f"{str(source)!r} has {size} bytes, max_bytes is {max_bytes}")
     try:
         with safe_open(source, framework="np") as file:
             text, expected = _header_text(source, file.metadata())
             header = _parse_header(source, text)
             names = list(file.keys())
+            if check_header is not None:
+                check_header(header, names)
             _check_types(source, {file.get_slice(name).get_dtype() for name in names})
             tensors = {name: file.get_tensor(name) for name in names}
     except SafetensorError as error:
@@ -147,6 +164,8 @@ def _header_text(source: Path, metadata: dict[str, str] | None) -> tuple[str, st
 
 
 def _parse_header(source: Path, text: str) -> dict[str, Any]:
+    if text.count("[") + text.count("{") > _MAX_HEADER_PARTS:
+        raise ModelFileError(f"{str(source)!r} has a header of too many parts")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:

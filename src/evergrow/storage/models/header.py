@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import InvalidTypeError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.version import __version__
 
@@ -24,6 +24,13 @@ MACHINE_PARAMETERS: dict[str, Any] = {"n_jobs": None, "verbose": 0}
 _LABEL_TYPES: dict[str, type] = {"<U": str, "|O": str, "|b1": bool, "|i1": int, "|u1": int}
 _LABEL_TYPES |= {f"<{kind}{size}": int for kind in "iu" for size in (2, 4, 8)}
 _LABEL_TYPES |= {f"<f{size}": float for size in (2, 4, 8)}
+
+
+# Names of classes: the longest, and characters of the array of all, relative to those of the names
+# and in any case.
+_MAX_NAME_LENGTH = 10_000
+_MAX_EXPANSION = 32
+_FREE_NAMES = 1 << 20
 
 
 def check_saveable(kind: type) -> None:
@@ -130,7 +137,25 @@ def classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
         raise InvalidTypeError(
             f"classes of type {classes.dtype} cannot be saved: use integers or strings"
         )
+    if kind is str and (problem := _length_problem(values)):
+        raise InvalidInputError(f"the classes cannot be saved: {problem}")
     return {"dtype": name, "values": values}
+
+
+def _length_problem(names: Iterable[str]) -> str | None:
+    """What is wrong if an array of the names would take far more memory than the names.
+
+    In an array every name takes as much memory as the longest.
+    """
+    lengths = [len(name) for name in names]
+    longest = max(lengths, default=0)
+    if longest > _MAX_NAME_LENGTH:
+        return f"a name has {longest} characters, the limit is {_MAX_NAME_LENGTH}"
+    if longest * len(lengths) > max(_FREE_NAMES, _MAX_EXPANSION * sum(lengths)):
+        return (
+            f"{len(lengths)} names, the longest of {longest} characters, would take too much memory"
+        )
+    return None
 
 
 def class_list(header: dict[str, Any], name: str = "classes") -> ClassList:
@@ -143,6 +168,8 @@ def class_list(header: dict[str, Any], name: str = "classes") -> ClassList:
     kind = _LABEL_TYPES.get(dtype) if isinstance(dtype, str) else None
     if dtype is None or kind is None or not all(type(value) is kind for value in values):
         raise ModelFileError("the model file lists classes of mixed or unexpected types")
+    if kind is str and (problem := _length_problem(values)):
+        raise ModelFileError(f"the model file lists classes that are too long: {problem}")
     try:
         with np.errstate(over="ignore"):
             classes = np.array(values, dtype=dtype)

@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Collection
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.storage.models.format import read_model
 from evergrow.storage.models.pipelines import READERS
 
 # The rooms whose public estimators can be loaded. Strings, not imports: they lie above this room.
 _ROOMS = ("evergrow.estimators", "evergrow.vision")
+# The names of arrays that are networks, also of models inside other models.
+_NETWORK = re.compile(r"(.*/)?onnx[0-9]*")
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    expect: type | tuple[type, ...] | None = None,
+    max_bytes: int | None = None,
+    networks: bool = True,
+) -> Any:
     """Read a model that was written with ``save`` or :func:`evergrow.save`.
 
-    Nothing in the file is executed: arrays and JSON only, checked against a SHA-256 checksum and
-    against each other before use.
+    A file is arrays and JSON only, checked against a SHA-256 checksum and against each other before
+    use. A file may contain a neural network, which is run when images are embedded; refuse such
+    files with ``networks=False`` unless you trust their author.
 
     Parameters
     ----------
     path : path
         The file.
+    expect : class or tuple of classes, default=None
+        Estimators that the file may hold, for example ``RLSClassifier``; None for any. A file that
+        holds another one is refused before its arrays are read.
+    max_bytes : int, default=None
+        The largest file to read; None for any. See docs/model_files.md for the memory that a file
+        of this size may take.
+    networks : bool, default=True
+        Whether the file may contain a network.
 
     Returns
     -------
@@ -47,15 +67,42 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     evergrow.load(os.path.join(folder, "model.evergrow")).n_estimators
     3
     """
-    header, tensors = read_model(path)
+    header, tensors = read_model(
+        path,
+        max_bytes=max_bytes,
+        check_header=partial(_check_wanted, str(path), expect, networks),
+    )
     try:
         return _build(header, tensors)
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
     except RecursionError as error:
         raise ModelFileError(f"{str(path)!r} is nested too deeply") from error
-    except (ValueError, TypeError) as error:
+    except MemoryError as error:
+        raise ModelFileError(f"{str(path)!r} needs more memory than there is") from error
+    # A header may hold values of any type where others are expected.
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
         raise ModelFileError(f"{str(path)!r} has damaged parameters: {error}") from error
+
+
+def _check_wanted(
+    path: str,
+    expect: type | tuple[type, ...] | None,
+    networks: bool,
+    header: dict[str, Any],
+    arrays: Collection[str],
+) -> None:
+    """Raise a ``ModelFileError`` unless the file holds what the caller expects."""
+    wanted = () if expect is None else expect if isinstance(expect, tuple) else (expect,)
+    if not all(isinstance(each, type) for each in wanted):
+        raise InvalidTypeError(f"expect must be a class or a tuple of classes, got {expect!r}")
+    names = [each.__name__ for each in wanted]
+    if names and header.get("estimator") not in names:
+        raise ModelFileError(
+            f"{path!r} holds {header.get('estimator')!r}, expected is {' or '.join(names)}"
+        )
+    if not networks and any(_NETWORK.fullmatch(name) for name in arrays):
+        raise ModelFileError(f"{path!r} contains a network, which networks=False does not allow")
 
 
 def _build(header: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Any:

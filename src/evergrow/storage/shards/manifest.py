@@ -47,8 +47,6 @@ _MAX_BYTES = 128 << 20
 _MAX_ROWS = 2**40
 _MAX_FEATURES = 2**24
 _MAX_SHARDS = 10**6
-_MAX_NAME_LENGTH = 10_000
-_MAX_NAMES_BYTES = 1 << 30
 _FILE = re.compile(r"[0-9]{6}\.npy")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -172,7 +170,6 @@ class Manifest:
         """Replace the manifest of a folder atomically."""
         content = self._content()
         # Only what can be read again is written.
-        _check_lengths(content["classes"], ShardError)
         would_be = "the manifest would be invalid: "
         _check_together(self.shards, self.classes, lambda reason: ShardError(would_be + reason))
         text = json.dumps({**content, "sha256": _hash(content)}, indent=1, sort_keys=True)
@@ -193,19 +190,6 @@ class Manifest:
     def read_if_present(cls, folder: Path) -> Manifest | None:
         """Read the manifest of a folder; None if it has none."""
         return cls.read(folder) if os.path.lexists(folder / MANIFEST) else None
-
-
-def _check_lengths(classes: Any, wrong: Callable[[str], ShardError]) -> None:
-    """Raise a ``ShardError`` if an array of the names would need too much memory."""
-    values = classes.get("values") if isinstance(classes, dict) else None
-    names = [name for name in values if isinstance(name, str)] if isinstance(values, list) else []
-    longest = max((len(name) for name in names), default=0)
-    # In an array every name takes as much memory as the longest.
-    if longest > _MAX_NAME_LENGTH or 4 * longest * len(names) > _MAX_NAMES_BYTES:
-        raise wrong(
-            f"{len(names)} class names of up to {longest} characters exceed the limit; a name may "
-            f"have {_MAX_NAME_LENGTH}"
-        )
 
 
 def _check_together(
@@ -305,7 +289,6 @@ class _Reader:
     def _classes(self, content: dict[str, Any]) -> ClassList | None:
         if content.get("classes") is None:
             return None
-        _check_lengths(content["classes"], self.wrong)
         try:
             classes = class_list(content)
         except ModelFileError as error:

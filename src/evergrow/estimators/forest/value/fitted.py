@@ -262,4 +262,4 @@ class FittedForest:
 
         header, tensors = to_tensors(self)
         tensors["samples.rows"] = np.asarray(tensors["samples.rows"])
-        return from_tensors, (self.labels, header, tensors)
+        return from_tensors, (self.labels, header, tensors, self.proposer)

@@ -119,20 +119,28 @@ def to_tensors(
     return header, tensors
 
 
-def from_tensors(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
-    """Rebuild from :func:`to_tensors`; a ``ModelFileError`` if the arrays are inconsistent."""
+def from_tensors(
+    labels: ClassList, header: dict[str, Any], tensors: Tensors, proposer: str
+) -> FittedForest:
+    """Rebuild from :func:`to_tensors`; a ``ModelFileError`` if the arrays are inconsistent.
+
+    ``proposer`` names the kind of trees that the caller expects.
+    """
+    if header.get("proposer") != proposer:
+        raise ModelFileError("the trees in the model file are those of another kind of forest")
     try:
-        return _build(labels, header, tensors)
+        return _build(labels, header, tensors, proposer)
     except KeyError as error:
         raise ModelFileError(f"the model file lacks the array {error}") from error
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from error
 
 
-def _build(labels: ClassList, header: dict[str, Any], tensors: Tensors) -> FittedForest:
+def _build(
+    labels: ClassList, header: dict[str, Any], tensors: Tensors, proposer: str
+) -> FittedForest:
     standardization = _read_standardization(header, tensors)
     n_features = len(standardization.mean)
-    proposer = str(header.get("proposer"))
     forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
     early = _read_early_samples(tensors, n_features, len(labels))
     ages = _read_ages(tensors, len(forest), len(labels))
