@@ -28,7 +28,7 @@ from evergrow.estimators.forest.value.serialization import (
     to_tensors,
 )
 from evergrow.estimators.forest.value.virtual_votes import Balance
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
 from evergrow.storage.models.header import Build, class_list, common_header, feature_names
