@@ -70,7 +70,7 @@ PAPERS = (
         "cvpr2015",
         "Ristin, Gall, Guillaumin, Van Gool: From Categories to Subcategories: Large-Scale Image "
         "Classification with Partial Class Label Refinement, CVPR 2015",
-        (*(f"table{number}" for number in range(1, 7)), "fig2", "fig3", "fig4"),
+        (*(f"table{number}" for number in range(1, 7)), "fig2", "fig3", "fig4", "guesses"),
         (Illustration("cvpr2015-fig1", "a drawing of coarse classes that get finer ones"),),
     ),
     Paper(

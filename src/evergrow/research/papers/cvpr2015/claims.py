@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import learners
@@ -38,7 +39,7 @@ def judge_best(
         )
         best = max(others, key=lambda name: mine.mean(column, method=name))
         parts.append(
-            f"{ex.format_percent(mine, column, method=method)} beside {label(best)} "
+            f"{ex.format_percent(mine, column, method=method)} next to {label(best)} "
             f"{ex.format_percent(mine, column, method=best)} ({over} {percent(value)})"
         )
     return ", ".join(parts), ex.combine_verdicts(verdicts)
@@ -74,6 +75,20 @@ def judge_gain(
     gain = f"{100 * least.mean:+.1f} points"
     text = f"the least gain is {gain} ({label(name)}, {over} {percent(value)})"
     return text, ex.combine_verdicts(each.verdict for each in found.values())
+
+
+def format_differences(
+    table: ex.Table,
+    one: ex.Row,
+    other: ex.Row,
+    over: str,
+    values: Sequence[Any],
+    *,
+    column: str = "accuracy",
+) -> str:
+    """Differences between two sides at some values of a column, in points, as text."""
+    found = (ex.compare_means(table.where(**{over: value}), column, one, other) for value in values)
+    return ", ".join(f"{100 * each.mean:+.1f}" for each in found)
 
 
 def format_trade_off(table: ex.Table, parameter: str, values: Sequence[float]) -> str:

@@ -17,6 +17,9 @@ from evergrow.research.papers.cvpr2015.levels import Draw, TwoLevels, draw
 # A learner by name, the columns of its row, and its parameters.
 Entry = tuple[str, ex.Row, Mapping[str, Any]]
 
+# Runs that show what a claim depends on have this column; tables and figures leave them out.
+CHECK = "check"
+
 # Limits the time on birds, which needs the most epochs; CIFAR-100 stops earlier by itself.
 _MAX_EPOCHS = 15
 
@@ -24,6 +27,21 @@ _MAX_EPOCHS = 15
 def methods(names: Iterable[str]) -> list[Entry]:
     """Learners with default parameters; the column "method" holds the name."""
     return [(name, {"method": name}, {}) for name in names]
+
+
+def main_rows(table: ex.Table) -> ex.Table:
+    """The rows of the table or figure itself, without those that only explain a verdict."""
+    return ex.Table(row for row in table if CHECK not in row)
+
+
+def check_rows(table: ex.Table, check: Any) -> ex.Table:
+    """The rows that explain a verdict."""
+    return ex.Table(row for row in table if CHECK in row and row[CHECK] == check)
+
+
+def checked(method: str, setting: str) -> str:
+    """The name of a method in rows that explain a verdict, so that no table mixes them."""
+    return f"{method}, {setting}"
 
 
 def compare(
