@@ -17,7 +17,7 @@ from tests.research.papers.checks import check_resuming
 FIGURES = {
     "fig2": (fig2, ["images", "bicycle", "car", "background", "test patches of one"]),
     "fig3": (fig3, ["image", "its words", "posterior of"]),
-    "fig4a": (fig4a, ["windows per image", sweeps.RATE, "k-means", "seconds"]),
+    "fig4a": (fig4a, ["windows per image", sweeps.RATE, "k-means", "kd-trees", "ROC", "seconds"]),
     "fig4b": (fig4b, ["words in the codebook", sweeps.RATE, "grown fully"]),
     "fig4c": (fig4c, ["descriptors that the codebook", sweeps.RATE, "leaves per tree"]),
     "fig4d": (fig4d, ["trees, each with", sweeps.RATE, "standard deviation, points"]),

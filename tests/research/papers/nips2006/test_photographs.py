@@ -50,7 +50,7 @@ def test_a_kind_that_is_not_drawn_is_refused():
 
 def test_outlines_are_those_of_the_test_scenes():
     data = scene_dataset(4)
-    (first, _) = outlines("bicycle", 2)
+    first, _ = outlines("bicycle", 2)
     (scene,) = generate_scenes("bicycle", [1])
     assert np.array_equal(data.X_test[data.y_test == "bicycle"][0], scene.pixels)
     assert np.array_equal(first, scene.outline)
