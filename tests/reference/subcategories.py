@@ -243,28 +243,138 @@ class Model:
         )
 
 
-def stacked_features(
-    X: Floats, coarse: Ints, fine: Ints, settings: Settings, scale: float
-) -> npt.NDArray[np.float64]:
-    """Features, then the probabilities of a forest of coarse classes [Ristin2015 Sec. 4.1].
+# Centre and factor of every feature, measured on rows.
+Doubles = npt.NDArray[np.float64]
+Measure = Callable[[Doubles], tuple[Doubles, Doubles]]
 
-    The forest is trained on samples without a fine label, or on all if there are none.
+
+@dataclass
+class StackedModel:
+    """A forest of coarse classes whose probabilities are features of another [Ristin2015 Sec. 4.1].
+
+    The first is trained on samples without a fine label, or on all while there are none. The second
+    is a model of fine labels alone; ``stored`` are the features of its samples, in the units of the
+    first forest and as they came. ``measure`` gives the transform of rows that the second forest is
+    grown on. It is grown again when a coarse class is new, and when the first has learnt from 1.5
+    times as many samples.
     """
-    bare = fine == MISSING
-    chosen = bare if bare.any() else ~bare
-    classes = sorted(set(coarse.tolist()))
-    codes = np.searchsorted(classes, coarse)
-    largest = max(2, math.ceil(math.sqrt(len(classes))))
-    rules = RegularisedRules(
-        n_classes=len(classes),
-        n_centroids=largest,
-        n_assignments=settings.n_assignments,
-        min_samples_leaf=settings.min_samples_leaf,
-        n_subsets=subsets_tried(settings.n_subsets, largest, len(classes)),
-        cost_weight=settings.cost_weight,
-    )
-    trees = grow_forest(
-        X[chosen], codes[chosen], settings.n_trees, settings.seed, rules, propose_regularised
-    )
-    probabilities = ncm_forest.predict_proba(trees, X, len(classes))
-    return np.hstack([X.astype(np.float64), scale * probabilities])
+
+    settings: Settings
+    scale: float
+    measure: Measure
+    second: Model = field(init=False)
+    trees: list[Node] = field(default_factory=list)
+    coarse_names: list[int] = field(default_factory=list)
+    X: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    stored: list[tuple[Floats, Doubles]] = field(default_factory=list)
+    mean: Doubles = field(init=False)
+    factor: Doubles = field(init=False)
+    learns_all: bool = True
+    n_updates: int = 0
+    n_grown: int = 0
+
+    def rules(self) -> RegularisedRules:
+        """Parameters of nodes of the first forest."""
+        n, s = len(self.coarse_names), self.settings
+        largest = max(2, math.ceil(math.sqrt(n)))
+        return RegularisedRules(
+            n_classes=n,
+            n_centroids=largest,
+            n_assignments=s.n_assignments,
+            min_samples_leaf=s.min_samples_leaf,
+            n_subsets=subsets_tried(s.n_subsets, largest, n),
+            cost_weight=s.cost_weight,
+        )
+
+    def learn_coarse(self, X: Floats, coarse: list[int], fine: list[int]) -> Ints:
+        """Store what the first forest learns from; the numbers of its new rows."""
+        self.coarse_names += sorted(set(coarse) - set(self.coarse_names))
+        codes = np.array([self.coarse_names.index(c) for c in coarse])
+        bare = np.array(fine) == MISSING
+        self.learns_all &= not bare.any()
+        chosen = np.ones(len(X), bool) if self.learns_all else bare
+        first = len(self.codes)
+        self.X = np.concatenate([self.X.reshape(-1, X.shape[1]), X[chosen]])
+        self.codes = np.append(self.codes, codes[chosen])
+        return np.arange(first, len(self.codes))
+
+    def features(self, X: Floats, plain: Doubles) -> Doubles:
+        """Features as they came, then the probabilities of the first forest."""
+        probabilities = ncm_forest.predict_proba(self.trees, X, len(self.coarse_names))
+        return np.hstack([plain, self.scale * probabilities])
+
+    def in_units(self, rows: Doubles) -> Floats:
+        """Rows in the units of the second forest."""
+        return ((rows - self.mean) * self.factor).astype(np.float32)
+
+    def fit(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> None:
+        """Learn from scratch; ``plain`` are the features as they came, ``X`` in units."""
+        s = self.settings
+        self.second = Model(METHODS["fine-only"], s)
+        self.learn_coarse(X, coarse, fine)
+        self.trees = grow_forest(
+            self.X, self.codes, s.n_trees, s.seed, self.rules(), propose_regularised
+        )
+        self.store(X, plain, coarse, fine)
+        self.grow_second()
+
+    def store(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> None:
+        """Keep the samples that the second forest is trained on."""
+        owners, labels = self.second.name(coarse, fine)
+        finest = np.where(labels == MISSING, owners, labels)
+        used = np.array([not self.second.is_divided(c) for c in finest.tolist()])
+        self.second.store(np.zeros((len(X), 1), np.float32), owners, labels, finest)
+        self.stored.append((X[used], plain[used]))
+
+    def grow_second(self) -> None:
+        """Grow the second forest from its samples and what the first now says of them."""
+        s = self.settings
+        rows = self.features(*(np.concatenate(part) for part in zip(*self.stored, strict=True)))
+        self.mean, self.factor = self.measure(rows)
+        self.second.X = self.in_units(rows)
+        self.second.trees = grow_forest(
+            self.second.X,
+            self.second.finest,
+            s.n_trees,
+            s.seed,
+            self.second.rules(),
+            propose_regularised,
+        )
+        self.n_grown = len(self.codes)
+
+    def partial_fit(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> bool:
+        """Update the first forest, then update the second or grow it again, which is returned."""
+        n_before, s = len(self.coarse_names), self.settings
+        rows = self.learn_coarse(X, coarse, fine)
+        self.n_updates += bool(len(rows))
+        for t, tree in enumerate(self.trees if len(rows) else []):
+            update_tree(
+                tree,
+                self.X,
+                self.codes,
+                rows,
+                self.rules(),
+                Update(s.strategy),
+                tree_key(s.seed, t, self.n_updates),
+                propose=propose_regularised,
+                kind=RegularisedPass,
+            )
+        if len(self.coarse_names) > n_before or len(self.codes) >= 1.5 * self.n_grown:
+            self.second.X = np.zeros((len(self.second.X), 1), np.float32)
+            self.store(X, plain, coarse, fine)
+            self.second.n_updates += 1
+            self.grow_second()
+            return True
+        before = len(self.second.finest)
+        self.second.partial_fit(self.in_units(self.features(X, plain)), coarse, fine)
+        owners, labels = self.second.name(coarse, fine)
+        finest = np.where(labels == MISSING, owners, labels)
+        used = np.array([not self.second.is_divided(c) for c in finest.tolist()])
+        self.stored.append((X[used], plain[used]))
+        assert len(self.second.finest) == before + used.sum()
+        return False
+
+    def predict_proba(self, X: Floats, plain: Doubles) -> Doubles:
+        """Probabilities of the second forest."""
+        return self.second.predict_proba(self.in_units(self.features(X, plain)))

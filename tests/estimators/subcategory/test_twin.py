@@ -10,7 +10,7 @@ import pytest
 from evergrow import SubcategoryForestClassifier
 from evergrow.estimators.forest.value.standardization import Standardization
 from tests.estimators.subcategory.levels import Array
-from tests.reference.subcategories import METHODS, Model, Settings, stacked_features
+from tests.reference.subcategories import METHODS, Model, Settings, StackedModel
 
 D = 3
 N_TREES = 2
@@ -98,20 +98,51 @@ def test_the_forest_is_the_twins_from_fit_to_refine(method: str, seed: int) -> N
     assert_same(forest, twin, queries)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_stacked_features_are_the_twins(seed: int) -> None:
+def measured(rows: Array) -> tuple[Array, Array]:
+    found = Standardization.common(rows)
+    return found.mean, found.scale
+
+
+def stacked_pair(seed: int) -> tuple[SubcategoryForestClassifier, StackedModel]:
+    """Stacked forests and their twin after the first fit."""
     X, Y = first_samples(seed)
     options: dict[str, Any] = {"n_subsets": 6, "n_assignments": 5, "min_samples_leaf": 2}
     forest = SubcategoryForestClassifier(
         N_TREES, method="stacked", standardize=False, random_state=seed, **options
     ).fit(X, Y)
-    found = forest._fitted.stack.rows(X, 1)
     settings = Settings(N_TREES, forest._fitted.forest.history.seed, **options)
+    twin = StackedModel(settings, 10.0, measured)
+    twin.fit((X / UNIT).astype(np.float32), X, *Y.T.tolist())
+    return forest, twin
+
+
+def assert_same_stack(forest: Any, twin: StackedModel, X: Array) -> None:
     rows = (X / UNIT).astype(np.float32)
-    expected = stacked_features(rows, Y[:, 0], Y[:, 1], settings, scale=10.0)
+    fitted = forest._fitted
     # Without standardising, the second forest gets the features as they came.
-    np.testing.assert_allclose(found[:, :D], X)
-    np.testing.assert_allclose(found[:, D:], expected[:, D:], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fitted.stack.rows(X, 1), twin.features(rows, X), rtol=0, atol=1e-12)
+    classes = fitted.forest.forest.samples.classes
+    np.testing.assert_array_equal(classes, twin.second.finest)
+    found, expected = forest.predict_proba(X), twin.predict_proba(rows, X)
+    np.testing.assert_allclose(found, expected[:, fitted.tree.columns], rtol=0, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_stacked_forests_are_the_twins_from_fit_to_a_new_coarse_class(seed: int) -> None:
+    forest, twin = stacked_pair(seed)
+    queries = quarters(30, seed + 50, range(12))[0]
+    assert_same_stack(forest, twin, queries)
+    regrown = []
+    for k, fine in enumerate((range(9), range(9), range(12), range(12))):
+        more, Y_more = quarters(20, 10 * seed + k, fine)
+        Y_more = missing(Y_more, seed + 2 * k) if k else Y_more
+        forest.partial_fit(more, Y_more)
+        rows = (more / UNIT).astype(np.float32)
+        regrown.append(twin.partial_fit(rows, more, *Y_more.T.tolist()))
+        assert_same_stack(forest, twin, queries)
+    assert True in regrown
+    assert False in regrown
 
 
 def test_standardised_features_leave_the_scale_of_the_first_answers_alone() -> None:

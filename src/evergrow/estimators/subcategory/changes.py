@@ -25,6 +25,12 @@ from evergrow.estimators.subcategory.guess.report import GuessReport
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, CodedLabels, LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
 from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.stacking import (
+    extend_stack,
+    forget_from_stack,
+    grow_stack,
+    second_request,
+)
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.locks import path_mutex
@@ -78,17 +84,13 @@ def learn_first(
     (fine,), guesses = _guess_missing([new], [missing], tree, request, new.X)
     classes = CodedLabels(new.coarse, fine).finest
     used = _samples_to_train(classes, tree, request)
-    stack = _grow_stack(new, tree, seed, request) if request.method.is_stacked else None
     ids = np.arange(len(new), dtype=np.int64)
-    forest_request = request.forest_request(tree)
-    if stack is not None:
-        # The features are standardised already; see Stack.
-        forest_request = replace(forest_request, standardize="none")
+    batch, stack, forest_request = new.batch(used, classes, ids), None, request.forest_request(tree)
+    if request.method.is_stacked:
+        stack, forest_request = grow_stack(new, tree, seed, request), second_request(request, tree)
+        batch = replace(batch, X=stack.rows(batch.X, forest_request.n_threads))
     if few:
         forest_request = forest_request.limited_to(int(used.sum()))
-    batch = new.batch(used, classes, ids)
-    if stack is not None:
-        batch = replace(batch, X=stack.rows(batch.X, forest_request.n_threads))
     bare = used & missing
     forest, report = grow_forest(
         tree.core_labels, batch, seed, forest_request, n_seen=len(ids), expendable=ids[bare]
@@ -107,6 +109,8 @@ def learn_more(
     request: SubcategoryRequest,
 ) -> UpdateResult:
     """Add samples; new fine labels also update the guesses within their coarse classes."""
+    if known.stack is not None:
+        return _learn_more_stacked(known.stack, known, new, tree, request)
     missing = new.fine == UNKNOWN
     labelled = np.unique(new.coarse[~missing])
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
@@ -130,6 +134,26 @@ def learn_more(
     for earlier in reports:
         report = report.after(earlier)
     return _result(known, tree, forest, left, request, report, len(ids), guesses)
+
+
+def _learn_more_stacked(
+    stack: Stack,
+    known: FittedSubcategories,
+    new: NewSamples,
+    tree: LabelTree,
+    request: SubcategoryRequest,
+) -> UpdateResult:
+    finest = CodedLabels(new.coarse, new.fine).finest
+    used = _samples_to_train(finest, tree, request)
+    bare = used & (new.fine == UNKNOWN)
+    ids = known.forest.history.n_seen + np.arange(len(new), dtype=np.int64)
+    unconfirmed = known.unconfirmed.with_samples(ids[bare], new.coarse[bare])
+    stack, forest, report = extend_stack(
+        stack, known, new, used, finest, tree, request, unconfirmed.ids
+    )
+    forest = replace(forest, history=replace(forest.history, n_seen=int(ids[-1]) + 1))
+    left = unconfirmed.among(forest.stored_ids)
+    return _result(known, tree, forest, left, request, report, len(ids), None, stack)
 
 
 @_locks_samples
@@ -162,13 +186,19 @@ def forget(
     # A guess may contradict the coarse class, so samples of a removed coarse class may be stored
     # under a class that stays.
     ids = np.union1d(ids, known.unconfirmed.ids[np.isin(known.unconfirmed.coarse, gone)])
+    if known.stack is not None:
+        stack, forest, report = forget_from_stack(
+            known.stack, known, gone, ids, tree, place, request
+        )
+        unconfirmed = _renumbered(known.unconfirmed.among(forest.stored_ids), place)
+        fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
+        return UpdateResult(fitted, report, None)
     forest, guesses = _replace_guesses(known, gone, request)
     # Rules for the classes before and after.
     forest_request = request.forest_request(known.tree, tree)
     forest, report = removal.forget(forest, gone, ids, forest_request)
     forest = replace(forest, labels=tree.core_labels)
-    left = known.unconfirmed.among(forest.stored_ids)
-    unconfirmed = UnconfirmedSamples(left.ids, np.array(place, dtype=np.int32)[left.coarse])
+    unconfirmed = _renumbered(known.unconfirmed.among(forest.stored_ids), place)
     fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
     return UpdateResult(fitted, report, guesses)
 
@@ -182,11 +212,18 @@ def _result(
     report: UpdateReport,
     n_samples: int,
     guesses: GuessReport | None,
+    stack: Stack | None = None,
 ) -> UpdateResult:
     n_new = len(tree.columns) - len(known.tree.columns)
     report = replace(report, n_samples=n_samples, n_new_classes=n_new)
-    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
+    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
     return UpdateResult(fitted, report, guesses)
+
+
+def _renumbered(unconfirmed: UnconfirmedSamples, place: list[int]) -> UnconfirmedSamples:
+    """The same samples after classes got new numbers."""
+    coarse = np.array(place, dtype=np.int32)[unconfirmed.coarse]
+    return UnconfirmedSamples(unconfirmed.ids, coarse)
 
 
 def _replace_guesses(
@@ -245,28 +282,6 @@ def _samples_to_train(classes: Classes, tree: LabelTree, request: SubcategoryReq
     if request.method.keeps_coarse_only:
         return np.ones(len(classes), dtype=bool)
     return np.asarray(tree.is_finest[classes])
-
-
-def _grow_stack(new: NewSamples, tree: LabelTree, seed: int, request: SubcategoryRequest) -> Stack:
-    """Grow a forest of coarse classes [Ristin2015 Sec. 4.1].
-
-    It is grown from the samples without a fine label, or from all samples if all have one.
-    """
-    bare = new.fine == UNKNOWN
-    chosen = bare if bare.any() else ~bare
-    flat = tree.coarse_level()
-    codes = np.searchsorted(tree.coarse_ids, new.coarse).astype(np.int32)
-    # The second forest uses the file of `memory`.
-    forest_request = replace(request.forest_request(flat), memory=None)
-    batch = new.batch(chosen, codes, np.arange(len(new), dtype=np.int64))
-    limited = forest_request.limited_to(len(batch))
-    first, _ = grow_forest(flat.core_labels, batch, seed, limited, len(new))
-    as_given = forest_request.standardize == "none" or (
-        forest_request.standardize == "auto" and first.standardization.kind == "none"
-    )
-    X = new.X
-    scale = Standardization.identity(X.shape[1]) if as_given else Standardization.of_each(X)
-    return Stack(first, scale, request.stack_scale)
 
 
 def _regrow_shares(

@@ -37,6 +37,7 @@ from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.estimators.subcategory.predictor import SubcategoryPredictor
 from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.stacking import check_stack
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples
 from evergrow.foundation.errors import InvalidInputError
@@ -152,6 +153,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         new = _weighted_samples(checked, labels, sample_weight)
         request = self._checked_request(known, "update")
         check_growable(known.forest, request.forest_request(tree))
+        check_stack(known, tree, request)
         first = known.forest.history.n_seen
         result = learn_more(known, new, tree, request)
         ids = first + np.arange(len(new), dtype=np.int64)
@@ -253,7 +255,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         result = forget(known, gone, as_ids([] if samples is None else samples), request)
         latest = getattr(self, "sample_ids_", None)
         if latest is not None:
-            latest = latest[np.isin(latest, result.fitted.forest.stored_ids)]
+            latest = latest[np.isin(latest, result.fitted.stored_ids)]
         self._learn(result, latest, getattr(self, "feature_names_in_", None))
         return self
 
@@ -296,12 +298,6 @@ class SubcategoryLearner(SubcategoryPredictor):
 
     def _checked_request(self, known: FittedSubcategories, what: str) -> SubcategoryRequest:
         method = METHODS[self.method]
-        able = [name for name, other in METHODS.items() if not other.is_stacked]
-        if METHODS[known.method].is_stacked:
-            raise InvalidInputError(
-                f"method='stacked' cannot {what}: its second forest was grown from predictions of "
-                f"the first; fit again with one of {able}"
-            )
         if not method.shares_forest_with(METHODS[known.method]):
             same = [
                 name
@@ -311,6 +307,11 @@ class SubcategoryLearner(SubcategoryPredictor):
             raise InvalidInputError(
                 f"method is {self.method!r} but the forest was trained by {known.method!r}: use "
                 f"one of {same}, or fit again"
+            )
+        if what == "refine" and method.is_stacked:
+            raise InvalidInputError(
+                "method='stacked' cannot refine: its second forest does not store samples without "
+                "fine labels; forget these samples and pass them to partial_fit with their labels"
             )
         if what == "refine" and not method.can_refine:
             able = [name for name, other in METHODS.items() if other.can_refine]

@@ -31,11 +31,18 @@ class Stack:
     Its probabilities, times ``scale``, are appended to the features of the second forest. The
     features are standardised here and not in the second forest, which would also divide the
     probabilities by their standard deviation and so undo ``scale``.
+
+    ``learns_all`` says that all samples so far had a fine label, so that the first forest learnt
+    from them: it has no others. ``n_learnt`` is the number of samples that the first forest has
+    learnt from so far, and ``n_grown`` what it was when the second was last grown.
     """
 
     first: FittedForest
     features: Standardization
     scale: float
+    learns_all: bool = False
+    n_learnt: int = 0
+    n_grown: int = 0
 
     @property
     def n_features(self) -> int:
@@ -45,12 +52,18 @@ class Stack:
     def rows(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
         """Features for the second forest."""
         n_features, n_classes = self.n_features, len(self.first.labels)
-        out = np.empty((X.shape[0], n_features + n_classes))
+        out = np.zeros((X.shape[0], n_features + n_classes))
         for rows, block in self.first.probability_blocks(X, n_threads):
-            out[rows, n_features:] = self.scale * block
+            # Classes that came without samples for the first forest have a probability of zero.
+            out[rows, n_features : n_features + block.shape[1]] = self.scale * block
             plain = np.asarray(X[rows], dtype=np.float64)
             out[rows, :n_features] = (plain - self.features.mean) * self.features.scale
         return out
+
+    def plain_features(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The features of the input, from rows of the second forest."""
+        own = np.asarray(rows[:, : self.n_features], dtype=np.float64)
+        return own / self.features.scale + self.features.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +104,9 @@ class FittedSubcategories:
     @property
     def stored_ids(self) -> npt.NDArray[np.int64]:
         """Ids of the samples that are stored."""
-        return self.forest.stored_ids
+        if self.stack is None:
+            return self.forest.stored_ids
+        return np.union1d(self.forest.stored_ids, self.stack.first.stored_ids)
 
     @property
     def nbytes(self) -> int:
