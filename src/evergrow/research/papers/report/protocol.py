@@ -109,7 +109,7 @@ def varied_runs(
     """Runs of some strategies, and of retraining, in which one setting has other values.
 
     ``varied`` is "share", the share of the nodes that RTST chooses, "n_train", the number of
-    training samples per class, or a parameter of the forest.
+    training samples per class, "initial" (the run must have it too), or a parameter of the forest.
     """
     return [
         {
@@ -155,6 +155,8 @@ def all_strategies(
     the end of the stream is measured.
     """
     varied = {run["varied"]: run["value"]} if "varied" in run else {}
+    # The number of initial classes is a setting of the run as well.
+    varied.pop("initial", None)
     if "n_train" in varied:
         data = data.per_class(varied.pop("n_train"))
     share, n_trees = varied.pop("share", None), varied.pop("n_estimators", run["n_trees"])
