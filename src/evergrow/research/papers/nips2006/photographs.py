@@ -125,6 +125,8 @@ def _check_images(data: Dataset) -> None:
 PHOTOGRAPHS = ex.Source("caltech_images", scenes.scene_dataset, _prepare)
 
 SOURCES = {"photographs": PHOTOGRAPHS}
+# All classes of the folder, of which the experiments use a few.
+SOURCES_OF_ALL_CLASSES = {"photographs": replace(PHOTOGRAPHS, prepare=split_even_odd)}
 
 # Photographs have no outlines of the object; where these matter, generated scenes are added.
 DRAWINGS = "drawings"
