@@ -247,7 +247,8 @@ def compare_with_retraining(table: ex.Table, column: str, forest: str, name: str
     found = ex.compare_ratios(
         table.where(forest=forest), column, {"strategy": name}, {"strategy": RETRAINED}
     )
-    return replace(found, name=f"{column}, {forest} {name} against retrained")
+    what = "time of the last step" if column == "update_seconds" else column
+    return replace(found, name=f"{what}, {forest} {name} against retrained")
 
 
 def judge_test_work(table: ex.Table, claim: str, *, longer: bool, reason: str = "") -> ex.Finding:

@@ -15,11 +15,10 @@ MEASURED_AT = (12, 16, 20)
 INITIALS = (4, 6, 10)
 CELL = ("forest", "initial", "strategy", "n_classes")
 NAMES = {protocol.RETRAINED: "forests trained anew", "relative": "relative accuracy"}
-# Largest distance from the published numbers on average. Their accuracies have two digits, which
-# alone moves a relative accuracy by up to a point, and they are of one run.
-NEAR = 0.03
-# Numbers of trees that show what ULS depends on.
-N_TREES = (1, 5, 20)
+# Largest distance from the published numbers on average: the last digit that the table prints.
+NEAR = 0.01
+# Numbers of trees that show what the table depends on.
+N_TREES = (1, 5)
 
 # Accuracy of forests trained from scratch at 12, 16 and 20 classes.
 BASELINES = {"SVM": (0.97, 0.96, 0.96), "NCM": (0.95, 0.95, 0.98)}
@@ -76,11 +75,11 @@ def runs(context: ex.ExperimentContext) -> list[ex.Run]:
         for forest in protocol.FORESTS
         for initial in initials
     ]
-    n_trees = context.scaled(N_TREES, N_TREES[:2])
+    n_trees, strategies = context.scaled((N_TREES, protocol.STRATEGIES), (N_TREES[:1], ("ULS",)))
     for forest in protocol.FORESTS:
         for initial in initials:
             found += protocol.varied_runs(
-                context, forest, "n_estimators", n_trees, ["ULS"], initial=initial
+                context, forest, "n_estimators", n_trees, strategies, initial=initial
             )
     return found
 
@@ -203,7 +202,7 @@ def _judge_group(table: ex.Table, group: str, printed: list[ex.Row]) -> ex.Findi
     what = "accuracy" if group == protocol.RETRAINED else "relative"
     claim = (
         f"The report's table holds for {NAMES.get(group, group)}: on average within "
-        f"{100 * NEAR:.0f} points."
+        f"{100 * NEAR:.0f} point, the last digit that it prints."
     )
     gaps = {
         _cell(row, what): usual.where(**_place(row)).mean(what) - row[what]
