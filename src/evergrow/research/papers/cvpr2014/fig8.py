@@ -74,13 +74,31 @@ def _spreads_little(last: ex.Table, where: str) -> ex.Finding:
         )
         for column, name in MEASURED.items()
     }
+    widest = max(spreads, key=lambda name: spreads[name])
     shown = ", ".join(f"{name} {100 * spread:.1f} %" for name, spread in spreads.items())
     return ex.Finding(
         "In the paper the deviation over ten orders of the classes never exceeds a tenth "
         "of the mean.",
         f"{where}, {n_orders} orders, the largest over the numbers of initial classes are: "
         f"{shown}.",
-        max(spreads.values()) <= LIMITED if n_orders >= FEWEST_ORDERS else None,
+        _within(spreads[widest], n_orders, widest),
+        printed="at most 10 %",
+    )
+
+
+def _within(spread: float, n_orders: int, name: str) -> ex.Verdict:
+    """Whether a relative deviation is below the bound, by its 95 % interval of chi-square."""
+    if n_orders < FEWEST_ORDERS:
+        return ex.Verdict(None)
+    from scipy.stats import chi2
+
+    freedom = n_orders - 1
+    low, high = (spread * (freedom / chi2.ppf(p, freedom)) ** 0.5 for p in (0.975, 0.025))
+    agrees = True if high < LIMITED else False if low > LIMITED else None
+    return ex.Verdict(
+        agrees,
+        f"deviation of the {name}: {100 * spread:.1f} % ({100 * low:.1f} to {100 * high:.1f}, "
+        f"{n_orders} orders), asked below {100 * LIMITED:.0f} %",
     )
 
 
