@@ -7,6 +7,7 @@ from typing import Any
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import learners
+from evergrow.research.papers.cvpr2015.data import usual_seeds
 
 _WITH_HIERARCHY = ("nn", "hierarchical", "nn-h")
 
@@ -30,7 +31,7 @@ def judge_best(
     among: Sequence[str] = learners.PAPERS_METHODS,
 ) -> ex.Seen:
     """Whether a method is the best at every value of a column."""
-    others = [name for name in among if name != method]
+    others = [name for name in among if name != method and len(table.where(method=name))]
     parts, verdicts = [], []
     for value in table.values(over):
         mine = table.where(**{over: value})
@@ -50,7 +51,9 @@ def judge_hierarchy(table: ex.Table, over: str, *, column: str = "accuracy") -> 
     told = {
         name: name in _WITH_HIERARCHY for name in learners.PAPERS_METHODS if name != "fine-only"
     }
-    rows = ex.Table({**r, "told": told[r["method"]]} for r in table if r["method"] in told)
+    rows = ex.Table(
+        {**r, "told": told[r["method"]]} for r in usual_seeds(table) if r["method"] in told
+    )
     parts, verdicts = [], []
     for value in table.values(over):
         mine = rows.where(**{over: value})
@@ -89,6 +92,12 @@ def format_differences(
     """Differences between two sides at some values of a column, in points, as text."""
     found = (ex.compare_means(table.where(**{over: value}), column, one, other) for value in values)
     return ", ".join(f"{100 * each.mean:+.1f}" for each in found)
+
+
+def format_gain(table: ex.Table, one: str, other: str, **where: Any) -> str:
+    """The difference of accuracy between two methods with its interval, as text."""
+    mine = table.where(**where)
+    return ex.compare_means(mine, "accuracy", {"method": one}, {"method": other}).interval
 
 
 def format_trade_off(table: ex.Table, parameter: str, values: Sequence[float]) -> str:
