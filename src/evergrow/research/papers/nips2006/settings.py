@@ -45,6 +45,9 @@ def runs(context: ex.ExperimentContext) -> list[ex.Run]:
         *context.grid(part=[TRIALS, SCORE], data=[pictured], number=swept, seed=seeds),
         *context.grid(part=[CATEGORY], data=[pictured], number=objects, seed=seeds),
     ]
+    if drawn != pictured:
+        # To find reasons, where the surroundings are the same with and without the object.
+        found += context.grid(part=[TRIALS], data=[drawn], number=[0], seed=seeds)
     if context.is_built_in(drawn):
         numbers = _numbers(context, drawn, len(_PRINTED))
         found += context.grid(part=[MASKS], data=[drawn], number=numbers, seed=seeds)
@@ -160,7 +163,8 @@ def draw(figure: ex.Figure, table: ex.Table) -> None:
     for axes, part, label in zip(
         panels, (TRIALS, SCORE), ("most trials, T_max", "score to accept, S_min"), strict=False
     ):
-        for thing, colour in zip(table.where(part=part).values("object"), ex.COLOURS, strict=False):
+        things = table.where(part=part).values("object")
+        for thing, colour in zip(things, ex.COLOURS, strict=False):
             mine = table.where(part=part, object=thing)
             sweeps.draw_curve(axes, mine, "value", thing, fmt="o-", color=colour)
         axes.set(xlabel=label, title=part)
@@ -249,17 +253,31 @@ def _score_not_critical(table: ex.Table) -> ex.Finding:
 
 
 def _trials_matter(table: ex.Table) -> ex.Finding:
-    found = compare_rates(table, {"value": _TRIALS_OF_PAPER}, {"value": 1})
-    things = " and ".join(table.values("object"))
+    def against_one(mine: ex.Table) -> ex.Difference:
+        return compare_rates(mine, {"value": _TRIALS_OF_PAPER}, {"value": 1})
+
+    parts = [table.where(data=name) for name in table.values("data")] or [table]
+    mine, drawn = parts[0], parts[1:]
+    found, things = against_one(mine), " and ".join(mine.values("object"))
     return sweeps.judge_higher(
         "The paper finds that T_max has a significant influence (here its choice against one "
         "trial).",
-        f"Here, as the mean of {things}, the rates by T_max are {_rates(table)}; "
+        f"Here, as the mean of {things}, the rates by T_max are {_rates(mine)}; "
         f"{_TRIALS_OF_PAPER} trials against 1 make a difference",
         found,
         reason=" ".join(
-            f"For {thing} the rates are {_rates(table.where(object=thing))}."
-            for thing in table.values("object")
+            [
+                *(
+                    f"For {thing} the rates are {_rates(mine.where(object=thing))}."
+                    for thing in mine.values("object")
+                ),
+                *(
+                    f"On {name}, where the surroundings are the same with and without the object, "
+                    f"the difference is {sweeps.format_points(against_one(part))}."
+                    for part in drawn
+                    for name in part.values("data")
+                ),
+            ]
         ),
     )
 
