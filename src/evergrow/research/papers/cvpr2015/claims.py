@@ -31,7 +31,7 @@ def judge_best(
     among: Sequence[str] = learners.PAPERS_METHODS,
 ) -> ex.Seen:
     """Whether a method is the best at every value of a column."""
-    others = [name for name in among if name != method and len(table.where(method=name))]
+    others = [name for name in among if name != method]
     parts, verdicts = [], []
     for value in table.values(over):
         mine = table.where(**{over: value})

@@ -132,7 +132,8 @@ def _why_weight(method: str) -> Callable[[ex.Table], str]:
                 for row in rows.where(method=method, means="fine")
                 if row["weight"] in SMALL_WEIGHTS
             )
-            spreads[said] = ex.compare_extremes(mine, "accuracy", "weight")
+            if len(mine):
+                spreads[said] = ex.compare_extremes(mine, "accuracy", "weight")
         found = "; ".join(
             f"{each.interval} with fine labels of {said} of the samples"
             for said, each in spreads.items()
