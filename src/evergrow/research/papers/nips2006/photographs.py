@@ -122,11 +122,10 @@ def _check_images(data: Dataset) -> None:
         )
 
 
-PHOTOGRAPHS = ex.Source("caltech_images", scenes.scene_dataset, _prepare)
+# All classes of the folder; the experiments of the paper read a few of them.
+PHOTOGRAPHS = ex.Source("caltech_images", scenes.scene_dataset, split_even_odd)
 
-SOURCES = {"photographs": PHOTOGRAPHS}
-# All classes of the folder, of which the experiments use a few.
-SOURCES_OF_ALL_CLASSES = {"photographs": replace(PHOTOGRAPHS, prepare=split_even_odd)}
+SOURCES = {"photographs": replace(PHOTOGRAPHS, prepare=_prepare)}
 
 # Photographs have no outlines of the object; where these matter, generated scenes are added.
 DRAWINGS = "drawings"
