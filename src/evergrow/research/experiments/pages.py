@@ -80,7 +80,7 @@ def format_published(experiment: Experiment, table: Table) -> str:
         where = {key: row[key] for key in experiment.keys if key in row}
         # Columns that only the paper has, such as the kind of its features, are shown as well.
         told = where | {key: row[key] for key in row if key not in measured}
-        setting = ", ".join(f"{key} {value}" for key, value in told.items())
+        setting = ", ".join(f"{key} {value}" for key, value in told.items() if value is not None)
         for name in measured:
             if row.get(name) is not None:
                 ours = [_format_mean(mine.where(**where), name) for mine in columns.values()]

@@ -14,6 +14,7 @@ from evergrow.research import (
     mixture,
     run_experiment,
 )
+from evergrow.research.experiments.pages import format_published
 from evergrow.research.papers.icra2017 import (
     fig1,
     fig2,
@@ -186,7 +187,16 @@ def test_features_explain_a_class_that_is_not_ignored():
     few = varied_rows(rows_of_table1(0.0, 0.3).rows, "n_components", (16,))
     ignored = table1.EXPERIMENT.judge(Table(rows + few))[0]
     assert ignored.agrees is False
-    assert "0, 50 % with 10 examples" in ignored.reason
+    assert "0, 50 % at 10 examples" in ignored.reason
+
+
+def test_other_new_classes_explain_a_total_that_does_not_rise():
+    rows = [{**row, "others": 0.8} for row in rows_of_table1(0.5, 0.45).rows]
+    other = [{**row, "others": 0.8} for row in rows_of_table1(0.0, 0.3).rows]
+    total = table1.EXPERIMENT.judge(Table(rows + varied_rows(other, "place", (3, 4))))[2]
+    assert total.agrees is False
+    assert "With 2 other classes in turn" in total.reason
+    assert "the total by +3.0 points" in total.reason
 
 
 def test_varied_settings_are_not_judged():
@@ -194,6 +204,14 @@ def test_varied_settings_are_not_judged():
     other = varied_rows(rows_of_table1(0.9, 0.1).rows, "recoding", (0.9,))
     judged = table1.EXPERIMENT.judge(Table(rows + other))
     assert judged == table1.EXPERIMENT.judge(Table(rows))
+
+
+def test_varied_settings_are_not_shown_next_to_the_papers_numbers():
+    rows = [{**row, "others": 0.8} for row in rows_of_table1(0.0, 0.3).rows]
+    other = varied_rows(rows, "penalty", (0.1,))
+    page = format_published(table1.EXPERIMENT, Table(rows + [{**r, "total": 0.1} for r in other]))
+    start = "| data mnist, n_new 10, method recoded, paper's data MNIST |"
+    assert f"{start} total | 0.81 | 0.83 ± 0" in page
 
 
 def test_principal_components_keep_the_most():
