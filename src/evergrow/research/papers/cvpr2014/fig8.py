@@ -17,7 +17,9 @@ N_ORDERS, N_ORDERS_QUICK = 10, 3
 LIMITED = 0.1
 # Fewer orders say nothing about a deviation.
 FEWEST_ORDERS = 3
-MEASURED = {"relative": "accuracy", "comparisons": "test time", "seconds": "training time"}
+# What is judged; seconds are shown only, since their deviation is partly that of the machine.
+JUDGED = {"relative": "accuracy", "comparisons": "test time", "n_distances": "training distances"}
+MEASURED = {**JUDGED, "seconds": "training seconds"}
 STYLE = plots.Style("RUST", ex.BLUE, "^")
 
 
@@ -74,7 +76,7 @@ def _spreads_little(last: ex.Table, where: str) -> ex.Finding:
         )
         for column, name in MEASURED.items()
     }
-    widest = max(spreads, key=lambda name: spreads[name])
+    widest = max(JUDGED.values(), key=lambda name: spreads[name])
     shown = ", ".join(f"{name} {100 * spread:.1f} %" for name, spread in spreads.items())
     return ex.Finding(
         "In the paper the deviation over ten orders of the classes never exceeds a tenth "
@@ -116,6 +118,7 @@ EXPERIMENT = protocol.make_relative_experiment(
         protocol.NOTES[0],
         "On features only: visual words take nearly four times as long. Each order also has its "
         "own seed of the forest.",
-        "Times are processor seconds of all threads.",
+        "Times are processor seconds of all threads. They are shown, but the distances of training "
+        "are judged: seconds also vary with the load of the machine.",
     ),
 )
