@@ -220,7 +220,7 @@ def _no_gain_by_masks(table: ex.Table, thing: str, printed: tuple[str, float, fl
         found.below(sweeps.LITTLE),
         printed=f"{whole} % with whole images, {alone} % with masks ({name})",
         reason=f"The object covers {table.mean('on_object'):.0f} % of its drawn scene; the other "
-        "patches of whole images have its label, too. More of them do not replace masks: "
+        "patches of whole images have its label, too. "
         f"{_TIMES_MORE} times as many descriptors of whole images make "
         f"{sweeps.format_points(gain(MORE))}.",
     )
@@ -300,8 +300,8 @@ def _cars_are_harder(table: ex.Table, drawn: ex.Table) -> ex.Finding:
         apart(HAAR),
         printed=f"{_PRINTED[0][1]} % for bikes, {_PRINTED[1][1]} % for cars",
         reason=f"It depends on how the categories were photographed. The mean saturation of images "
-        f"of {bikes} is {colours[0]:.0f} %, of {cars} {colours[1]:.0f} %; with all images made grey, "
-        f"{bikes} reach {rates[0]:.1f} % and {cars} {rates[1]:.1f} %: "
+        f"of {bikes} is {colours[0]:.0f} %, of {cars} {colours[1]:.0f} %; with all images made "
+        f"grey, {bikes} reach {rates[0]:.1f} % and {cars} {rates[1]:.1f} %: "
         f"{sweeps.format_points(apart(GREY))}.{_on_drawings(drawn)}",
     )
 
