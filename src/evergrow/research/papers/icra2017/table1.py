@@ -495,9 +495,9 @@ EXPERIMENT = ex.Experiment(
         "shown to compare orders, not levels.",
         "Recoding is 0.7, 0.6 and 0.7 as in the paper; the penalty is chosen for each method on "
         "every 6th example, also as there, and then those are learnt too, which the paper's models "
-        "never do. With `auto`, recoding is chosen by the paper's rule. `ours` is `RLSClassifier` with its "
-        "defaults: cosine scores, and penalty and recoding by leave-one-out. It is a measurement "
-        "next to the paper's and no claim is judged by it.",
+        "never do. With `auto`, recoding is chosen by the paper's rule. `ours` is `RLSClassifier` "
+        "with its defaults: cosine scores, and penalty and recoding by leave-one-out. It is a "
+        "measurement next to the paper's and no claim is judged by it.",
         "Rows with a value in the column `varied` are not the paper's table: they vary the "
         "penalty, the recoding, the number of features or the new class, to show what a claim "
         "depends on.",
