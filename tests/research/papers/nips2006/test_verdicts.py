@@ -166,8 +166,20 @@ CODEBOOKS = {
         1.5,
         ".....-....-",
     ),
-    "codebooks that noise hides are not as good": (AS_IN_THE_PAPER | NOISY, 10.0, "..?...?...."),
+    "codebooks that noise hides are not as good": (AS_IN_THE_PAPER | NOISY, 10.0, "..?....?..."),
 }
+
+
+def test_trees_are_judged_on_further_data_too():
+    again = [
+        {**row, "data": "drawn"}
+        for row in codebooks(OPPOSITE, 1.0)
+        if row["codebook"] in (ERC, UNSUPERVISED)
+    ]
+    table = Table([*codebooks(AS_IN_THE_PAPER, 10.0), *again])
+    findings = fig4a.EXPERIMENT.judge(table)
+    assert [f.agrees for f in findings] == [True] * 11 + [False] * 4
+    assert all(f.claim.endswith("; on drawn.") and f.reason for f in findings[11:])
 
 
 def test_rates_with_few_windows_are_those_of_binary_codes():
