@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evergrow.research import experiments as ex
@@ -58,6 +59,7 @@ def judge_hierarchy(table: ex.Table, over: str, *, column: str = "accuracy") -> 
     for value in table.values(over):
         mine = rows.where(**{over: value})
         found = ex.compare_means(mine, column, {"told": True}, {"told": False})
+        found = replace(found, name=f"with the hierarchy against without, {over} {percent(value)}")
         verdicts.append(found.verdict)
         parts.append(f"{100 * found.mean:+.1f} points ({over} {percent(value)})")
     return f"on average {', '.join(parts)}", ex.combine_verdicts(verdicts)
@@ -78,6 +80,13 @@ def judge_gain(
     gain = f"{100 * least.mean:+.1f} points"
     text = f"the least gain is {gain} ({label(name)}, {over} {percent(value)})"
     return text, ex.combine_verdicts(each.verdict for each in found.values())
+
+
+def named(reason: Callable[[ex.Table], str]) -> Callable[[ex.Table], str]:
+    """The same reason with the name of its data set in front."""
+    return lambda table: (
+        f"{', '.join(map(str, table.values('data'))).capitalize()}: {reason(table)}"
+    )
 
 
 def format_differences(

@@ -119,22 +119,22 @@ def _why_cost(table: ex.Table) -> str:
 _SUBSETS, _COSTS = SWEEPS["n_subsets"], SWEEPS["cost_weight"]
 
 CLAIMS: tuple[ex.Claim, ...] = (
-    ex.Claim("More subsets raise the accuracy.", _subsets_raise, reason=_why_subsets),
-    ex.Claim("More subsets save comparisons.", _subsets_save, reason=_why_subsets),
+    ex.Claim("More subsets raise the accuracy.", _subsets_raise, reason=claims.named(_why_subsets)),
+    ex.Claim("More subsets save comparisons.", _subsets_save, reason=claims.named(_why_subsets)),
     ex.Claim(
         "The number of assignments hardly matters (at most half a point between 10 and 100).",
         _assignments,
-        reason=_why_assignments,
+        reason=claims.named(_why_assignments),
     ),
     ex.Claim(
         "A high cost saves comparisons and loses accuracy.",
         _high_cost,
-        reason=_why_cost,
+        reason=claims.named(_why_cost),
     ),
     ex.Claim(
         "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
         _small_cost,
-        reason=_why_cost,
+        reason=claims.named(_why_cost),
     ),
 )
 

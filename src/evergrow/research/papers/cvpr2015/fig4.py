@@ -44,13 +44,13 @@ def _why(table: ex.Table) -> str:
 LARGER = ex.Claim(
     "Larger subsets raise the accuracy and cost comparisons: from c = 1 to 20.",
     _larger,
-    reason=_why,
+    reason=claims.named(_why),
 )
 ENOUGH = ex.Claim(
     "With c = 10 the accuracy is almost that of c = 20 (our reading: a point below at most), for "
     "fewer comparisons.",
     _enough,
-    reason=_why,
+    reason=claims.named(_why),
 )
 
 

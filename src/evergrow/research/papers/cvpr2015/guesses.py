@@ -196,24 +196,24 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "forest trained on the fine part.",
         _better("nn-unconstrained", "forest"),
         printed="14.23 beside 14.02 %",
-        reason=_why_guesses("nn-unconstrained", "forest"),
+        reason=claims.named(_why_guesses("nn-unconstrained", "forest")),
     ),
     ex.Claim(
         "Discarding guesses that contradict the coarse class improves on that.",
         _better("nn-discard", "nn-unconstrained"),
         printed="17.03 beside 14.23 %",
-        reason=_why_guesses("nn-discard", "nn-unconstrained"),
+        reason=claims.named(_why_guesses("nn-discard", "nn-unconstrained")),
     ),
     ex.Claim(
         "Searching for the neighbour within the coarse class is the best.",
         _better("nn", "nn-discard"),
         printed="17.52 beside 17.03 %",
-        reason=_why_guesses("nn", "nn-discard"),
+        reason=claims.named(_why_guesses("nn", "nn-discard")),
     ),
     ex.Claim(
         "A factor of 10 for the stacked probabilities is the best of 1, 10, 100 and 1000.",
         _best_scale,
-        reason=_why_scale,
+        reason=claims.named(_why_scale),
     ),
 )
 

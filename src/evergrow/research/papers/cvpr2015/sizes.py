@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evergrow.research import experiments as ex
-from evergrow.research.papers.cvpr2015 import evaluation
+from evergrow.research.papers.cvpr2015 import claims, evaluation
 from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
 
 N_TREES, N_SUBSETS, ALL = 50, 1000, 500
@@ -126,19 +126,19 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "subsets and all samples).",
         _look("RNCMF - NCMF"),
         printed="19.01 beside 17.58 %",
-        reason=_why("RNCMF - NCMF"),
+        reason=claims.named(_why("RNCMF - NCMF")),
     ),
     ex.Claim(
         "NN-H is above H (mean over the same).",
         _look("NN-H - H"),
         printed="18.46 beside 18.35 %",
-        reason=_why("NN-H - H"),
+        reason=claims.named(_why("NN-H - H")),
     ),
     ex.Claim(
         "H is above the baseline (mean over the same).",
         _look("H - fine only"),
         printed="18.35 beside 16.96 %",
-        reason=_why("H - fine only"),
+        reason=claims.named(_why("H - fine only")),
     ),
 )
 

@@ -171,7 +171,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
             among=("regularised", "plain"),
         ),
         printed="19.01 and 19.79 % beside 17.58 and 18.52",
-        reason=_why_plain,
+        reason=claims.named(_why_plain),
     ),
     ex.Claim(
         "The regularised forest is above class means, nearest neighbours and the SVM.",
@@ -179,7 +179,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
             "regularised", evaluation.main_rows(mine), "metric", among=METHODS
         ),
         printed="19.01 and 19.79 % beside 18.11 and 17.60 of the SVM",
-        reason=_why_others,
+        reason=claims.named(_why_others),
     ),
 )
 ABOUT_NETWORKS: ex.Claim = ex.Claim(
@@ -191,13 +191,13 @@ ABOUT_NETWORKS: ex.Claim = ex.Claim(
         among=[*PRINTED_OF_NETWORK],
     ),
     printed="74.18 % beside 71.67 and 66.02",
-    reason=lambda mine: _why_others(mine.where(metric="none")),
+    reason=claims.named(lambda mine: _why_others(mine.where(metric="none"))),
 )
 ABOUT_METRICS: ex.Claim = ex.Claim(
     "A learnt metric improves the forests, and class means more than any other.",
     lambda mine: _metric(evaluation.main_rows(mine)),
     printed="NCMF 17.58 to 18.52 %, RNCMF 19.01 to 19.79, NCM 7.24 to 15.71",
-    reason=_why_metric,
+    reason=claims.named(_why_metric),
 )
 
 

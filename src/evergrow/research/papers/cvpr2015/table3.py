@@ -88,20 +88,20 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "baseline with a tenth of them than with half.",
         evaluation.on_main_rows(_gains),
         printed="22 % with a tenth, 9 % with half",
-        reason=_why_no_gain,
+        reason=claims.named(_why_no_gain),
     ),
     ex.Claim(
         "NN-H is the best of the paper's methods at every share.",
         evaluation.on_main_rows(lambda mine: claims.judge_best("nn-h", mine, "fine")),
         printed="14.71, 16.37, 18.46 % beside 14.16, 16.15, 18.35 of H",
-        reason=why_not_best("fine"),
+        reason=claims.named(why_not_best("fine")),
     ),
     ex.Claim(
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
         "those that do not (stacked, J).",
         evaluation.on_main_rows(lambda mine: claims.judge_hierarchy(mine, "fine")),
         printed="13.99 to 14.71 % beside 12.59 and 12.92 with a tenth",
-        reason=_why_not_hierarchy,
+        reason=claims.named(_why_not_hierarchy),
     ),
     ex.Claim(
         "Every method is above the baseline at every share.",
@@ -109,7 +109,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
             lambda mine: claims.judge_gain(mine, "fine", learners.PAPERS_METHODS[1:])
         ),
         printed="the least gain is J's, 17.14 beside 16.96 %",
-        reason=_why_below,
+        reason=claims.named(_why_below),
     ),
 )
 

@@ -64,13 +64,13 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "All methods gain from more samples with coarse labels, from 10 to 50 %.",
         evaluation.on_main_rows(_gains),
         printed="from 0.25 points (J) to 0.76 (H)",
-        reason=_why_no_gains,
+        reason=claims.named(_why_no_gains),
     ),
     ex.Claim(
         "NN-H improves the baseline most, however many samples are coarse.",
         evaluation.on_main_rows(lambda mine: claims.judge_best("nn-h", mine, "coarse")),
         printed="17.87, 18.13, 18.46 % beside 17.59, 17.90, 18.35 of H",
-        reason=why_not_best("coarse"),
+        reason=claims.named(why_not_best("coarse")),
     ),
 )
 

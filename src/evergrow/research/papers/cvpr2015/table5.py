@@ -103,14 +103,14 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "than a forest that learnt all samples' coarse classes alone.",
         lambda mine: _above(evaluation.main_rows(mine)),
         printed="25.15 beside 24.54 %",
-        reason=_why_not_above,
+        reason=claims.named(_why_not_above),
     ),
     ex.Claim(
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
         "those that do not (stacked, J).",
         lambda mine: claims.judge_hierarchy(evaluation.main_rows(mine), "fine", column=COLUMN),
         printed="23.95 to 25.15 % beside 21.99 and 22.35",
-        reason=_why_not_hierarchy,
+        reason=claims.named(_why_not_hierarchy),
     ),
 )
 
