@@ -92,7 +92,7 @@ def _falls(end: ex.Table, column: str, claim: str, here: str) -> ex.Finding:
         agree.append(less.verdict)
     chunks = " / ".join(map(str, measured))
     text = here.format(f"({', '.join(said)})")
-    decision = ex.combine_verdicts(agree)
+    decision = ex.combine_verdicts(agree) if len(measured) > 1 else ex.Verdict(None)
     reason = _explain(end, column) if column == "comparisons" else ""
     return ex.Finding(
         claim,
