@@ -313,7 +313,7 @@ EXPERIMENT = ex.Experiment(
         "test what the paper says of recoding. A learnt radius is the median over directions: at "
         "three deviations from the rare class hardly a sample says where its border is.",
         "Width and penalty were chosen by how near the recoded radius came to the exact one, after "
-        "17 settings of width, penalty, number of features and of samples had been tried; with an "
+        "16 settings of width, penalty, number of features and of samples had been tried; with an "
         "earlier setting, width 0.5 and ten times the penalty, the recoded radius was beyond the "
         "bound. So learnt boundaries show that least squares can find the exact ones, not that "
         "they do at any setting; the broader widths are measured here too. Why the width matters "
