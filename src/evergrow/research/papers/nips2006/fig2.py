@@ -272,7 +272,7 @@ def _parts_of_it(table: ex.Table, name: str) -> ex.Finding:
         f"leaves: {reading}).",
         f"{here} {place} For single leaves it is {single}.",
         decision,
-        reason=_why_not_parts(table) if known else _why_bare(mine),
+        reason=_why_not_parts(table) if known else _why_bare(table),
     )
 
 
@@ -310,7 +310,9 @@ def _why_not_parts(table: ex.Table) -> str:
     return (
         f"Trees learn from whole images, in which {mine.mean('all_on_object'):.0f} % of the "
         f"patches lie on the object and the others have the same label. Unmixed leaves hold "
-        f"{times:.1f} times as many parts as chance.{by_masks}"
+        f"{times:.1f} times as many parts as chance.{by_masks} It depends on the leaf: parts are "
+        f"{_parts(table.where(leaf=UNMIXED)).mean():.0f} % of the largest unmixed leaf and "
+        f"{_parts(table.where(leaf=SURPLUS)).mean():.0f} % of the leaf with the largest surplus."
     )
 
 
@@ -329,9 +331,11 @@ def _bare(table: ex.Table) -> tuple[str, ex.Verdict]:
 
 
 def _why_bare(table: ex.Table) -> str:
+    bare = {rule: table.mean("plain", leaf=rule) for rule in (UNMIXED, SURPLUS)}
     return (
-        f"Bare ground tells these images apart: {table.mean('all_plain'):.0f} % of their patches "
-        f"are bare and {table.mean('background_plain'):.0f} % of those of background."
+        f"It depends on the leaf: {bare[UNMIXED]:.0f} % are bare in the largest unmixed leaf and "
+        f"{bare[SURPLUS]:.0f} % in the leaf with the largest surplus. Bare are "
+        f"{table.mean('background_plain'):.0f} % of the patches of background."
     )
 
 

@@ -148,8 +148,8 @@ def _reason(on: ex.Table, off: ex.Table, thing: str) -> str:
             f"{off.mean('on_plain'):.2f} in other images."
         )
     return (
-        f"The surroundings tell the classes apart: {bare:.0f} % of the patches are bare in images "
-        f"of {thing} and {others:.0f} % in others.{rest}"
+        f"Of the patches, {bare:.0f} % are bare in images of {thing} and {others:.0f} % in others."
+        f"{rest}"
     )
 
 
