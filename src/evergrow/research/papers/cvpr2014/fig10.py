@@ -175,10 +175,6 @@ def _listed(last: ex.Table, styles: dict[str, plots.Style], methods: Iterable[st
     ).replace("\n", " ")
 
 
-def _if_differs(decision: ex.Verdict, reason: str) -> str:
-    return reason if decision.agrees is False else ""
-
-
 def _leads(table: ex.Table, other: str) -> str:
     """How far the forest leads another classifier, by data set and number of classes."""
     found = []
@@ -203,7 +199,7 @@ def _leads_baselines(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         f"On {where}: {_listed(last, CLASSIFIER_STYLES, ('ncmf', 'ncm', 'rf'))} %.",
         decision,
         printed="at least 10 points",
-        reason=_if_differs(
+        reason=protocol.if_differs(
             decision,
             "The lead depends on the features and on the number of classes. In points it is "
             f"{_leads(table, 'ncm')}.",
@@ -230,7 +226,7 @@ def _better(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         "In the paper the forest also beats nearest neighbours and a multi-class SVM.",
         f"On {where}: {_listed(last, CLASSIFIER_STYLES, ('ncmf', *others))} %.",
         decision,
-        reason=_if_differs(
+        reason=protocol.if_differs(
             decision,
             f"It depends on the features. In points, the forest's lead is {_leads(table, 'svm')}.",
         ),
@@ -263,7 +259,7 @@ def _order(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         "The paper orders by accuracy: IGT, RUST, RTST, the retrained forest; ULS is far below.",
         f"On {where}: {_listed(last, INCREMENTAL_STYLES, names)} %.",
         decision,
-        reason=_if_differs(
+        reason=protocol.if_differs(
             decision,
             "How far RTST is below the retrained forest depends on the number of initial classes "
             f"and on the features: the retrained forest leads by {lead}.",
@@ -296,7 +292,7 @@ def _metric(
         f"With a metric {kind} on {where}: {_listed(last, INCREMENTAL_STYLES, (name, *others))} %. "
         f"On the classes it was learnt from it has {own} %, the forest {forest} %.",
         decision,
-        reason=_if_differs(
+        reason=protocol.if_differs(
             decision,
             "It depends on the rank of the metric and on the features. The lead of IGT over a "
             f"metric in all dimensions and over one of an eighth of them is {leads}.",
@@ -344,7 +340,7 @@ def _times(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
             f"On {where} IGT takes {math.exp(longer.mean):.1f} times as long as ULS.",
             far,
             printed="30 s beside 15 min",
-            reason=_if_differs(far, _explain_uls(table)),
+            reason=protocol.if_differs(far, _explain_uls(table)),
         ),
     ]
 

@@ -67,13 +67,22 @@ def _accuracy(table: ex.Table, where: str) -> ex.Finding:
         ),
         name="half the gain of all at once against that of five at a time",
     )
+    decision = ex.combine_verdicts([large.verdict, beyond_half.verdict]) if few in chunks else None
+    gains = ", ".join(
+        f"{ex.compare_values(last, 'relative', 'chunk', one, chunk).interval} with {chunk}"
+        for chunk in chunks
+        if chunk != one
+    )
     changes = f"Five at a time change {100 * small.mean:+.1f} points, all at once "
     return ex.Finding(
         "In the paper only large chunks are more accurate than classes one at a time; less than "
         "half of what all at once gain counts as no gain.",
         f"{where}, in % of the retrained accuracy: {shown} at a time."
         + (f" {changes}{100 * large.mean:+.1f}." if few in chunks else ""),
-        ex.combine_verdicts([large.verdict, beyond_half.verdict]) if few in chunks else None,
+        decision,
+        reason=protocol.if_differs(
+            decision, f"The gain over one class at a time depends on the chunk: {gains}."
+        ),
     )
 
 
