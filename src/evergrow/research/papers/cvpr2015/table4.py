@@ -27,7 +27,7 @@ SWEEP = ShareSweep(
         "nn-h": (17.87, 18.13, 18.46),
     },
     further={"words": ("joint", "hierarchical", "nn-h"), "features": ("nn",)},
-    n_seeds=20,
+    n_seeds=15,
 )
 
 

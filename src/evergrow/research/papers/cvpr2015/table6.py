@@ -133,8 +133,8 @@ def _why_not_hierarchical(table: ex.Table) -> str:
         for name in ("hierarchical", f"hierarchical, {LIGHT}", f"hierarchical, {FINE_MEANS}")
     )
     return (
-        "It depends on the means of coarse classes: large subsets hold many of them, and they say "
-        f"little about the fine class. At {_said(table)} fine labels H has {mine} points compared "
+        "It depends on the means of coarse classes that nodes compare with. "
+        f"At {_said(table)} fine labels H has {mine} points compared "
         f"with the baseline, and {fine} where nodes compare with means of fine classes only. The "
         f"weight matters less: with 1 in place of 100 H has {light}."
     )
@@ -143,8 +143,8 @@ def _why_not_hierarchical(table: ex.Table) -> str:
 def _why_no_harm(table: ex.Table) -> str:
     without = _by_share(table, f"nn, {PLAIN}", f"fine-only, {PLAIN}")
     return (
-        "The gain of NN is the metric's: it is learnt on few samples of few dimensions, and "
-        f"neighbours profit. Without a metric NN has {without} points compared with the baseline, "
+        "It depends on the metric, from which neighbours gain here. "
+        f"Without a metric NN has {without} points compared with the baseline, "
         f"with it {_by_share(table, 'nn', 'fine-only')}, at {_said(table)} fine labels."
     )
 
