@@ -1,13 +1,14 @@
 """From categories to subcategories [Ristin2015 Sec. 4] in plain NumPy.
 
-Samples have a coarse class and, some of them, a fine one. The ways of learning from both, and of
-going on with more samples and finer labels, are put together from the twins of their parts.
+Samples have a coarse class and, some of them, a fine one, or labels on more levels. The ways of
+learning from them, and of going on with more samples and finer labels, are put together from the
+twins of their parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -83,40 +84,46 @@ class Settings:
 
 @dataclass
 class Model:
-    """Classes in the order they appeared, samples, and trees.
+    """Classes in the order they appeared, as level and name, samples, and trees.
 
-    ``labels`` are the given fine classes, ``finest`` those that the trees are grown from.
+    ``known`` are the finest given classes, ``finest`` those that the trees are grown from.
     """
 
     method: Method
     settings: Settings
-    classes: list[tuple[str, int]] = field(default_factory=list)
+    classes: list[tuple[int, int]] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     trees: list[Node] = field(default_factory=list)
     X: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    coarse: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    labels: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    known: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     finest: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     n_updates: int = 0
 
-    def name(self, coarse: list[int], fine: list[int]) -> tuple[Ints, Ints]:
-        """Numbers of the classes; new ones are appended, coarse before fine, each sorted."""
-        owner = {f: c for c, f in zip(coarse, fine, strict=True) if f != MISSING}
-        for c in sorted({("coarse", c) for c in coarse} - set(self.classes)):
-            self.classes.append(c)
-            self.parents.append(len(self.parents))
-        for _, f in sorted({("fine", f) for f in owner} - set(self.classes)):
-            self.classes.append(("fine", f))
-            self.parents.append(self.classes.index(("coarse", owner[f])))
-        number = {c: k for k, c in enumerate(self.classes)} | {("fine", MISSING): MISSING}
-        return (
-            np.array([number["coarse", c] for c in coarse]),
-            np.array([number["fine", f] for f in fine]),
-        )
+    def name(self, *columns: list[int]) -> Ints:
+        """Numbers of the finest classes; new ones are appended level by level, each sorted."""
+        rows = list(zip(*columns, strict=True))
+        for level in range(len(columns)):
+            owner = {row[level]: row[level - 1] for row in rows if row[level] != MISSING}
+            for _, c in sorted({(level, c) for c in owner} - set(self.classes)):
+                number = len(self.classes)
+                above = self.classes.index((level - 1, owner[c])) if level else number
+                self.classes.append((level, c))
+                self.parents.append(above)
+        finest = [[(k, c) for k, c in enumerate(row) if c != MISSING][-1] for row in rows]
+        return np.array([self.classes.index(c) for c in finest])
+
+    def above(self, classes: Iterable[int]) -> set[int]:
+        """All classes above any of these."""
+        return {a for c in classes for a in refine.path(self.parents, int(c))[:-1]}
+
+    @property
+    def coarse(self) -> Ints:
+        """The class of each sample on the top level."""
+        return np.array([refine.path(self.parents, c)[0] for c in self.known.tolist()])
 
     def is_divided(self, c: int) -> bool:
-        """Whether a coarse class has fine ones."""
-        return any(p == c for f, p in enumerate(self.parents) if f != p)
+        """Whether a class has finer ones."""
+        return bool(refine.finer(self.parents, c))
 
     def rules(self) -> RegularisedRules:
         """Parameters of nodes; subsets have up to the square root of the number of means."""
@@ -137,57 +144,59 @@ class Model:
             parents=tuple(self.parents),
         )
 
-    def guessed(self, X: Floats, coarse: Ints, labels: Ints) -> Ints:
-        """Finest classes, guessed among those of the coarse class [Ristin2015 Sec. 4.3]."""
-        finest = np.where(labels == MISSING, coarse, labels)
+    def guessed(self, X: Floats, known: Ints) -> Ints:
+        """Finest classes, guessed among those of the coarse class [Ristin2015 Sec. 4.3].
+
+        Guesses go down level by level, each among the classes below the one so far.
+        """
+        finest = known.copy()
         if self.method.guess is None:
             return finest
-        for c in set(coarse.tolist()):
-            known = np.flatnonzero((coarse == c) & (labels != MISSING))
-            asked = np.flatnonzero((coarse == c) & (labels == MISSING))
-            if len(known) and len(asked):
-                rows = X.astype(np.float64)
-                finest[asked] = self.method.guess(rows[known], labels[known], rows[asked])
+        rows = X.astype(np.float64)
+        paths = [refine.path(self.parents, c) for c in known.tolist()]
+        order = sorted(range(len(self.parents)), key=lambda c: len(refine.path(self.parents, c)))
+        for c in order:
+            depth = len(refine.path(self.parents, c))
+            given = np.array([i for i, path in enumerate(paths) if c in path[:-1]], dtype=int)
+            asked = np.flatnonzero(finest == c)
+            if len(given) and len(asked):
+                below = np.array([paths[i][depth] for i in given])
+                finest[asked] = self.method.guess(rows[given], below, rows[asked])
         return finest
 
-    def store(self, X: Floats, coarse: Ints, labels: Ints, finest: Ints) -> Ints:
+    def store(self, X: Floats, known: Ints, finest: Ints) -> Ints:
         """Keep the samples that are trained on; their row numbers."""
         used = np.array(
             [self.method.keeps_coarse_only or not self.is_divided(c) for c in finest.tolist()]
         )
-        first = len(self.coarse)
+        first = len(self.known)
         self.X = np.concatenate([self.X.reshape(-1, X.shape[1]), X[used]])
-        self.coarse = np.append(self.coarse, coarse[used])
-        self.labels = np.append(self.labels, labels[used])
+        self.known = np.append(self.known, known[used])
         self.finest = np.append(self.finest, finest[used])
-        return np.arange(first, len(self.coarse))
+        return np.arange(first, len(self.known))
 
-    def fit(self, X: Floats, coarse: list[int], fine: list[int]) -> None:
-        """Learn from scratch."""
-        owners, labels = self.name(coarse, fine)
-        self.store(X, owners, labels, self.guessed(X, owners, labels))
+    def fit(self, X: Floats, *columns: list[int]) -> None:
+        """Learn from scratch; a column of classes for each level."""
+        known = self.name(*columns)
+        self.store(X, known, self.guessed(X, known))
         s = self.settings
         self.trees = grow_forest(
             self.X, self.finest, s.n_trees, s.seed, self.rules(), propose_regularised
         )
 
-    def partial_fit(self, X: Floats, coarse: list[int], fine: list[int]) -> None:
-        """Guess missing labels again where fine ones came, then add the samples."""
-        known = len(self.parents)
-        owners, labels = self.name(coarse, fine)
-        labelled = {int(c) for c, f in zip(owners, labels, strict=True) if f != MISSING}
-        finest = self.guessed(
-            np.concatenate([self.X, X]),
-            np.append(self.coarse, owners),
-            np.append(self.labels, labels),
-        )
-        divided = {self.parents[f] for f in range(known, len(self.parents)) if self.parents[f] != f}
+    def partial_fit(self, X: Floats, *columns: list[int]) -> None:
+        """Guess missing labels again where finer ones came, then add the samples."""
+        n_before = len(self.parents)
+        known = self.name(*columns)
+        labelled = self.above(known)
+        finest = self.guessed(np.concatenate([self.X, X]), np.append(self.known, known))
+        divided = self.above(range(n_before, len(self.parents)))
         for classes, share in (
             (labelled & divided, self.settings.refine_share),
             (labelled - divided, 2),
         ):
-            self.relabel(finest, classes, share)
-        rows = self.store(X, owners, labels, finest[len(self.finest) :])
+            self.relabel(finest, np.isin(self.known, list(classes)), share)
+        rows = self.store(X, known, finest[len(self.finest) :])
         self.n_updates += 1
         for t, tree in enumerate(self.trees):
             update_tree(
@@ -202,22 +211,18 @@ class Model:
                 kind=RegularisedPass,
             )
 
-    def refine(self, rows: list[int], fine: list[int]) -> None:
-        """Give stored samples fine labels, and guess again for others of their coarse classes."""
-        owners = [self.classes[c][1] for c in self.coarse[rows]]
-        _, labels = self.name(owners, fine)
-        self.labels[rows] = labels
-        finest = self.guessed(self.X, self.coarse, self.labels)
-        self.relabel(finest, set(self.coarse[rows].tolist()), self.settings.refine_share)
+    def refine(self, rows: list[int], *columns: list[int]) -> None:
+        """Give stored samples finer labels, and guess again for others of the classes above."""
+        self.known[rows] = self.name(*columns)
+        finest = self.guessed(self.X, self.known)
+        chosen = np.isin(self.known, list(self.above(self.known[rows])))
+        chosen[rows] = True
+        self.relabel(finest, chosen, self.settings.refine_share)
 
-    def relabel(self, finest: Ints, classes: set[int], share: float) -> None:
-        """Give stored samples of some coarse classes other finest classes."""
+    def relabel(self, finest: Ints, chosen: npt.NDArray[np.bool_], share: float) -> None:
+        """Give chosen stored samples other finest classes."""
         before = self.finest.copy()
-        rows = {
-            k
-            for k, c in enumerate(self.coarse.tolist())
-            if c in classes and finest[k] != self.finest[k]
-        }
+        rows = {k for k in np.flatnonzero(chosen).tolist() if finest[k] != self.finest[k]}
         if not rows:
             return
         self.finest[list(rows)] = finest[list(rows)]
@@ -321,10 +326,9 @@ class StackedModel:
 
     def store(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> None:
         """Keep the samples that the second forest is trained on."""
-        owners, labels = self.second.name(coarse, fine)
-        finest = np.where(labels == MISSING, owners, labels)
+        finest = self.second.name(coarse, fine)
         used = np.array([not self.second.is_divided(c) for c in finest.tolist()])
-        self.second.store(np.zeros((len(X), 1), np.float32), owners, labels, finest)
+        self.second.store(np.zeros((len(X), 1), np.float32), finest, finest)
         self.stored.append((X[used], plain[used]))
 
     def grow_second(self) -> None:
@@ -368,8 +372,7 @@ class StackedModel:
             return True
         before = len(self.second.finest)
         self.second.partial_fit(self.in_units(self.features(X, plain)), coarse, fine)
-        owners, labels = self.second.name(coarse, fine)
-        finest = np.where(labels == MISSING, owners, labels)
+        finest = self.second.name(coarse, fine)
         used = np.array([not self.second.is_divided(c) for c in finest.tolist()])
         self.stored.append((X[used], plain[used]))
         assert len(self.second.finest) == before + used.sum()

@@ -34,7 +34,7 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.weights import later_weights
-from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
@@ -62,7 +62,7 @@ def second_request(request: SubcategoryRequest, *trees: LabelTree) -> ForestRequ
 
 def grow_stack(new: NewSamples, tree: LabelTree, seed: int, request: SubcategoryRequest) -> Stack:
     """Grow the first forest, from the samples without a fine label or, without any, from all."""
-    bare = new.fine == UNKNOWN
+    bare = tree.is_coarse[new.known]
     learns_all = not bare.any()
     chosen = ~bare if learns_all else bare
     forest_request = first_request(request, tree)
@@ -180,7 +180,7 @@ def _extend_first(
     stack: Stack, new: NewSamples, ids: Ids, tree: LabelTree, request: SubcategoryRequest
 ) -> tuple[Stack, list[UpdateReport]]:
     """The first forest with the new samples that it learns from."""
-    bare = new.fine == UNKNOWN
+    bare = tree.is_coarse[new.known]
     learns_all = stack.learns_all and not bare.any()
     chosen = np.ones(len(new), dtype=bool) if learns_all else bare
     labels, first, reports = tree.coarse_level().core_labels, stack.first, []
@@ -252,7 +252,7 @@ def _feature_scale(
 
 
 def _coarse_codes(new: NewSamples, tree: LabelTree) -> npt.NDArray[np.int32]:
-    return np.searchsorted(tree.coarse_ids, new.coarse).astype(np.int32)
+    return np.searchsorted(tree.coarse_ids, tree.tops[new.known]).astype(np.int32)
 
 
 def _n_coarse(tree: LabelTree) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,11 +113,15 @@ class FittedSubcategories:
         first = 0 if self.stack is None else self.stack.first.nbytes
         return first + self.forest.nbytes
 
-    @cached_property
-    def coarse_of_column(self) -> npt.NDArray[np.intp]:
-        """For each column, the index of its coarse class among the coarse classes."""
-        owners = self.tree.parents[self.tree.columns]
-        return np.searchsorted(self.tree.coarse_ids, owners)
+    def place_of_column(self, level: int) -> npt.NDArray[np.intp]:
+        """For each column, the place of its class among those of a level."""
+        tree = self.tree
+        # A column above the level stands for itself.
+        depths = np.minimum(tree.depths[tree.columns], level)
+        owners = tree.paths[tree.columns, depths]
+        ids = tree.level_ids(level)
+        order = np.argsort(ids)
+        return order[np.searchsorted(ids[order], owners)]
 
     def blocks(
         self, X: npt.NDArray[Any], n_threads: int
@@ -141,10 +144,12 @@ class FittedSubcategories:
                 here = slice(place.start + part.start, place.start + part.stop)
                 yield here, block[:, self.tree.columns]
 
-    def coarse_sums(self, fine: Floats) -> Floats:
-        """Probabilities of the coarse classes: the sums over their columns."""
-        sums = np.zeros((len(fine), len(self.tree.coarse_ids)))
-        for column, place in enumerate(self.coarse_of_column.tolist()):
+    def level_sums(self, fine: Floats, level: int) -> Floats:
+        """Probabilities of the classes of a level: the sums over their columns."""
+        if level == self.tree.n_levels - 1:
+            return fine
+        sums = np.zeros((len(fine), len(self.tree.level_ids(level))))
+        for column, place in enumerate(self.place_of_column(level).tolist()):
             sums[:, place] += fine[:, column]
         return sums
 
@@ -162,10 +167,12 @@ class FittedSubcategories:
     def guesses(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Ids and fine classes of stored samples whose fine class is a guess."""
         stored = StoredSamples.of(self.forest, self.unconfirmed, self.tree)
-        guessed = ~stored.is_confirmed & ~self.tree.is_coarse[stored.classes]
+        guessed = ~stored.is_confirmed & (stored.classes != stored.known)
         if self.tree.fine is None:
             return stored.ids[guessed], np.zeros(0)
-        places = np.searchsorted(self.tree.fine_ids, stored.classes[guessed])
+        if self.tree.deeper:
+            return stored.ids[guessed], self.tree.named(stored.classes[guessed])
+        places = np.searchsorted(self.tree.ids_at(1), stored.classes[guessed])
         return stored.ids[guessed], self.tree.fine.classes[places]
 
     def check_names_are_clear(self) -> None:
@@ -174,11 +181,13 @@ class FittedSubcategories:
         They share their meaning if the class is its own only subcategory.
         """
         tree = self.tree
+        # With more levels every class has a name of its own.
+        finer = tree.ids_at(1) if not tree.deeper else tree.ids_at(tree.n_levels)
         coarse = {tree.names[c]: c for c in np.flatnonzero(tree.is_divided).tolist()}
-        n_fine = np.bincount(tree.parents[tree.fine_ids], minlength=len(tree))
+        n_fine = np.bincount(tree.parents[finer], minlength=len(tree))
         unclear = [
             tree.names[f]
-            for f in tree.fine_ids.tolist()
+            for f in finer.tolist()
             if (c := coarse.get(tree.names[f])) is not None
             and (tree.parents[f] != c or n_fine[c] > 1)
         ]

@@ -90,7 +90,8 @@ def _read_unconfirmed(
     ids = check_array(tensors.get("unconfirmed.ids"), "unconfirmed.ids", np.int64, (None,))
     name = "unconfirmed.coarse"
     coarse = check_array(tensors.get(name), name, np.int32, (len(ids),))
-    known = bool(np.isin(coarse, tree.coarse_ids).all()) and bool((np.diff(ids) > 0).all())
+    bare = np.flatnonzero(tree.is_bare)
+    known = bool(np.isin(coarse, bare).all()) and bool((np.diff(ids) > 0).all())
     if not known or not np.isin(ids, forest.stored_ids).all():
         raise ModelFileError("the model file is inconsistent: its unconfirmed samples are damaged")
     return UnconfirmedSamples(ids, coarse)
