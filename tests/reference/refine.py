@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tests.reference.guessing import path_to_class
 from tests.reference.ncm_forest import Floats, Ints, Node, Proposer, Rules, leaf_of, propose_ncm
 from tests.reference.updates import TreePass, children, counts_below, is_leaf, leaves
 
@@ -46,7 +47,9 @@ def refine_tree(
         if is_leaf(node):
             return
         counts = counts_below(node)
-        n_of = [sum(n for c, n in counts.items() if own in path(parents, c)) for own in refined]
+        n_of = [
+            sum(n for c, n in counts.items() if own in path_to_class(parents, c)) for own in refined
+        ]
         if max(n_of) and max(n_of) >= share * sum(counts.values()):
             work.cut(node, np.zeros(0, dtype=np.int64))
             return
@@ -70,11 +73,6 @@ def path_to(node: Node, leaf: Node) -> list[Node]:
     return []
 
 
-def path(parents: list[int], c: int) -> list[int]:
-    """The classes from the top level down to a class."""
-    return [c] if parents[c] == c else [*path(parents, parents[c]), c]
-
-
 def finer(parents: list[int], c: int) -> list[int]:
     """The classes directly below a class."""
     return [f for f, parent in enumerate(parents) if parent == c and f != c]
@@ -82,7 +80,7 @@ def finer(parents: list[int], c: int) -> list[int]:
 
 def count_within(counts: dict[int, int], parents: list[int], c: int) -> int:
     """Samples of a class, those of finer classes included."""
-    return sum(n for own, n in counts.items() if c in path(parents, own))
+    return sum(n for own, n in counts.items() if c in path_to_class(parents, own))
 
 
 def given_above(
@@ -119,7 +117,7 @@ def read_hierarchical(root: Node, leaf: Node, parents: list[int], smoothing: flo
         for f, p in zip(below, given, strict=True):
             divide(f, share * p)
 
-    for top in {path(parents, c)[0] for c in counts}:
+    for top in {path_to_class(parents, c)[0] for c in counts}:
         divide(top, count_within(counts, parents, top) / sum(counts.values()))
     return shares
 

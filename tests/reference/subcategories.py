@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.reference import ncm_forest, refine
-from tests.reference.guessing import guess_by_nearest, guess_by_ridge
+from tests.reference.guessing import (
+    Guess,
+    guess_by_nearest,
+    guess_by_ridge,
+    guess_down,
+    path_to_class,
+)
 from tests.reference.ncm_forest import Floats, Ints, Node, grow_forest
 from tests.reference.random import tree_key
 from tests.reference.regularised_forest import (
@@ -27,9 +33,6 @@ from tests.reference.updates import Update, update_tree
 
 MISSING = -1
 PENALTIES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
-
-# Known samples, their fine classes and samples to guess, all of one coarse class.
-Guesser = Callable[[npt.NDArray[np.float64], Ints, npt.NDArray[np.float64]], Ints]
 
 
 def subsets_tried(wanted: int, largest: int, n_classes: int) -> int:
@@ -52,7 +55,7 @@ class Method:
     objective: str
     reading: str
     keeps_coarse_only: bool
-    guess: Guesser | None = None
+    guess: Guess | None = None
     coarse_weight: float = 0.0
     coarse_means: bool = False
 
@@ -114,12 +117,12 @@ class Model:
 
     def above(self, classes: Iterable[int]) -> set[int]:
         """All classes above any of these."""
-        return {a for c in classes for a in refine.path(self.parents, int(c))[:-1]}
+        return {a for c in classes for a in path_to_class(self.parents, int(c))[:-1]}
 
     @property
     def coarse(self) -> Ints:
         """The class of each sample on the top level."""
-        return np.array([refine.path(self.parents, c)[0] for c in self.known.tolist()])
+        return np.array([path_to_class(self.parents, c)[0] for c in self.known.tolist()])
 
     def is_divided(self, c: int) -> bool:
         """Whether a class has finer ones."""
@@ -149,20 +152,9 @@ class Model:
 
         Guesses go down level by level, each among the classes below the one so far.
         """
-        finest = known.copy()
         if self.method.guess is None:
-            return finest
-        rows = X.astype(np.float64)
-        paths = [refine.path(self.parents, c) for c in known.tolist()]
-        order = sorted(range(len(self.parents)), key=lambda c: len(refine.path(self.parents, c)))
-        for c in order:
-            depth = len(refine.path(self.parents, c))
-            given = np.array([i for i, path in enumerate(paths) if c in path[:-1]], dtype=int)
-            asked = np.flatnonzero(finest == c)
-            if len(given) and len(asked):
-                below = np.array([paths[i][depth] for i in given])
-                finest[asked] = self.method.guess(rows[given], below, rows[asked])
-        return finest
+            return known.copy()
+        return guess_down(X.astype(np.float64), known, self.parents, self.method.guess)
 
     def store(self, X: Floats, known: Ints, finest: Ints) -> Ints:
         """Keep the samples that are trained on; their row numbers."""

@@ -176,6 +176,20 @@ def test_probabilities_of_a_level_are_sums_of_the_finer_ones(method: str) -> Non
     assert forest.hierarchy_ == PARENTS
 
 
+@pytest.mark.parametrize("guess", ["nn-unconstrained", "nn-discard", "forest"])
+def test_guesses_that_may_contradict_go_down_too(guess: str) -> None:
+    X, y = draw(200)
+    forest = small(guess=guess).fit(X, partly(y), hierarchy=PARENTS)
+    check_consistent(forest)
+    assert forest.score(*draw(100, seed=4)) > 0.85
+    forest.partial_fit(*draw(60, 2))
+    forest.forget(classes=["pug"])
+    check_consistent(forest)
+    ids, guessed = forest.guesses()
+    assert len(ids)
+    assert "pug" not in guessed
+
+
 def test_back_off_names_the_finest_class_that_is_sure_enough() -> None:
     X, y = draw(200)
     X = X + 2 * np.random.default_rng(0).normal(size=X.shape)

@@ -38,7 +38,7 @@ Level = Literal["fine", "coarse"] | int
 
 
 class LevelAnswers(NamedTuple):
-    """Predictions at both levels.
+    """Predictions at both levels; of more levels, at the coarsest and the finest.
 
     Attributes
     ----------

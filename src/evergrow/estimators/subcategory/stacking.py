@@ -108,7 +108,7 @@ def extend_stack(
     """
     n_seen = known.forest.history.n_seen + len(new)
     ids = np.arange(n_seen - len(new), n_seen, dtype=np.int64)
-    later, reports = _extend_first(stack, new, ids, tree, request)
+    later, earlier = _extend_first(stack, new, ids, tree, request)
     forest_request = second_request(request, tree)
     batch = new.batch(used, codes, ids)
     if len(known.forest.history.early):
@@ -122,14 +122,14 @@ def extend_stack(
             forest, report = add_samples(
                 forest, tree.core_labels, batch, forest_request, expendable=expendable
             )
-        return later, forest, _sum_reports(report, reports)
+        return later, forest, _after(report, earlier)
     later = replace(later, n_grown=later.n_learnt)
     weights = later_weights(batch.weights, known.forest.history.weight_unit)
     batch = _second_samples(stack, known.forest).with_batch(replace(batch, weights=weights))
     forest, report = _regrow_second(
         known.forest, later, batch, tree, forest_request, n_seen, expendable
     )
-    return later, forest, _sum_reports(report, reports)
+    return later, forest, _after(report, earlier)
 
 
 def forget_from_stack(
@@ -145,14 +145,13 @@ def forget_from_stack(
 
     ``tree`` has the classes that are left, and ``place`` the new number of each old class.
     """
-    first, reports = stack.first, []
+    first, earlier = stack.first, None
     removal.check_stored(ids, known.stored_ids, "forget")
     coarse_gone = np.flatnonzero(np.isin(known.tree.coarse_ids, gone)).tolist()
     own = ids[np.isin(ids, first.stored_ids)]
     if coarse_gone or len(own):
         own_request = first_request(request, known.tree, tree)
-        first, report = removal.forget(first, coarse_gone, own, own_request)
-        reports.append(report)
+        first, earlier = removal.forget(first, coarse_gone, own, own_request)
     later = replace(stack, first=replace(first, labels=tree.coarse_level().core_labels))
     own = ids[np.isin(ids, known.forest.stored_ids)]
     if coarse_gone:
@@ -173,25 +172,24 @@ def forget_from_stack(
         forest, report = removal.forget(known.forest, gone, own, forest_request)
     else:
         forest, report = known.forest, UpdateReport("forget", 0)
-    return later, replace(forest, labels=tree.core_labels), _sum_reports(report, reports)
+    return later, replace(forest, labels=tree.core_labels), _after(report, earlier)
 
 
 def _extend_first(
     stack: Stack, new: NewSamples, ids: Ids, tree: LabelTree, request: SubcategoryRequest
-) -> tuple[Stack, list[UpdateReport]]:
+) -> tuple[Stack, UpdateReport | None]:
     """The first forest with the new samples that it learns from."""
     bare = tree.is_coarse[new.known]
     learns_all = stack.learns_all and not bare.any()
     chosen = np.ones(len(new), dtype=bool) if learns_all else bare
-    labels, first, reports = tree.coarse_level().core_labels, stack.first, []
+    labels, first, report = tree.coarse_level().core_labels, stack.first, None
     if chosen.any():
         batch = new.batch(chosen, _coarse_codes(new, tree), ids)
         first, report = add_samples(first, labels, batch, first_request(request, tree))
-        reports.append(report)
     history = replace(first.history, n_seen=int(ids[-1]) + 1)
     first = replace(first, labels=labels, history=history)
     n_learnt = stack.n_learnt + int(chosen.sum())
-    return replace(stack, first=first, learns_all=learns_all, n_learnt=n_learnt), reports
+    return replace(stack, first=first, learns_all=learns_all, n_learnt=n_learnt), report
 
 
 def _is_outdated(stack: Stack, second: FittedForest) -> bool:
@@ -259,7 +257,5 @@ def _n_coarse(tree: LabelTree) -> int:
     return len(tree.coarse_ids)
 
 
-def _sum_reports(report: UpdateReport, earlier: list[UpdateReport]) -> UpdateReport:
-    for each in earlier:
-        report = report.after(each)
-    return report
+def _after(report: UpdateReport, earlier: UpdateReport | None) -> UpdateReport:
+    return report if earlier is None else report.after(earlier)

@@ -164,7 +164,7 @@ def _many_levels(
         )
     filled = [
         column
-        if given.all() == column.present.all() and len(column.labels) == given.sum()
+        if np.array_equal(given, column.present)
         else Column(given, read_column(own[given]).labels)
         for column, given, own in zip(read, present, names, strict=True)
     ]
