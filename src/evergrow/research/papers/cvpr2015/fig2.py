@@ -93,6 +93,7 @@ def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     return [
         *settings(context, parameter=SWEEPS),
         *further_seeds(context, 15, ["words"], parameter=narrow),
+        *further_seeds(context, 15, ["features"], parameter=narrow[:1]),
     ]
 
 

@@ -224,7 +224,7 @@ EXPERIMENT = make_experiment(
     sources=sources("features", "words"),
     measure=measure,
     draw=draw,
-    runs=partial(settings, part=PARTS),
+    runs=lambda context: settings(context, context.seeds(12, quick=3), part=PARTS),
     judge=partial(ex.findings_by_data, claims=CLAIMS),
     keys=("data", "part", "guess", "scale", "seed"),
     exact=("accuracy", "right", "guessed", "coarse_accuracy", "comparisons"),

@@ -48,7 +48,7 @@ def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     once = context.seeds(quick=1)
     return [
         *settings(context, metric=METRICS),
-        *further_seeds(context, N_SEEDS, ("words", "birds"), metric=METRICS),
+        *further_seeds(context, N_SEEDS, context.names, metric=METRICS),
         *settings(context, once, metric=METRICS, check=[LARGE]),
         *settings(context, once, metric=["all"], check=[LOW]),
     ]

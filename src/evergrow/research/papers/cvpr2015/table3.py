@@ -26,7 +26,11 @@ SWEEP = ShareSweep(
         "hierarchical": (14.16, 16.15, 18.35),
         "nn-h": (14.71, 16.37, 18.46),
     },
-    further={"words": ("fine-only", "hierarchical", "nn-h"), "birds": ("fine-only", "joint")},
+    further={
+        "words": ("fine-only", "nn", "hierarchical", "nn-h"),
+        "birds": ("fine-only", "joint"),
+        "features": ("fine-only", "stacked"),
+    },
     n_seeds=20,
 )
 
