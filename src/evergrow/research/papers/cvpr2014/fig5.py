@@ -153,7 +153,7 @@ def _order(usual: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         f"{ex.format_mean(last, 'accuracy', strategy=protocol.BASELINE)} %.",
         decision,
         printed="26.7, 80.7, 88.1, 91.2 and 100 %",
-        reason=protocol.if_differs(decision, _explain_order(usual)),
+        reason=_explain_order(usual),
     )
 
 
@@ -213,10 +213,9 @@ def _levels(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         f"On {where} the differences in points are {shown}.",
         decision,
         printed="26.7, 80.7, 88.1 and 91.2 %",
-        reason=protocol.if_differs(
-            decision,
+        reason=(
             "The levels depend on the features and on the number of samples. ULS / IGT / RUST / "
-            f"RTST keep {variants} (%).",
+            f"RTST keep {variants} (%)."
         ),
     )
 
@@ -251,10 +250,9 @@ def _test_time(table: ex.Table, stretch: ex.Table, end: int, where: str) -> list
             f"On {where} IGT needs 1/{math.exp(whole.mean):.1f} of its distances.",
             decision,
             printed="3 times",
-            reason=protocol.if_differs(
-                decision,
+            reason=(
                 f"The factor grows with the number of classes: {by_size} classes. At the end it "
-                f"is {by_data}.",
+                f"is {by_data}."
             ),
         ),
     ]
@@ -293,11 +291,10 @@ def _savings(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         f"{factors(last, 'n_distances')} in distances computed.",
         decision,
         printed="25, 5 and 2 times",
-        reason=protocol.if_differs(
-            decision,
+        reason=(
             "It depends on what is counted. The three factors, of which the paper prints "
             "25 / 5 / 2, "
-            f"are {variants}.",
+            f"are {variants}."
         ),
     )
 

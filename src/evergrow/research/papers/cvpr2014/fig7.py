@@ -69,7 +69,7 @@ def _gains_little(table: ex.Table, last: ex.Table, where: str) -> list[ex.Findin
             f"{where}: {shown} (%).",
             beneficial,
             printed=PRINTED,
-            reason=protocol.if_differs(beneficial, _explain(table)),
+            reason=_explain(table),
         ),
         ex.Finding(
             "In the paper that gain is little; up to the printed one of "
@@ -77,7 +77,7 @@ def _gains_little(table: ex.Table, last: ex.Table, where: str) -> list[ex.Findin
             f"{where} it is {100 * gained.mean:+.1f} points.",
             little,
             printed=PRINTED,
-            reason=protocol.if_differs(little, _explain(table)),
+            reason=_explain(table),
         ),
     ]
 

@@ -215,11 +215,6 @@ def judge_last_rows(
     ]
 
 
-def if_differs(decision: ex.Verdict | None, reason: str) -> str:
-    """The reason, where a claim differs."""
-    return reason if decision is not None and decision.agrees is False else ""
-
-
 # What the experiments of this paper have in common.
 make_experiment = partial(ex.Experiment, sources=SOURCES, timed=("seconds",))
 make_relative_experiment = partial(make_experiment, exact=MEASURES, complete=relative_to_baseline)

@@ -154,7 +154,7 @@ def _more_accurate(table: ex.Table, kind: str) -> ex.Finding:
         f"Here test accuracy is {100 * ours.mean('accuracy'):.1f} % with {TITLES[kind]} and "
         f"{100 * axis.mean('accuracy'):.1f} % with thresholds.",
         higher,
-        reason=protocol.if_differs(higher, _explain(table, kind)),
+        reason=_explain(table, kind),
     )
 
 

@@ -89,7 +89,7 @@ def _training_time(table: ex.Table, end: ex.Table, last: int) -> list[ex.Finding
             f"Here the slowest, {slowest}, takes {times[slowest]:.2f} of the time of retraining "
             f"for the step to {last} classes.",
             faster,
-            reason=protocol.if_differs(faster, reason),
+            reason=reason,
         ),
         ex.Finding(
             "The report finds little difference in training time between IGT, RTST and RTSTQ; "
@@ -98,7 +98,7 @@ def _training_time(table: ex.Table, end: ex.Table, last: int) -> list[ex.Finding
             + ", ".join(f"{name} {times[name]:.2f}" for name in protocol.GROWING)
             + " of the time of retraining.",
             alike,
-            reason=protocol.if_differs(alike, reason),
+            reason=reason,
         ),
     ]
 

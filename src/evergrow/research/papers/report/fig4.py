@@ -116,7 +116,7 @@ def _updates_are_cheap(table: ex.Table, usual: ex.Table) -> ex.Finding:
         f"Here the shares of the last step are {cheap}; the dearest is {kind} with {name}.",
         decision,
         printed="below 30 %",
-        reason=protocol.if_differs(decision, reason),
+        reason=reason,
     )
 
 
@@ -144,7 +144,7 @@ def _ratio(
         f"Here {here.format(math.exp(ratio.mean))}.",
         decision,
         printed=printed,
-        reason=protocol.if_differs(decision, reason),
+        reason=reason,
     )
 
 
@@ -207,7 +207,7 @@ def _errors(table: ex.Table, usual: ex.Table) -> ex.Finding:
         f"{100 * svm.mean('train_error'):.2f} %.",
         decision,
         printed="2.15 % (NCM) beside 3.6 % (SVM)",
-        reason=protocol.if_differs(decision, reason),
+        reason=reason,
     )
 
 
@@ -229,9 +229,7 @@ def _test_work(table: ex.Table, usual: ex.Table) -> ex.Finding:
         f"of ULS far below; {100 * FAR:.0f} % of the comparisons are the border.",
         f"Here a test sample costs these shares of retraining's comparisons: {said}.",
         decision,
-        reason=protocol.if_differs(
-            decision, f"It depends on the kind of forest: {grown} {by_share}".strip()
-        ),
+        reason=f"It depends on the kind of forest: {grown} {by_share}".strip(),
     )
 
 

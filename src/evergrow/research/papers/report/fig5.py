@@ -98,7 +98,7 @@ def _falls(end: ex.Table, column: str, claim: str, here: str) -> ex.Finding:
         claim,
         f"Here, with {chunks} at a time, {text}.",
         decision,
-        reason=protocol.if_differs(decision, reason),
+        reason=reason,
     )
 
 

@@ -273,13 +273,8 @@ def judge_test_work(table: ex.Table, claim: str, *, longer: bool, reason: str = 
         claim,
         f"Here a test sample costs these shares of retraining's comparisons: {shown}.",
         decision,
-        reason=if_differs(decision, reason),
+        reason=reason,
     )
-
-
-def if_differs(decision: ex.Verdict, reason: str) -> str:
-    """The reason, where a claim differs."""
-    return reason if decision.agrees is False else ""
 
 
 def explain_share(table: ex.Table, column: str, what: str) -> str:
