@@ -295,7 +295,7 @@ def test_runs_that_vary_a_setting_explain_and_do_not_decide():
 def test_reasons_are_given_only_where_a_claim_differs():
     rows = made_up(retrained={"update_seconds": 1.0}) + varied("share", 0.02)
     findings = EXPERIMENTS["report-fig3"].judge(Table(rows))
-    assert not any(f.reason for f in findings if f.agrees is not False)
+    assert not any(f.why for f in findings if f.agrees is not False)
 
 
 def test_the_distance_from_table_1_is_shown_for_other_numbers_of_trees():
@@ -333,7 +333,7 @@ def test_the_lead_of_splits_is_shown_by_the_number_of_samples():
         for seed in SEEDS
     ]
     *_, svm, ncm = fig2.EXPERIMENT.judge(Table(rows))
-    assert (svm.agrees, ncm.agrees, ncm.reason) == (False, True, "")
+    assert (svm.agrees, ncm.agrees, ncm.why) == (False, True, "")
     assert "-20.0 with 20, -5.0 with 70, +5.0 with 200 samples" in svm.reason
 
 
