@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from benchmarks.measure import THREADS
 from evergrow.research import ExperimentContext
-from evergrow.research.papers.nips2006.photographs import SOURCES, Photographs, load
+from evergrow.research.papers.nips2006.photographs import PHOTOGRAPHS, Photographs, load
 
 RGB = npt.NDArray[np.uint8]
 
@@ -18,7 +18,7 @@ RGB = npt.NDArray[np.uint8]
 @cache
 def pictures(quick: bool) -> Photographs:
     """The folder ``caltech_images`` of EVERGROW_DATA; quickly, or without it, drawn scenes."""
-    context = ExperimentContext(SOURCES, quick=quick, n_jobs=THREADS)
+    context = ExperimentContext({"photographs": PHOTOGRAPHS}, quick=quick, n_jobs=THREADS)
     everything = 10_000
     return load(context, "photographs", everything, 10 if quick else everything)
 

@@ -20,12 +20,14 @@ void read_frequencies(const LeafReading& /*reading*/, const Tree& tree, std::int
     }
 }
 
-// Divides a coarse class evenly, for trees without samples of its fine classes.
-void split_evenly(const LeafReading& reading, const ClassShare& coarse,
+// Divides a class evenly among those below it, and so on, for trees without samples of these.
+void split_evenly(const LeafReading& reading, const ClassShare& whole,
                   std::vector<ClassShare>& shares) {
-    const std::vector<std::int32_t>& fine = reading.hierarchy.finest_of(coarse.class_id);
-    for (const std::int32_t f : fine)
-        shares.push_back(ClassShare{f, coarse.share / static_cast<double>(fine.size())});
+    const std::vector<std::int32_t>& finer = reading.hierarchy.children(whole.class_id);
+    if (finer.empty()) return shares.push_back(whole);
+    for (const std::int32_t f : finer)
+        split_evenly(reading, ClassShare{f, whole.share / static_cast<double>(finer.size())},
+                     shares);
 }
 
 void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
@@ -46,92 +48,125 @@ void read_joint(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
         }
         return;
     }
-    // The tree has only samples of coarse classes.
+    // The tree has only samples of classes that have finer ones.
     read_frequencies(reading, tree, leaf, buffers);
-    std::vector<ClassShare> coarse;
-    coarse.swap(buffers.shares);
-    for (const ClassShare& share : coarse) split_evenly(reading, share, buffers.shares);
+    std::vector<ClassShare> wholes;
+    wholes.swap(buffers.shares);
+    for (const ClassShare& share : wholes) split_evenly(reading, share, buffers.shares);
 }
 
 // A remaining share below this is ignored: its effect is negligible, and nodes near the root count
 // many classes.
 constexpr double kNegligible = 1e-10;
 
-// P(coarse) of every coarse class at a leaf. Classes with fine classes are added to
+// P(class) of every class of the top level at a leaf. Classes with finer ones are added to
 // `buffers.open`.
-void share_among_coarse(const LeafReading& reading, const Tree& tree, const Node& node,
-                        LeafBuffers& buffers) {
+void share_among_top(const LeafReading& reading, const Tree& tree, const Node& node,
+                     LeafBuffers& buffers) {
     std::int64_t total = 0;
     buffers.open.clear();
     for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
-        const std::int32_t coarse = reading.hierarchy.parent(seen.class_id);
-        if (buffers.n_of[as_index(coarse)] == 0) buffers.open.push_back(coarse);
-        buffers.n_of[as_index(coarse)] += seen.count;
+        const std::int32_t top = reading.hierarchy.ancestor(seen.class_id, 0);
+        if (buffers.n_of[as_index(top)] == 0) buffers.open.push_back(top);
+        buffers.n_of[as_index(top)] += seen.count;
         total += seen.count;
     }
     std::size_t n_open = 0;
-    for (const std::int32_t coarse : buffers.open) {
+    for (const std::int32_t top : buffers.open) {
         const double share =
-            static_cast<double>(buffers.n_of[as_index(coarse)]) / static_cast<double>(total);
-        buffers.n_of[as_index(coarse)] = 0;
-        if (!reading.hierarchy.is_divided(coarse)) {
-            buffers.shares.push_back(ClassShare{coarse, share});
+            static_cast<double>(buffers.n_of[as_index(top)]) / static_cast<double>(total);
+        buffers.n_of[as_index(top)] = 0;
+        if (!reading.hierarchy.is_divided(top)) {
+            buffers.shares.push_back(ClassShare{top, share});
             continue;
         }
-        buffers.remaining[as_index(coarse)] = share;
-        buffers.open[n_open++] = coarse;
+        buffers.remaining[as_index(top)] = share;
+        buffers.open[n_open++] = top;
     }
     buffers.open.resize(n_open);
 }
 
-// One node on the path from a leaf to the root. If it has n_f samples of a fine class f, and n
-// samples of all fine classes of the same coarse class,
+// One node on the path from a leaf to the root, for open classes at one depth. If it has n_f
+// samples of a class f below an open class c, its finer classes included, and n samples of all
+// classes below c,
 //
-//     P(f | node) = (n_f + w P(f | parent node)) / (n + w),
+//     P(f | c, node) = (n_f + w P(f | c, parent node)) / (n + w),
 //
-// and P(f | root) = n_f / n. The node distributes its part of the remaining share; the rest is for
-// the nodes above. A node without such samples distributes nothing.
-void divide(const LeafReading& reading, const Tree& tree, std::int32_t at, LeafBuffers& buffers) {
+// and P(f | c, root) = n_f / n. The node distributes its part of the remaining share; the rest is
+// for the nodes above. A node without such samples distributes nothing.
+void divide(const LeafReading& reading, const Tree& tree, std::int32_t at, std::size_t depth,
+            LeafBuffers& buffers) {
     const Node& node = tree.node(at);
-    const auto is_wanted = [&](const ClassCount& seen) {
-        return !reading.hierarchy.is_coarse(seen.class_id) &&
-               buffers.remaining[as_index(reading.hierarchy.parent(seen.class_id))] > 0;
-    };
+    const ClassHierarchy& hierarchy = reading.hierarchy;
+    buffers.below.clear();
     for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
         const ClassCount& seen = tree.count(node, j);
-        if (is_wanted(seen))
-            buffers.n_of[as_index(reading.hierarchy.parent(seen.class_id))] += seen.count;
+        if (hierarchy.depth(seen.class_id) <= depth) continue;
+        const std::int32_t f = hierarchy.ancestor(seen.class_id, depth + 1);
+        const std::size_t owner = as_index(hierarchy.parent(f));
+        if (!(buffers.remaining[owner] > 0)) continue;
+        if (buffers.n_of[as_index(f)] == 0) buffers.below.push_back(f);
+        buffers.n_of[as_index(f)] += seen.count;
+        buffers.n_of[owner] += seen.count;
     }
     const double smoothing = at == kRoot ? 0.0 : reading.smoothing;
-    for (std::size_t j = 0; j < as_index(node.count_size); ++j) {
-        const ClassCount& seen = tree.count(node, j);
-        if (!is_wanted(seen)) continue;
-        const std::size_t coarse = as_index(reading.hierarchy.parent(seen.class_id));
-        buffers.share_of[as_index(seen.class_id)] +=
-            buffers.remaining[coarse] * static_cast<double>(seen.count) /
-            (static_cast<double>(buffers.n_of[coarse]) + smoothing);
+    for (const std::int32_t f : buffers.below) {
+        const std::size_t owner = as_index(hierarchy.parent(f));
+        buffers.share_of[as_index(f)] += buffers.remaining[owner] *
+                                         static_cast<double>(buffers.n_of[as_index(f)]) /
+                                         (static_cast<double>(buffers.n_of[owner]) + smoothing);
+        buffers.n_of[as_index(f)] = 0;
     }
-    for (const std::int32_t coarse : buffers.open) {
-        const auto n = static_cast<double>(buffers.n_of[as_index(coarse)]);
-        if (n > 0) buffers.remaining[as_index(coarse)] *= smoothing / (n + smoothing);
-        buffers.n_of[as_index(coarse)] = 0;
+    for (const std::int32_t c : buffers.open) {
+        const auto n = static_cast<double>(buffers.n_of[as_index(c)]);
+        if (n > 0) buffers.remaining[as_index(c)] *= smoothing / (n + smoothing);
+        buffers.n_of[as_index(c)] = 0;
     }
 }
 
-// Distributes the share of a coarse class over its fine classes, in proportion to what they got
-// from the nodes, and clears the buffers.
-void distribute(const LeafReading& reading, const ClassShare& coarse, LeafBuffers& buffers) {
-    const std::vector<std::int32_t>& fine = reading.hierarchy.finest_of(coarse.class_id);
+// Distributes the share of a class over the classes below it, in proportion to what they got from
+// the nodes, and clears the buffers. Those that have finer classes themselves are added to
+// `buffers.open`.
+void distribute(const LeafReading& reading, const ClassShare& whole, LeafBuffers& buffers) {
+    const std::vector<std::int32_t>& finer = reading.hierarchy.children(whole.class_id);
     double given = 0;
-    for (const std::int32_t f : fine) given += buffers.share_of[as_index(f)];
-    buffers.remaining[as_index(coarse.class_id)] = 0;
-    if (!(given > 0)) return split_evenly(reading, coarse, buffers.shares);
-    for (const std::int32_t f : fine) {
+    for (const std::int32_t f : finer) given += buffers.share_of[as_index(f)];
+    buffers.remaining[as_index(whole.class_id)] = 0;
+    if (!(given > 0)) return split_evenly(reading, whole, buffers.shares);
+    for (const std::int32_t f : finer) {
         double& share = buffers.share_of[as_index(f)];
-        if (share > 0) buffers.shares.push_back(ClassShare{f, coarse.share * share / given});
+        const double own = whole.share * share / given;
+        if (own > 0 && reading.hierarchy.is_divided(f)) {
+            buffers.open.push_back(f);
+            buffers.remaining[as_index(f)] = own;
+        } else if (share > 0) {
+            buffers.shares.push_back(ClassShare{f, own});
+        }
         share = 0;
     }
+}
+
+// Divides the share of open classes at one depth among the classes below them.
+void divide_open(const LeafReading& reading, const Tree& tree, std::int32_t leaf, std::size_t depth,
+                 LeafBuffers& buffers) {
+    std::vector<ClassShare> divided;
+    for (const std::int32_t c : buffers.open)
+        divided.push_back(ClassShare{c, buffers.remaining[as_index(c)]});
+    for (std::int32_t at = leaf; at != kNoParent && !buffers.open.empty();
+         at = tree.node(at).parent) {
+        divide(reading, tree, at, depth, buffers);
+        std::size_t n_open = 0;
+        for (const std::int32_t c : buffers.open) {
+            if (buffers.remaining[as_index(c)] > kNegligible)
+                buffers.open[n_open++] = c;
+            else
+                buffers.remaining[as_index(c)] = 0;
+        }
+        buffers.open.resize(n_open);
+    }
+    buffers.open.clear();
+    for (const ClassShare& whole : divided) distribute(reading, whole, buffers);
 }
 
 void read_hierarchical(const LeafReading& reading, const Tree& tree, std::int32_t leaf,
@@ -139,23 +174,9 @@ void read_hierarchical(const LeafReading& reading, const Tree& tree, std::int32_
     buffers.n_of.resize(reading.hierarchy.size());
     buffers.remaining.resize(reading.hierarchy.size());
     buffers.share_of.resize(reading.hierarchy.size());
-    share_among_coarse(reading, tree, tree.node(leaf), buffers);
-    std::vector<ClassShare> divided;
-    for (const std::int32_t coarse : buffers.open)
-        divided.push_back(ClassShare{coarse, buffers.remaining[as_index(coarse)]});
-    for (std::int32_t at = leaf; at != kNoParent && !buffers.open.empty();
-         at = tree.node(at).parent) {
-        divide(reading, tree, at, buffers);
-        std::size_t n_open = 0;
-        for (const std::int32_t coarse : buffers.open) {
-            if (buffers.remaining[as_index(coarse)] > kNegligible)
-                buffers.open[n_open++] = coarse;
-            else
-                buffers.remaining[as_index(coarse)] = 0;
-        }
-        buffers.open.resize(n_open);
-    }
-    for (const ClassShare& coarse : divided) distribute(reading, coarse, buffers);
+    share_among_top(reading, tree, tree.node(leaf), buffers);
+    for (std::size_t depth = 0; !buffers.open.empty(); ++depth)
+        divide_open(reading, tree, leaf, depth, buffers);
 }
 
 struct Entry {

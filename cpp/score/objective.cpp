@@ -22,13 +22,19 @@ void group_singly(Level& level, const std::vector<std::int32_t>& classes, Counts
         level.group.push_back(counts(c) ? static_cast<std::int32_t>(level.n_groups++) : kNoGroup);
 }
 
-void group_by_parent(Level& level, const ClassHierarchy& hierarchy,
-                     const std::vector<std::int32_t>& classes) {
+// Groups classes by their ancestor at this depth. A class above it counts as itself if it has no
+// finer classes; otherwise it is not known where its samples belong.
+void group_by_ancestor(Level& level, const ClassHierarchy& hierarchy,
+                       const std::vector<std::int32_t>& classes, std::size_t depth) {
     std::vector<std::int32_t> group_of(hierarchy.size(), kNoGroup);
     level.group.clear();
     level.n_groups = 0;
     for (const std::int32_t c : classes) {
-        std::int32_t& group = group_of[static_cast<std::size_t>(hierarchy.parent(c))];
+        if (hierarchy.depth(c) < depth && hierarchy.is_divided(c)) {
+            level.group.push_back(kNoGroup);
+            continue;
+        }
+        std::int32_t& group = group_of[static_cast<std::size_t>(hierarchy.ancestor(c, depth))];
         if (group == kNoGroup) group = static_cast<std::int32_t>(level.n_groups++);
         level.group.push_back(group);
     }
@@ -46,24 +52,31 @@ void finest_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32
     group_singly(level, classes, [&](std::int32_t c) { return is_finest(hierarchy, c); });
 }
 
-// Two levels, each with its own samples [Ristin2015 Eq. 6].
+// Each level has its own samples [Ristin2015 Eq. 6]: the finest classes, then for each depth the
+// samples of which no finer class is known. The paper has two levels.
 void joint_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
                   std::vector<Level>& levels) {
-    levels.resize(2);
+    levels.resize(hierarchy.n_levels());
     finest_levels(hierarchy, classes, levels[0]);
-    group_singly(levels[1], classes, [&](std::int32_t c) { return !is_finest(hierarchy, c); });
+    for (std::size_t depth = 0; depth + 1 < levels.size(); ++depth)
+        group_singly(levels[depth + 1], classes, [&](std::int32_t c) {
+            return !is_finest(hierarchy, c) && hierarchy.depth(c) == depth;
+        });
 }
 
-// On the coarse level all samples count [Ristin2015 Eq. 7], on the fine level those with a finest
-// class, which may be a guess [Ristin2015 Eq. 8].
+// On the top level all samples count [Ristin2015 Eq. 7], on the finest level those with a finest
+// class, which may be a guess [Ristin2015 Eq. 8], and on each level between them, which the paper
+// does not have, those whose class on that level is known.
 void hierarchical_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& classes,
                          std::vector<Level>& levels) {
-    levels.resize(2);
+    levels.resize(hierarchy.n_levels());
     finest_levels(hierarchy, classes, levels[0]);
-    if (hierarchy.is_flat())
+    if (hierarchy.is_flat()) {
         group_singly(levels[1], classes, [](std::int32_t) { return true; });
-    else
-        group_by_parent(levels[1], hierarchy, classes);
+        return;
+    }
+    for (std::size_t depth = 0; depth + 1 < levels.size(); ++depth)
+        group_by_ancestor(levels[depth + 1], hierarchy, classes, depth);
 }
 
 void pool_present(const ClassHierarchy&, const std::vector<std::int32_t>& present,
@@ -83,23 +96,26 @@ void pool_finest(const ClassHierarchy& hierarchy, const std::vector<std::int32_t
     }
 }
 
-// Finest classes, and coarse classes with the samples of their fine ones. A coarse class with a
-// single fine class at the node is left out, because the means would be the same.
+// Finest classes, and all classes above them with the samples of their finer ones. A class whose
+// samples at the node are all of one class below it is left out, because the means would be the
+// same.
 void pool_levels(const ClassHierarchy& hierarchy, const std::vector<std::int32_t>& present,
                  PooledClasses& pooled) {
     if (hierarchy.is_flat()) return pool_present(hierarchy, present, pooled);
     std::vector<std::pair<std::int32_t, std::size_t>> wanted;  // a class and one of its members
-    for (std::size_t i = 0; i < present.size(); ++i) {
-        const std::int32_t c = present[i];
-        if (hierarchy.is_finest(c)) wanted.emplace_back(c, i);
-        if (hierarchy.is_divided(hierarchy.parent(c))) wanted.emplace_back(hierarchy.parent(c), i);
-    }
+    for (std::size_t i = 0; i < present.size(); ++i)
+        for (std::size_t depth = hierarchy.depth(present[i]) + 1; depth-- > 0;)
+            wanted.emplace_back(hierarchy.ancestor(present[i], depth), i);
     std::sort(wanted.begin(), wanted.end());
     for (std::size_t first = 0, last = 0; first < wanted.size(); first = last) {
         const std::int32_t c = wanted[first].first;
-        while (last < wanted.size() && wanted[last].first == c) ++last;
-        const bool is_one_fine = last - first == 1 && present[wanted[first].second] != c;
-        if (is_one_fine) continue;
+        const std::size_t below = hierarchy.depth(c) + 1;
+        const std::int32_t one = hierarchy.ancestor(present[wanted[first].second], below);
+        bool is_one_below = one != c;
+        for (; last < wanted.size() && wanted[last].first == c; ++last)
+            is_one_below =
+                is_one_below && hierarchy.ancestor(present[wanted[last].second], below) == one;
+        if (is_one_below) continue;
         pooled.add(c);
         for (std::size_t i = first; i < last; ++i) pooled.join(wanted[i].second);
     }

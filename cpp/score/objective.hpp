@@ -1,6 +1,7 @@
 // The objective that splits maximise [Ristin2015 Eq. 5] to [Ristin2015 Eq. 8], from class counts.
 //
-// A level groups the classes, for example fine classes singly or by their coarse class. Each level
+// A level groups the classes, for example fine classes singly or by their coarse class. A deeper
+// tree of classes has more levels, which the paper does not define. Each level
 // has an information gain over the samples that it counts, and the value of a split is
 //
 //     sum over levels of weight * gain - cost_weight * (number of centroids).

@@ -38,8 +38,8 @@ std::optional<Updated> forget(const Forest& forest, const std::vector<std::int32
                               std::size_t n_threads, const Poll& poll);
 
 // Applies new classes of some rows: `samples` holds the new classes of `rows`, the trees still have
-// the old ones. The topmost nodes with at least `share` of their samples from one coarse class of
-// these rows are grown again, and leaves that changed may split.
+// the old ones. The topmost nodes with at least `share` of their samples from one class that
+// these rows refine are grown again, and leaves that changed may split.
 std::optional<Updated> refine(const Forest& forest, std::shared_ptr<const Samples> samples,
                               const std::vector<std::int32_t>& rows, double share,
                               const UpdatePlan& plan, std::size_t n_threads, const Poll& poll);

@@ -1,18 +1,23 @@
 """Guessing fine classes in plain NumPy, sample by sample.
 
 The nearest neighbour within the coarse class is [Ristin2015 Sec. 4.3]. Ridge regression is fitted
-again for every sample that is left out.
+again for every sample that is left out. The paper has two levels; with more, guesses go down level
+by level.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+# Known samples, their classes and samples to guess, all of one class above.
+Guess = Callable[[Floats, Ints, Floats], Ints]
 
 
 def squared_distance(x: Floats, z: Floats) -> float:
@@ -103,3 +108,26 @@ def scaled(X: Floats, power: float) -> Floats:
     factors = np.array([1.0 if s < 1e-12 else s**-power for s in spread])
     divided: Floats = X * factors
     return divided
+
+
+def path_to_class(parents: list[int], c: int) -> list[int]:
+    """The classes from the top level, where a class is its own parent, down to a class."""
+    return [c] if parents[c] == c else [*path_to_class(parents, parents[c]), c]
+
+
+def guess_down(X: Floats, known: Ints, parents: list[int], guess: Guess) -> Ints:
+    """Finest classes of samples from their given ones, guessed level by level.
+
+    Samples so far of a class are guessed among the classes directly below it, from all samples that
+    were given a class below it; if there are none, they stay where they are.
+    """
+    found = known.copy()
+    paths = [path_to_class(parents, c) for c in known.tolist()]
+    depth = [len(path_to_class(parents, c)) for c in range(len(parents))]
+    for c in sorted(range(len(parents)), key=lambda c: depth[c]):
+        given = [i for i, path in enumerate(paths) if c in path[:-1]]
+        asked = np.flatnonzero(found == c)
+        if given and len(asked):
+            below = np.array([paths[i][depth[c]] for i in given])
+            found[asked] = guess(X[given], below, X[asked])
+    return found

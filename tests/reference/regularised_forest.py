@@ -1,8 +1,9 @@
 """The regularised NCM forest of Ristin et al. (CVPR 2015) in plain NumPy.
 
 Equation numbers are those of the paper. Coarse and fine classes share one list; ``parents`` names
-the coarse class of each, and a sample has the finest class that is known of it. The core grows the
-identical forest from small integers.
+the coarse class of each, and a sample has the finest class that is known of it. The paper has two
+levels; here classes are a tree of any depth. The core grows the identical forest from small
+integers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -32,6 +34,18 @@ from tests.reference.random import Stream, derive
 from tests.reference.updates import TreePass, counts_below
 
 
+@cache
+def path_to_class(parents: tuple[int, ...], c: int) -> tuple[int, ...]:
+    """The classes from the top level down to a class."""
+    return (c,) if parents[c] == c else (*path_to_class(parents, parents[c]), c)
+
+
+@cache
+def is_above(parents: tuple[int, ...], c: int) -> bool:
+    """Whether a class has finer ones."""
+    return any(p == c for f, p in enumerate(parents) if f != p)
+
+
 @dataclass(frozen=True)
 class RegularisedRules(Rules):
     """Parameters besides those of a plain forest; ``n_centroids`` is the largest subset."""
@@ -45,16 +59,34 @@ class RegularisedRules(Rules):
     parents: tuple[int, ...] = ()
 
     def parent(self, c: int) -> int:
-        """The coarse class of a class; itself if it is coarse."""
+        """The class above a class; itself on the top level."""
         return self.parents[c] if self.parents else c
 
+    def path(self, c: int) -> list[int]:
+        """The classes from the top level down to a class."""
+        return list(path_to_class(self.parents, c)) if self.parents else [c]
+
+    def n_levels(self) -> int:
+        """Length of the longest path, at least two."""
+        return max([2, *(len(self.path(c)) for c in range(len(self.parents)))])
+
     def is_divided(self, c: int) -> bool:
-        """Whether a coarse class has fine ones."""
-        return any(p == c for f, p in enumerate(self.parents) if f != p)
+        """Whether a class has finer ones."""
+        return is_above(self.parents, c)
 
     def is_finest(self, c: int) -> bool:
         """Whether no class is finer."""
-        return self.parent(c) != c or not self.is_divided(c)
+        return not self.is_divided(c)
+
+    def seen_at(self, c: int, depth: int) -> int | None:
+        """The class on a level that a class belongs to, None if that is not known.
+
+        A class above the level that has no finer ones is its own.
+        """
+        path = self.path(c)
+        if depth < len(path):
+            return path[depth]
+        return c if self.is_finest(c) else None
 
 
 # One way to see the classes: its weight, and the name that it has for a class, None for a class
@@ -73,17 +105,35 @@ def fine_level(rules: RegularisedRules) -> Level:
 
 
 def joint(rules: RegularisedRules) -> list[Level]:
-    """U_coarse counts the samples that have no fine label [Ristin2015 Eq. 6]."""
-    coarse = (rules.coarse_weight, lambda c: None if rules.is_finest(c) else c)
-    return [fine_level(rules), coarse]
+    """U_coarse counts the samples that have no fine label [Ristin2015 Eq. 6], by their depth."""
+
+    def bare_at(depth: int) -> Callable[[int], int | None]:
+        return lambda c: c if rules.is_divided(c) and len(rules.path(c)) == depth + 1 else None
+
+    above = [(rules.coarse_weight, bare_at(depth)) for depth in range(rules.n_levels() - 1)]
+    return [fine_level(rules), *above]
 
 
 def hierarchical(rules: RegularisedRules) -> list[Level]:
-    """U_coarse counts all samples, by their coarse classes [Ristin2015 Eq. 7]."""
-    return [fine_level(rules), (rules.coarse_weight, rules.parent)]
+    """U_coarse counts all samples, by their coarse classes [Ristin2015 Eq. 7].
+
+    Each level between the top and the finest counts the samples whose class there is known.
+    """
+
+    def at(depth: int) -> Callable[[int], int | None]:
+        return lambda c: rules.seen_at(c, depth)
+
+    above = [(rules.coarse_weight, at(depth)) for depth in range(rules.n_levels() - 1)]
+    return [fine_level(rules), *above]
 
 
 OBJECTIVES = {"gain": only_gain, "joint": joint, "hierarchical": hierarchical}
+
+
+@cache
+def levels_of(rules: RegularisedRules) -> list[Level]:
+    """The levels of an objective."""
+    return OBJECTIVES[rules.objective](rules)
 
 
 def level_gain(y: Ints, right: Mask, level: Level) -> float:
@@ -109,7 +159,7 @@ def level_gain(y: Ints, right: Mask, level: Level) -> float:
 def total_gain(y: Ints, right: Mask, rules: RegularisedRules) -> float:
     """The gains on all levels [Ristin2015 Eq. 6]."""
     total = 0.0
-    for level in OBJECTIVES[rules.objective](rules):
+    for level in levels_of(rules):
         total += level_gain(y, right, level)
     return total
 
@@ -120,11 +170,13 @@ def pooled_classes(present: list[int], rules: RegularisedRules) -> dict[int, lis
         return {c: [c] for c in present}
     pool = {c: [c] for c in present if rules.is_finest(c)}
     if rules.coarse_means:
-        for coarse in {rules.parent(c) for c in present}:
-            members = [c for c in present if rules.parent(c) == coarse]
-            # The mean of a coarse class with samples of one fine class only is there already.
-            if rules.is_divided(coarse) and (len(members) > 1 or members == [coarse]):
-                pool[coarse] = members
+        for owner in {above for c in present for above in rules.path(c)}:
+            members = [c for c in present if owner in rules.path(c)]
+            depth = len(rules.path(owner))
+            below = {rules.path(c)[depth] if c != owner else owner for c in members}
+            # The mean of a class with samples of one class below it only is there already.
+            if rules.is_divided(owner) and (len(below) > 1 or below == {owner}):
+                pool[owner] = members
     return dict(sorted(pool.items()))
 
 

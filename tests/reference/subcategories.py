@@ -1,20 +1,27 @@
 """From categories to subcategories [Ristin2015 Sec. 4] in plain NumPy.
 
-Samples have a coarse class and, some of them, a fine one. The ways of learning from both, and of
-going on with more samples and finer labels, are put together from the twins of their parts.
+Samples have a coarse class and, some of them, a fine one, or labels on more levels. The ways of
+learning from them, and of going on with more samples and finer labels, are put together from the
+twins of their parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from tests.reference import ncm_forest, refine
-from tests.reference.guessing import guess_by_nearest, guess_by_ridge
+from tests.reference.guessing import (
+    Guess,
+    guess_by_nearest,
+    guess_by_ridge,
+    guess_down,
+    path_to_class,
+)
 from tests.reference.ncm_forest import Floats, Ints, Node, grow_forest
 from tests.reference.random import tree_key
 from tests.reference.regularised_forest import (
@@ -26,9 +33,6 @@ from tests.reference.updates import Update, update_tree
 
 MISSING = -1
 PENALTIES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
-
-# Known samples, their fine classes and samples to guess, all of one coarse class.
-Guesser = Callable[[npt.NDArray[np.float64], Ints, npt.NDArray[np.float64]], Ints]
 
 
 def subsets_tried(wanted: int, largest: int, n_classes: int) -> int:
@@ -51,7 +55,7 @@ class Method:
     objective: str
     reading: str
     keeps_coarse_only: bool
-    guess: Guesser | None = None
+    guess: Guess | None = None
     coarse_weight: float = 0.0
     coarse_means: bool = False
 
@@ -83,40 +87,46 @@ class Settings:
 
 @dataclass
 class Model:
-    """Classes in the order they appeared, samples, and trees.
+    """Classes in the order they appeared, as level and name, samples, and trees.
 
-    ``labels`` are the given fine classes, ``finest`` those that the trees are grown from.
+    ``known`` are the finest given classes, ``finest`` those that the trees are grown from.
     """
 
     method: Method
     settings: Settings
-    classes: list[tuple[str, int]] = field(default_factory=list)
+    classes: list[tuple[int, int]] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     trees: list[Node] = field(default_factory=list)
     X: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    coarse: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    labels: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    known: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     finest: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     n_updates: int = 0
 
-    def name(self, coarse: list[int], fine: list[int]) -> tuple[Ints, Ints]:
-        """Numbers of the classes; new ones are appended, coarse before fine, each sorted."""
-        owner = {f: c for c, f in zip(coarse, fine, strict=True) if f != MISSING}
-        for c in sorted({("coarse", c) for c in coarse} - set(self.classes)):
-            self.classes.append(c)
-            self.parents.append(len(self.parents))
-        for _, f in sorted({("fine", f) for f in owner} - set(self.classes)):
-            self.classes.append(("fine", f))
-            self.parents.append(self.classes.index(("coarse", owner[f])))
-        number = {c: k for k, c in enumerate(self.classes)} | {("fine", MISSING): MISSING}
-        return (
-            np.array([number["coarse", c] for c in coarse]),
-            np.array([number["fine", f] for f in fine]),
-        )
+    def name(self, *columns: list[int]) -> Ints:
+        """Numbers of the finest classes; new ones are appended level by level, each sorted."""
+        rows = list(zip(*columns, strict=True))
+        for level in range(len(columns)):
+            owner = {row[level]: row[level - 1] for row in rows if row[level] != MISSING}
+            for _, c in sorted({(level, c) for c in owner} - set(self.classes)):
+                number = len(self.classes)
+                above = self.classes.index((level - 1, owner[c])) if level else number
+                self.classes.append((level, c))
+                self.parents.append(above)
+        finest = [[(k, c) for k, c in enumerate(row) if c != MISSING][-1] for row in rows]
+        return np.array([self.classes.index(c) for c in finest])
+
+    def above(self, classes: Iterable[int]) -> set[int]:
+        """All classes above any of these."""
+        return {a for c in classes for a in path_to_class(self.parents, int(c))[:-1]}
+
+    @property
+    def coarse(self) -> Ints:
+        """The class of each sample on the top level."""
+        return np.array([path_to_class(self.parents, c)[0] for c in self.known.tolist()])
 
     def is_divided(self, c: int) -> bool:
-        """Whether a coarse class has fine ones."""
-        return any(p == c for f, p in enumerate(self.parents) if f != p)
+        """Whether a class has finer ones."""
+        return bool(refine.finer(self.parents, c))
 
     def rules(self) -> RegularisedRules:
         """Parameters of nodes; subsets have up to the square root of the number of means."""
@@ -137,57 +147,48 @@ class Model:
             parents=tuple(self.parents),
         )
 
-    def guessed(self, X: Floats, coarse: Ints, labels: Ints) -> Ints:
-        """Finest classes, guessed among those of the coarse class [Ristin2015 Sec. 4.3]."""
-        finest = np.where(labels == MISSING, coarse, labels)
-        if self.method.guess is None:
-            return finest
-        for c in set(coarse.tolist()):
-            known = np.flatnonzero((coarse == c) & (labels != MISSING))
-            asked = np.flatnonzero((coarse == c) & (labels == MISSING))
-            if len(known) and len(asked):
-                rows = X.astype(np.float64)
-                finest[asked] = self.method.guess(rows[known], labels[known], rows[asked])
-        return finest
+    def guessed(self, X: Floats, known: Ints) -> Ints:
+        """Finest classes, guessed among those of the coarse class [Ristin2015 Sec. 4.3].
 
-    def store(self, X: Floats, coarse: Ints, labels: Ints, finest: Ints) -> Ints:
+        Guesses go down level by level, each among the classes below the one so far.
+        """
+        if self.method.guess is None:
+            return known.copy()
+        return guess_down(X.astype(np.float64), known, self.parents, self.method.guess)
+
+    def store(self, X: Floats, known: Ints, finest: Ints) -> Ints:
         """Keep the samples that are trained on; their row numbers."""
         used = np.array(
             [self.method.keeps_coarse_only or not self.is_divided(c) for c in finest.tolist()]
         )
-        first = len(self.coarse)
+        first = len(self.known)
         self.X = np.concatenate([self.X.reshape(-1, X.shape[1]), X[used]])
-        self.coarse = np.append(self.coarse, coarse[used])
-        self.labels = np.append(self.labels, labels[used])
+        self.known = np.append(self.known, known[used])
         self.finest = np.append(self.finest, finest[used])
-        return np.arange(first, len(self.coarse))
+        return np.arange(first, len(self.known))
 
-    def fit(self, X: Floats, coarse: list[int], fine: list[int]) -> None:
-        """Learn from scratch."""
-        owners, labels = self.name(coarse, fine)
-        self.store(X, owners, labels, self.guessed(X, owners, labels))
+    def fit(self, X: Floats, *columns: list[int]) -> None:
+        """Learn from scratch; a column of classes for each level."""
+        known = self.name(*columns)
+        self.store(X, known, self.guessed(X, known))
         s = self.settings
         self.trees = grow_forest(
             self.X, self.finest, s.n_trees, s.seed, self.rules(), propose_regularised
         )
 
-    def partial_fit(self, X: Floats, coarse: list[int], fine: list[int]) -> None:
-        """Guess missing labels again where fine ones came, then add the samples."""
-        known = len(self.parents)
-        owners, labels = self.name(coarse, fine)
-        labelled = {int(c) for c, f in zip(owners, labels, strict=True) if f != MISSING}
-        finest = self.guessed(
-            np.concatenate([self.X, X]),
-            np.append(self.coarse, owners),
-            np.append(self.labels, labels),
-        )
-        divided = {self.parents[f] for f in range(known, len(self.parents)) if self.parents[f] != f}
+    def partial_fit(self, X: Floats, *columns: list[int]) -> None:
+        """Guess missing labels again where finer ones came, then add the samples."""
+        n_before = len(self.parents)
+        known = self.name(*columns)
+        labelled = self.above(known)
+        finest = self.guessed(np.concatenate([self.X, X]), np.append(self.known, known))
+        divided = self.above(range(n_before, len(self.parents)))
         for classes, share in (
             (labelled & divided, self.settings.refine_share),
             (labelled - divided, 2),
         ):
-            self.relabel(finest, classes, share)
-        rows = self.store(X, owners, labels, finest[len(self.finest) :])
+            self.relabel(finest, np.isin(self.known, list(classes)), share)
+        rows = self.store(X, known, finest[len(self.finest) :])
         self.n_updates += 1
         for t, tree in enumerate(self.trees):
             update_tree(
@@ -202,22 +203,18 @@ class Model:
                 kind=RegularisedPass,
             )
 
-    def refine(self, rows: list[int], fine: list[int]) -> None:
-        """Give stored samples fine labels, and guess again for others of their coarse classes."""
-        owners = [self.classes[c][1] for c in self.coarse[rows]]
-        _, labels = self.name(owners, fine)
-        self.labels[rows] = labels
-        finest = self.guessed(self.X, self.coarse, self.labels)
-        self.relabel(finest, set(self.coarse[rows].tolist()), self.settings.refine_share)
+    def refine(self, rows: list[int], *columns: list[int]) -> None:
+        """Give stored samples finer labels, and guess again for others of the classes above."""
+        self.known[rows] = self.name(*columns)
+        finest = self.guessed(self.X, self.known)
+        chosen = np.isin(self.known, list(self.above(self.known[rows])))
+        chosen[rows] = True
+        self.relabel(finest, chosen, self.settings.refine_share)
 
-    def relabel(self, finest: Ints, classes: set[int], share: float) -> None:
-        """Give stored samples of some coarse classes other finest classes."""
+    def relabel(self, finest: Ints, chosen: npt.NDArray[np.bool_], share: float) -> None:
+        """Give chosen stored samples other finest classes."""
         before = self.finest.copy()
-        rows = {
-            k
-            for k, c in enumerate(self.coarse.tolist())
-            if c in classes and finest[k] != self.finest[k]
-        }
+        rows = {k for k in np.flatnonzero(chosen).tolist() if finest[k] != self.finest[k]}
         if not rows:
             return
         self.finest[list(rows)] = finest[list(rows)]
@@ -243,28 +240,136 @@ class Model:
         )
 
 
-def stacked_features(
-    X: Floats, coarse: Ints, fine: Ints, settings: Settings, scale: float
-) -> npt.NDArray[np.float64]:
-    """Features, then the probabilities of a forest of coarse classes [Ristin2015 Sec. 4.1].
+# Centre and factor of every feature, measured on rows.
+Doubles = npt.NDArray[np.float64]
+Measure = Callable[[Doubles], tuple[Doubles, Doubles]]
 
-    The forest is trained on samples without a fine label, or on all if there are none.
+
+@dataclass
+class StackedModel:
+    """A forest of coarse classes whose probabilities are features of another [Ristin2015 Sec. 4.1].
+
+    The first is trained on samples without a fine label, or on all while there are none. The second
+    is a model of fine labels alone; ``stored`` are the features of its samples, in the units of the
+    first forest and as they came. ``measure`` gives the transform of rows that the second forest is
+    grown on. It is grown again when a coarse class is new, and when the first has learnt from 1.5
+    times as many samples.
     """
-    bare = fine == MISSING
-    chosen = bare if bare.any() else ~bare
-    classes = sorted(set(coarse.tolist()))
-    codes = np.searchsorted(classes, coarse)
-    largest = max(2, math.ceil(math.sqrt(len(classes))))
-    rules = RegularisedRules(
-        n_classes=len(classes),
-        n_centroids=largest,
-        n_assignments=settings.n_assignments,
-        min_samples_leaf=settings.min_samples_leaf,
-        n_subsets=subsets_tried(settings.n_subsets, largest, len(classes)),
-        cost_weight=settings.cost_weight,
-    )
-    trees = grow_forest(
-        X[chosen], codes[chosen], settings.n_trees, settings.seed, rules, propose_regularised
-    )
-    probabilities = ncm_forest.predict_proba(trees, X, len(classes))
-    return np.hstack([X.astype(np.float64), scale * probabilities])
+
+    settings: Settings
+    scale: float
+    measure: Measure
+    second: Model = field(init=False)
+    trees: list[Node] = field(default_factory=list)
+    coarse_names: list[int] = field(default_factory=list)
+    X: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    stored: list[tuple[Floats, Doubles]] = field(default_factory=list)
+    mean: Doubles = field(init=False)
+    factor: Doubles = field(init=False)
+    learns_all: bool = True
+    n_updates: int = 0
+    n_grown: int = 0
+
+    def rules(self) -> RegularisedRules:
+        """Parameters of nodes of the first forest."""
+        n, s = len(self.coarse_names), self.settings
+        largest = max(2, math.ceil(math.sqrt(n)))
+        return RegularisedRules(
+            n_classes=n,
+            n_centroids=largest,
+            n_assignments=s.n_assignments,
+            min_samples_leaf=s.min_samples_leaf,
+            n_subsets=subsets_tried(s.n_subsets, largest, n),
+            cost_weight=s.cost_weight,
+        )
+
+    def learn_coarse(self, X: Floats, coarse: list[int], fine: list[int]) -> Ints:
+        """Store what the first forest learns from; the numbers of its new rows."""
+        self.coarse_names += sorted(set(coarse) - set(self.coarse_names))
+        codes = np.array([self.coarse_names.index(c) for c in coarse])
+        bare = np.array(fine) == MISSING
+        self.learns_all &= not bare.any()
+        chosen = np.ones(len(X), bool) if self.learns_all else bare
+        first = len(self.codes)
+        self.X = np.concatenate([self.X.reshape(-1, X.shape[1]), X[chosen]])
+        self.codes = np.append(self.codes, codes[chosen])
+        return np.arange(first, len(self.codes))
+
+    def features(self, X: Floats, plain: Doubles) -> Doubles:
+        """Features as they came, then the probabilities of the first forest."""
+        probabilities = ncm_forest.predict_proba(self.trees, X, len(self.coarse_names))
+        return np.hstack([plain, self.scale * probabilities])
+
+    def in_units(self, rows: Doubles) -> Floats:
+        """Rows in the units of the second forest."""
+        return ((rows - self.mean) * self.factor).astype(np.float32)
+
+    def fit(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> None:
+        """Learn from scratch; ``plain`` are the features as they came, ``X`` in units."""
+        s = self.settings
+        self.second = Model(METHODS["fine-only"], s)
+        self.learn_coarse(X, coarse, fine)
+        self.trees = grow_forest(
+            self.X, self.codes, s.n_trees, s.seed, self.rules(), propose_regularised
+        )
+        self.store(X, plain, coarse, fine)
+        self.grow_second()
+
+    def store(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> None:
+        """Keep the samples that the second forest is trained on."""
+        finest = self.second.name(coarse, fine)
+        used = np.array([not self.second.is_divided(c) for c in finest.tolist()])
+        self.second.store(np.zeros((len(X), 1), np.float32), finest, finest)
+        self.stored.append((X[used], plain[used]))
+
+    def grow_second(self) -> None:
+        """Grow the second forest from its samples and what the first now says of them."""
+        s = self.settings
+        rows = self.features(*(np.concatenate(part) for part in zip(*self.stored, strict=True)))
+        self.mean, self.factor = self.measure(rows)
+        self.second.X = self.in_units(rows)
+        self.second.trees = grow_forest(
+            self.second.X,
+            self.second.finest,
+            s.n_trees,
+            s.seed,
+            self.second.rules(),
+            propose_regularised,
+        )
+        self.n_grown = len(self.codes)
+
+    def partial_fit(self, X: Floats, plain: Doubles, coarse: list[int], fine: list[int]) -> bool:
+        """Update the first forest, then update the second or grow it again, which is returned."""
+        n_before, s = len(self.coarse_names), self.settings
+        rows = self.learn_coarse(X, coarse, fine)
+        self.n_updates += bool(len(rows))
+        for t, tree in enumerate(self.trees if len(rows) else []):
+            update_tree(
+                tree,
+                self.X,
+                self.codes,
+                rows,
+                self.rules(),
+                Update(s.strategy),
+                tree_key(s.seed, t, self.n_updates),
+                propose=propose_regularised,
+                kind=RegularisedPass,
+            )
+        if len(self.coarse_names) > n_before or len(self.codes) >= 1.5 * self.n_grown:
+            self.second.X = np.zeros((len(self.second.X), 1), np.float32)
+            self.store(X, plain, coarse, fine)
+            self.second.n_updates += 1
+            self.grow_second()
+            return True
+        before = len(self.second.finest)
+        self.second.partial_fit(self.in_units(self.features(X, plain)), coarse, fine)
+        finest = self.second.name(coarse, fine)
+        used = np.array([not self.second.is_divided(c) for c in finest.tolist()])
+        self.stored.append((X[used], plain[used]))
+        assert len(self.second.finest) == before + used.sum()
+        return False
+
+    def predict_proba(self, X: Floats, plain: Doubles) -> Doubles:
+        """Probabilities of the second forest."""
+        return self.second.predict_proba(self.in_units(self.features(X, plain)))

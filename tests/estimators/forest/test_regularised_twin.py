@@ -28,12 +28,15 @@ from tests.reference.regularised_forest import OBJECTIVES, RegularisedRules, poo
 
 
 def some_parents(seed: int, n_classes: int) -> tuple[int, ...]:
-    """Coarse and fine classes in any order; some coarse ones are not divided."""
+    """A tree of classes in any order: two levels, or any number; some classes are not divided."""
     random = np.random.default_rng(seed)
-    is_coarse = random.random(n_classes) < 0.4
-    is_coarse[random.integers(n_classes)] = True
-    coarse = np.flatnonzero(is_coarse)
-    return tuple(c if is_coarse[c] else int(random.choice(coarse)) for c in range(n_classes))
+    order = random.permutation(n_classes)
+    n_top = int(random.integers(1, max(2, n_classes // 2)))
+    parents = np.arange(n_classes)
+    for k in range(n_top, n_classes):
+        above = order[:n_top] if seed % 2 else order[:k]
+        parents[order[k]] = random.choice(above)
+    return tuple(parents.tolist())
 
 
 @settings(max_examples=budget(60))
@@ -102,6 +105,26 @@ def test_a_coarse_class_with_samples_of_one_fine_class_has_no_mean_of_its_own() 
     )
     assert pooled_classes([1, 2, 4, 5], rules) == {0: [1, 2], 1: [1], 2: [2], 4: [4], 5: [5]}
     assert pooled_classes([1, 3], rules) == {1: [1], 3: [3]}
+
+
+def test_a_class_has_no_mean_of_its_own_where_all_its_samples_are_of_one_class_below() -> None:
+    # 0 above 1 and 2, 1 above 3 and 4.
+    rules = RegularisedRules(
+        5, 3, objective="hierarchical", coarse_means=True, parents=(0, 0, 0, 1, 1)
+    )
+    assert pooled_classes([3, 4], rules) == {1: [3, 4], 3: [3], 4: [4]}
+    assert pooled_classes([2, 3], rules) == {0: [2, 3], 2: [2], 3: [3]}
+    assert pooled_classes([1, 3], rules) == {1: [1, 3], 3: [3]}
+
+
+@pytest.mark.parametrize("parents", [(1, 0, 2), (0, 2, 1), (1, 2, 0), (0, 0, 3)])
+def test_parents_must_form_a_tree(parents: tuple[int, ...]) -> None:
+    X, y = small_integers(1, 20, 2, 3)
+    rules = RegularisedRules(3, 2, objective="joint", parents=parents)
+    with pytest.raises(
+        ValueError, match=r"parents of classes must not form a cycle|must be a class"
+    ):
+        core_forest(X, y, 1, 0, rules, proposer="regularised")
 
 
 def test_the_cost_of_a_mean_makes_subsets_smaller() -> None:

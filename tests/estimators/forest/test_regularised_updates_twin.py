@@ -41,8 +41,8 @@ class RegularisedMachine(test_updates_twin.GrowingForestMachine):
     def with_more_classes(self, n_new: int) -> twin.Rules:
         n_old, parents = self.rules.n_classes, self.rules.parents
         for c in range(n_old, n_old + n_new) if parents else ():
-            coarse = [c, *(p for i, p in enumerate(parents) if i == p)]
-            parents = (*parents, int(self.random.choice(coarse)))
+            # On the top level, or below any class.
+            parents = (*parents, int(self.random.integers(c + 1)))
         return replace(self.rules, n_classes=n_old + n_new, parents=parents)
 
     def with_other_columns(self, columns: list[int]) -> twin.Rules:

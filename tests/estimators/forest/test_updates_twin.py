@@ -103,8 +103,12 @@ class GrowingForestMachine(RuleBasedStateMachine):
         return self.rules.n_classes > 3
 
     def parents(self, data: st.DataObject) -> list[int]:
-        n_coarse = data.draw(st.integers(1, self.rules.n_classes))
-        return [c % n_coarse for c in range(self.rules.n_classes)]
+        n_top = data.draw(st.integers(1, self.rules.n_classes))
+        most = data.draw(st.sampled_from([n_top, self.rules.n_classes]))
+        return [
+            c if c < n_top else data.draw(st.integers(0, min(c, most) - 1))
+            for c in range(self.rules.n_classes)
+        ]
 
     def draw(self, n: int, n_classes: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         y = self.random.integers(0, n_classes, n)

@@ -20,10 +20,8 @@ Array = np.ndarray[Any, Any]
 # Fine classes 0..11, four coarse classes of three each.
 HIERARCHY = {f: f // 3 for f in range(12)}
 
-UPDATABLE = [name for name, method in METHODS.items() if not method.is_stacked]
-REFINABLE = [name for name in UPDATABLE if METHODS[name].can_refine]
+REFINABLE = [name for name, method in METHODS.items() if method.can_refine]
 every_method = pytest.mark.parametrize("method", METHODS)
-updatable = pytest.mark.parametrize("method", UPDATABLE)
 refinable = pytest.mark.parametrize("method", REFINABLE)
 
 _RANDOM = np.random.default_rng(7)
@@ -73,6 +71,9 @@ def check_consistent(forest: Any) -> None:
     stored = stored_counts(forest)
     for tree in range(len(fitted.forest.forest)):
         np.testing.assert_array_equal(counts_of_leaves(fitted.forest.forest, tree), stored)
+    if fitted.stack is not None:
+        fitted.stack.first.forest.check()
+        assert len(fitted.stack.first.labels) == len(fitted.tree.coarse_ids)
     assert np.isin(fitted.unconfirmed.ids, fitted.forest.stored_ids).all()
 
 

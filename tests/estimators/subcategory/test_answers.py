@@ -34,7 +34,7 @@ EXCEPTIONS = {
     "check_sample_weight_equivalence_on_dense_data": "trees draw samples by weight",
     "check_n_features_in_after_fitting": _NAMED,
     "check_estimators_partial_fit_n_features": _NAMED,
-    "check_classifier_multioutput": "it gives three columns of labels, where there are two levels",
+    "check_classifier_multioutput": "it gives columns of labels that are not a hierarchy",
 }
 
 
@@ -199,8 +199,9 @@ def test_the_score_counts_coarse_classes_that_are_their_own_finest() -> None:
         (
             "predict_proba",
             {"level": "top"},
-            r"level must be one of \['coarse', 'fine'\], got 'top'",
+            r"level must be one of \['coarse', 'fine'\] or an integer .*, got 'top'",
         ),
+        ("predict", {"level": 2}, "level must be below 2, the number of levels"),
     ],
 )
 def test_wrong_options_of_predictions_are_refused(

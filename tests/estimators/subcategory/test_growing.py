@@ -19,7 +19,6 @@ from tests.estimators.model_files import reload
 from tests.estimators.subcategory.levels import (
     HIERARCHY,
     REFINABLE,
-    UPDATABLE,
     check_consistent,
     coarse_only,
     every_method,
@@ -27,7 +26,6 @@ from tests.estimators.subcategory.levels import (
     refinable,
     samples,
     small,
-    updatable,
 )
 
 
@@ -94,7 +92,7 @@ def test_coarse_labels_alone_are_learnt_and_refined_later(method: str) -> None:
     assert not forest.predict_proba(X)[:, :4].any()
 
 
-@updatable
+@every_method
 @pytest.mark.parametrize("update", STRATEGIES)
 def test_new_classes_of_both_levels_are_learnt_and_columns_stay(method: str, update: str) -> None:
     X, Y = samples(200, range(5))
@@ -112,7 +110,7 @@ def test_new_classes_of_both_levels_are_learnt_and_columns_stay(method: str, upd
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 
-@updatable
+@every_method
 def test_a_stream_from_the_first_sample_on(method: str) -> None:
     X, Y = samples(160, seed=3)
     forest = small(method)
@@ -121,6 +119,71 @@ def test_a_stream_from_the_first_sample_on(method: str) -> None:
         check_consistent(forest)
     assert forest.score(*samples(200, seed=9)) > 0.8
     assert forest._fitted.forest.history.n_seen == 160
+
+
+def test_the_second_of_stacked_forests_is_grown_again_for_a_new_coarse_class() -> None:
+    X, Y = samples(300, range(9))
+    forest = small("stacked").fit(X, hidden(Y))
+    trees = forest._fitted.forest
+    forest.partial_fit(*samples(30, range(9), seed=1))
+    assert forest.update_report_.n_refreshed == 0
+    assert forest._fitted.stack.first.forest is not trees
+    n_features = forest._fitted.forest.n_features
+    more, Y_more = samples(60, range(9, 12), seed=2)
+    forest.partial_fit(more, hidden(Y_more))
+    assert forest.update_report_.n_refreshed == 5
+    assert forest._fitted.forest.n_features == n_features + 1
+    assert forest.n_features_in_ == X.shape[1]
+    assert forest.stored_ids_.tolist() == list(range(390))
+    assert forest.score(*samples(200, seed=9)) > 0.9
+
+
+def test_stacked_forests_without_missing_labels_learn_a_new_coarse_class() -> None:
+    X, Y = samples(200, range(6))
+    forest = small("stacked").fit(X, Y).partial_fit(*samples(100, range(6, 12), seed=1))
+    test, truth = samples(200, seed=9)
+    assert (forest._fitted.stack.rows(test, 1)[:, 5:].argmax(axis=1) == truth[:, 0]).mean() > 0.9
+    # From the first sample without a fine label on, the first forest learns from such ones alone.
+    n_learnt = forest._fitted.stack.n_learnt
+    assert n_learnt == 300
+    given = hidden(Y, seed=3)
+    forest.partial_fit(X, given)
+    assert forest._fitted.stack.n_learnt == n_learnt + (given[:, 1] < 0).sum()
+    forest.partial_fit(X, Y)
+    assert forest._fitted.stack.n_learnt == n_learnt + (given[:, 1] < 0).sum()
+
+
+def test_stacked_forests_keep_their_samples_in_a_file(tmp_path: Path) -> None:
+    X, Y = samples(200, range(9))
+    both = small("stacked").fit(X, hidden(Y)), small("stacked", memory=tmp_path / "samples")
+    both[1].fit(X, hidden(Y))
+    for fine, seed in ((range(9), 1), (range(12), 2), (range(12), 3)):
+        more, Y_more = samples(60, fine, seed=seed)
+        for forest in both:
+            forest.partial_fit(more, hidden(Y_more))
+            check_consistent(forest)
+        assert (both[0].predict(X) == both[1].predict(X)).mean() > 0.95
+    for forest in both:
+        forest.forget(coarse=[1])
+        check_consistent(forest)
+    assert (both[0].predict(X) == both[1].predict(X)).mean() > 0.95
+
+
+def test_samples_are_forgotten_by_both_of_stacked_forests() -> None:
+    X, Y = samples(300)
+    given = hidden(Y)
+    forest = small("stacked").fit(X, given)
+    bare, known = (np.flatnonzero(given[:, 1] * sign > 0)[:5] for sign in (-1, 1))
+    forest.forget(samples=bare)
+    assert len(forest._fitted.stack.first.stored_ids) == (given[:, 1] < 0).sum() - 5
+    forest.forget(samples=known)
+    assert not np.isin([*bare, *known], forest.stored_ids_).any()
+    check_consistent(forest)
+    with pytest.raises(ValueError, match="forget got samples that are not stored"):
+        forest.forget(samples=bare)
+    with pytest.raises(ValueError, match="would leave no samples"):
+        forest.forget(samples=np.intersect1d(np.flatnonzero(given[:, 1] >= 0), forest.stored_ids_))
+    check_consistent(forest)
 
 
 @refinable
@@ -209,9 +272,8 @@ def test_a_method_of_another_forest_is_refused() -> None:
     with pytest.raises(ValueError, match=r"trained by 'joint': use one of \['joint'\]"):
         forest.set_params(method="ridge-h").partial_fit(X, Y)
     forest = small("stacked").fit(X, Y)
-    for call in (forest.partial_fit, lambda *_: forest.refine([0], [0])):
-        with pytest.raises(ValueError, match=r"method='stacked' cannot .* fit again with one of"):
-            call(X, Y)
+    with pytest.raises(ValueError, match=r"method='stacked' cannot refine: .* pass them to part"):
+        forest.refine([0], [0])
     forest = small("fine-only").fit(X, Y)
     with pytest.raises(
         ValueError, match="method='fine-only' stores no samples without fine labels"
@@ -263,7 +325,7 @@ def interrupt(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-@updatable
+@every_method
 def test_a_failed_update_leaves_the_model_unchanged(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,7 +334,8 @@ def test_a_failed_update_leaves_the_model_unchanged(
     before, learnt = forest.predict_proba(X), dict(vars(forest))
 
     with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.changes.add_samples", interrupt)
+        for name in ("changes.add_samples", "stacking.grow_forest"):
+            patch.setattr(f"evergrow.estimators.subcategory.{name}", interrupt)
         with pytest.raises(KeyboardInterrupt):
             forest.partial_fit(X, np.column_stack([Y[:, 0], Y[:, 1] + 20]))
     assert vars(forest) == learnt
@@ -301,11 +364,10 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
     X, Y = samples(200)
     one, two = (small(method, n_jobs=n).fit(X, hidden(Y)) for n in (1, 3))
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-    if method in UPDATABLE:
-        more, Y_more = samples(100, seed=2)
-        for forest in (one, two):
-            forest.partial_fit(more, hidden(Y_more))
-        np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    more, Y_more = samples(100, seed=2)
+    for forest in (one, two):
+        forest.partial_fit(more, hidden(Y_more))
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
     if method in REFINABLE:
         for forest in (one, two):
             forest.refine([0, 1, 2], [0, 1, 2])

@@ -14,9 +14,14 @@ from evergrow.estimators.subcategory.guess import nearest
 from evergrow.estimators.subcategory.guess.guesser import leave_one_of_each_out
 from evergrow.estimators.subcategory.guess.nearest import nearest_rows
 from evergrow.estimators.subcategory.guess.ridge import _PENALTIES, RidgeRegression, Spectrum
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.labels.sample_labels import read_labels
+from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
+from evergrow.estimators.subcategory.request import GuessRequest
 from tests.budget import budget
 from tests.estimators.subcategory.levels import kinds
 from tests.reference import guessing as twin
+from tests.reference.subcategories import by_ridge
 
 Array = np.ndarray[Any, Any]
 
@@ -158,3 +163,26 @@ def test_rounding_errors_of_constant_features_are_not_a_direction(shape: tuple[i
 def test_of_penalties_that_do_equally_well_the_largest_is_taken() -> None:
     constant = RidgeRegression.of(np.zeros((4, 2)), np.array([0, 0, 1, 1], dtype=np.int32))
     assert constant.penalty == _PENALTIES.max()
+
+
+@pytest.mark.parametrize(
+    ("guesser", "by_twin"), [("nn", twin.guess_by_nearest), ("ridge", by_ridge)]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_guesses_of_a_deep_tree_go_down_as_the_twins(guesser: str, by_twin: Any, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    above = {n: n // 2 - 1 if n > 3 else n % 2 for n in range(12)}
+    y = random.integers(0, 12, 80)
+    X = random.integers(-2, 3, (80, 3)) + 2.0 * np.stack([y % 2, y // 2 % 3, y // 4], axis=1)
+    tree, coded = LabelTree.empty().grow(read_labels(y, above, LabelTree.empty()))
+    request = GuessRequest(
+        RidgeGuesser(scaling=0.0) if guesser == "ridge" else NearestGuesser(), 0, None, 0
+    )
+    new = NewSamples(X, coded.finest, None)
+    (found,), report = fill_missing([new], [np.ones(80, bool)], tree, request, np.ones(3))
+    expected = twin.guess_down(X, coded.finest.astype(np.int64), tree.parents.tolist(), by_twin)
+    np.testing.assert_array_equal(found, expected)
+    assert tree.n_levels > 2
+    assert tree.is_finest[found].all()
+    assert report is not None
+    assert {part.coarse for part in report.coarse} <= set(tree.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from tests.estimators.subcategory.levels import (
     hidden,
     samples,
     small,
-    updatable,
 )
 
 
@@ -38,7 +38,7 @@ def test_a_loaded_forest_answers_bit_for_bit_the_same(
     assert loaded.hierarchy_ == forest.hierarchy_
 
 
-@updatable
+@every_method
 def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_path: Path) -> None:
     X, Y = samples(120)
     forest = small(method, keep_per_class=8).fit(X, hidden(Y))
@@ -75,6 +75,30 @@ def test_a_file_for_inference_only_cannot_be_refined_or_updated(tmp_path: Path) 
             call()
     loaded.set_params(update="uls").partial_fit(X, hidden(Y))
     assert loaded.score(X, Y) > 0.8
+
+
+def test_stacked_forests_for_inference_only_learn_no_new_coarse_class(tmp_path: Path) -> None:
+    X, Y = samples(120, range(9))
+    loaded = reload(small("stacked").fit(X, hidden(Y)), tmp_path, inference_only=True)
+    with pytest.raises(ValueError, match="saved with inference_only=True"):
+        loaded.partial_fit(X, Y)
+    loaded.set_params(update="uls").partial_fit(X, hidden(Y))
+    with pytest.raises(ValueError, match="stacked forests cannot learn a new coarse class"):
+        loaded.partial_fit(*samples(60, seed=1))
+    assert loaded.score(X, Y) > 0.8
+
+
+def test_stacked_forests_of_an_earlier_version_cannot_be_updated(tmp_path: Path) -> None:
+    X, Y = samples(120)
+    forest = small("stacked").fit(X, hidden(Y))
+    # Earlier versions left out the samples of the first forest.
+    whole = reload(forest, tmp_path)._fitted
+    bare = reload(forest, tmp_path, inference_only=True)._fitted
+    old = reload(forest, tmp_path)
+    old._set_fitted(replace(whole, stack=bare.stack), None)
+    with pytest.raises(ValueError, match=r"saved by an earlier version.*fit again"):
+        old.partial_fit(X, Y)
+    np.testing.assert_array_equal(old.predict_proba(X), forest.predict_proba(X))
 
 
 def test_ways_of_guessing_survive_unless_they_hold_a_forest(tmp_path: Path) -> None:
@@ -115,6 +139,7 @@ HOSTILE_STACKS = {
     "no first forest": edit(stack=None),
     "scale of no number": edit(stack={"scale": "x", "first": {}}),
     "no history": edit(stack={"scale": 1.0, "first": {}}),
+    "counts of no number": edit(stack={"scale": 1.0, "n_grown": "x", "first": {}}),
     "narrow mean": put("stack.mean", np.zeros(3)),
     "scale of zero": put("stack.scale", np.zeros(5)),
     "lacking first array": drop("first/mean"),

@@ -14,11 +14,11 @@ from evergrow.storage.shards import ChosenRows
 from tests.estimators.subcategory.levels import (
     check_consistent,
     coarse_only,
+    every_method,
     hidden,
     samples,
     small,
     stored_counts,
-    updatable,
 )
 
 
@@ -86,13 +86,13 @@ def test_samples_that_are_trained_on_stay_on_disk(tmp_path: Path) -> None:
     used = np.arange(30) % 3 > 0
     shards = write_shards(tmp_path / "shards", [X])
     codes = np.zeros(30, dtype=np.int32)
-    new = NewSamples(shards, codes, codes, None)  # type: ignore[arg-type]
+    new = NewSamples(shards, codes, None)  # type: ignore[arg-type]
     chosen = new.batch(used, codes, np.arange(30)).X
     assert isinstance(chosen, ChosenRows)
     np.testing.assert_array_equal(np.asarray(chosen), X[used])
 
 
-@updatable
+@every_method
 def test_classes_and_samples_are_forgotten(method: str) -> None:
     X, Y = samples(300)
     forest = small(method).fit(X, hidden(Y))

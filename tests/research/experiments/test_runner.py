@@ -306,7 +306,7 @@ def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 3 | 1.5 | 2 | 1 | 1 |" in text
-    assert "| [icra2017-fig1](icra2017-fig1.md) | So. |  | False. | **differs** |  |" in text
+    assert "| [icra2017-fig1](icra2017-fig1.md) | So. |  | False. | **differs** |" in text
 
 
 @pytest.mark.process

@@ -9,6 +9,7 @@ from evergrow.research.experiments.verdicts import (
     Difference,
     combine_verdicts,
     compare_means,
+    compare_ratios,
     compare_seeds,
     findings_by_data,
     format_percent,
@@ -166,3 +167,9 @@ def test_a_reason_is_told_where_a_claim_differs():
     agrees, differs = findings_by_data(rows, [claim])
     assert (agrees.printed, agrees.reason) == ("1 %", "")
     assert differs.reason == "b!"
+
+
+def test_ratios_are_of_seeds_that_measured_both_sides():
+    rows = Table([*table(a=[2.0, 4.0, 6.0, 9.0]), *table(b=[1.0, 2.0, 3.0])])
+    found = compare_ratios(rows, "accuracy", {"method": "a"}, {"method": "b"})
+    assert (found.mean, found.n_seeds) == (pytest.approx(np.log(2)), 3)

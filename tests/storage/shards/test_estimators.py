@@ -203,7 +203,6 @@ CASES: list[tuple[Callable[[], Any], Learn]] = [
         )
         for method in METHODS
         for learn in (learn_levels, learn_levels_twice)
-        if (method, learn) != ("stacked", learn_levels_twice)
     ),
     (lambda: LevelMetric(metric=small_metric()), learn_levels),
 ]

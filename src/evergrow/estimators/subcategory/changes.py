@@ -22,9 +22,15 @@ from evergrow.estimators.forest.change.relabeling import relabel, settle
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess.report import GuessReport
-from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, CodedLabels, LabelTree
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
 from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.stacking import (
+    extend_stack,
+    forget_from_stack,
+    grow_stack,
+    second_request,
+)
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.locks import path_mutex
@@ -74,26 +80,21 @@ def learn_first(
     few: bool,
 ) -> UpdateResult:
     """Grow a forest from scratch; ``few`` allows fewer samples than ``max_samples``."""
-    missing = new.fine == UNKNOWN
-    (fine,), guesses = _guess_missing([new], [missing], tree, request, new.X)
-    classes = CodedLabels(new.coarse, fine).finest
+    missing = tree.is_bare[new.known]
+    (classes,), guesses = _guess_missing([new], [missing], tree, request, new.X)
     used = _samples_to_train(classes, tree, request)
-    stack = _grow_stack(new, tree, seed, request) if request.method.is_stacked else None
     ids = np.arange(len(new), dtype=np.int64)
-    forest_request = request.forest_request(tree)
-    if stack is not None:
-        # The features are standardised already; see Stack.
-        forest_request = replace(forest_request, standardize="none")
+    batch, stack, forest_request = new.batch(used, classes, ids), None, request.forest_request(tree)
+    if request.method.is_stacked:
+        stack, forest_request = grow_stack(new, tree, seed, request), second_request(request, tree)
+        batch = replace(batch, X=stack.rows(batch.X, forest_request.n_threads))
     if few:
         forest_request = forest_request.limited_to(int(used.sum()))
-    batch = new.batch(used, classes, ids)
-    if stack is not None:
-        batch = replace(batch, X=stack.rows(batch.X, forest_request.n_threads))
     bare = used & missing
     forest, report = grow_forest(
         tree.core_labels, batch, seed, forest_request, n_seen=len(ids), expendable=ids[bare]
     )
-    unconfirmed = UnconfirmedSamples.of(ids[bare], new.coarse[bare]).among(forest.stored_ids)
+    unconfirmed = UnconfirmedSamples.of(ids[bare], new.known[bare]).among(forest.stored_ids)
     fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
     report = replace(report, n_samples=len(ids), n_new_classes=len(tree.columns))
     return UpdateResult(fitted, report, guesses)
@@ -107,29 +108,49 @@ def learn_more(
     request: SubcategoryRequest,
 ) -> UpdateResult:
     """Add samples; new fine labels also update the guesses within their coarse classes."""
-    missing = new.fine == UNKNOWN
-    labelled = np.unique(new.coarse[~missing])
+    if known.stack is not None:
+        return _learn_more_stacked(known.stack, known, new, tree, request)
+    missing = tree.is_bare[new.known]
+    labelled = tree.strictly_above(new.known)
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
-    wanted = ~stored.is_confirmed & np.isin(stored.coarse, labelled)
-    (old, fine), guesses = _guess_missing(
+    wanted = ~stored.is_confirmed & np.isin(stored.known, labelled)
+    (old, finest), guesses = _guess_missing(
         [stored, new], [wanted, missing], tree, request, new.X, known.forest
     )
     forest, reports = known.forest, []
     for share, classes in _regrow_shares(labelled, known.tree, tree, request.refine_share):
-        changed = wanted & np.isin(stored.coarse, classes)
+        changed = wanted & np.isin(stored.known, classes)
         forest, report = _relabel(forest, stored, old, changed, tree, request, share)
         reports.append(report)
     ids = forest.history.n_seen + np.arange(len(new), dtype=np.int64)
-    finest = CodedLabels(new.coarse, fine).finest
     used = _samples_to_train(finest, tree, request)
     bare = used & missing
-    unconfirmed = known.unconfirmed.with_samples(ids[bare], new.coarse[bare])
+    unconfirmed = stored.unconfirmed.with_samples(ids[bare], new.known[bare])
     forest, report = _extend(forest, new.batch(used, finest, ids), tree, request, unconfirmed.ids)
     forest = replace(forest, history=replace(forest.history, n_seen=int(ids[-1]) + 1))
     left = unconfirmed.among(forest.stored_ids)
     for earlier in reports:
         report = report.after(earlier)
     return _result(known, tree, forest, left, request, report, len(ids), guesses)
+
+
+def _learn_more_stacked(
+    stack: Stack,
+    known: FittedSubcategories,
+    new: NewSamples,
+    tree: LabelTree,
+    request: SubcategoryRequest,
+) -> UpdateResult:
+    used = _samples_to_train(new.known, tree, request)
+    bare = used & tree.is_bare[new.known]
+    ids = known.forest.history.n_seen + np.arange(len(new), dtype=np.int64)
+    unconfirmed = known.unconfirmed.with_samples(ids[bare], new.known[bare])
+    stack, forest, report = extend_stack(
+        stack, known, new, used, new.known, tree, request, unconfirmed.ids
+    )
+    forest = replace(forest, history=replace(forest.history, n_seen=int(ids[-1]) + 1))
+    left = unconfirmed.among(forest.stored_ids)
+    return _result(known, tree, forest, left, request, report, len(ids), None, stack)
 
 
 @_locks_samples
@@ -140,10 +161,13 @@ def refine(
     fine: Classes,
     request: SubcategoryRequest,
 ) -> UpdateResult:
-    """Give stored samples fine labels, and guess again for others of their coarse classes."""
-    unconfirmed = known.unconfirmed.without(ids)
-    stored = StoredSamples.of(known.forest, unconfirmed, tree).relabelled(ids, fine)
-    wanted = ~stored.is_confirmed & np.isin(stored.coarse, np.unique(tree.parents[fine]))
+    """Give stored samples finer labels, and guess again for others of the classes above them."""
+    stored = StoredSamples.of(known.forest, known.unconfirmed, tree).relabelled(ids, fine)
+    unconfirmed = stored.unconfirmed
+    above = tree.strictly_above(fine)
+    # With those that were given a class that has finer ones itself.
+    wanted = np.isin(stored.known, above) | np.isin(stored.ids, ids)
+    wanted &= ~stored.is_confirmed
     nothing = np.zeros((0, known.n_features))
     (found,), guesses = _guess_missing([stored], [wanted], tree, request, nothing, known.forest)
     changed = wanted | np.isin(stored.ids, ids)
@@ -162,13 +186,21 @@ def forget(
     # A guess may contradict the coarse class, so samples of a removed coarse class may be stored
     # under a class that stays.
     ids = np.union1d(ids, known.unconfirmed.ids[np.isin(known.unconfirmed.coarse, gone)])
+    if known.stack is not None:
+        stack, forest, report = forget_from_stack(
+            known.stack, known, gone, ids, tree, place, request
+        )
+        unconfirmed = _renumbered(known.unconfirmed.among(forest.stored_ids), place)
+        fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
+        return UpdateResult(fitted, report, None)
     forest, guesses = _replace_guesses(known, gone, request)
     # Rules for the classes before and after.
     forest_request = request.forest_request(known.tree, tree)
     forest, report = removal.forget(forest, gone, ids, forest_request)
     forest = replace(forest, labels=tree.core_labels)
-    left = known.unconfirmed.among(forest.stored_ids)
-    unconfirmed = UnconfirmedSamples(left.ids, np.array(place, dtype=np.int32)[left.coarse])
+    unconfirmed = _renumbered(known.unconfirmed.among(forest.stored_ids), place)
+    # A class without finer ones left needs no guesses.
+    unconfirmed = unconfirmed.among(unconfirmed.ids[tree.is_bare[unconfirmed.coarse]])
     fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
     return UpdateResult(fitted, report, guesses)
 
@@ -182,11 +214,18 @@ def _result(
     report: UpdateReport,
     n_samples: int,
     guesses: GuessReport | None,
+    stack: Stack | None = None,
 ) -> UpdateResult:
     n_new = len(tree.columns) - len(known.tree.columns)
     report = replace(report, n_samples=n_samples, n_new_classes=n_new)
-    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
+    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
     return UpdateResult(fitted, report, guesses)
+
+
+def _renumbered(unconfirmed: UnconfirmedSamples, place: list[int]) -> UnconfirmedSamples:
+    """The same samples after classes got new numbers."""
+    coarse = np.array(place, dtype=np.int32)[unconfirmed.coarse]
+    return UnconfirmedSamples(unconfirmed.ids, coarse)
 
 
 def _replace_guesses(
@@ -199,11 +238,11 @@ def _replace_guesses(
     """
     tree = known.tree
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
-    wanted = ~stored.is_confirmed & np.isin(stored.classes, gone) & ~np.isin(stored.coarse, gone)
+    wanted = ~stored.is_confirmed & np.isin(stored.classes, gone) & ~np.isin(stored.known, gone)
     nothing = np.zeros((0, known.n_features))
-    group = stored.without_fine(gone)
-    (fine,), guesses = _guess_missing([group], [wanted], tree, request, nothing, known.forest)
-    forest, _ = _relabel(known.forest, stored, fine, wanted, tree, request, _RELABEL_ONLY)
+    group = stored.without_classes(gone)
+    (found,), guesses = _guess_missing([group], [wanted], tree, request, nothing, known.forest)
+    forest, _ = _relabel(known.forest, stored, found, wanted, tree, request, _RELABEL_ONLY)
     return regrow_early(forest, request.forest_request(tree)), guesses
 
 
@@ -215,10 +254,10 @@ def _guess_missing(
     X: npt.NDArray[Any],
     forest: FittedForest | None = None,
 ) -> tuple[list[Classes], GuessReport | None]:
-    """Fine classes of groups of samples, guessed where wanted if the method guesses."""
+    """Classes of groups of samples, guessed where wanted if the method guesses."""
     if request.guess is None:
-        return [group.fine for group in groups], None
-    scale = _feature_scale(forest, X, groups[-1].coarse, request)
+        return [group.known for group in groups], None
+    scale = _feature_scale(forest, X, tree.tops[groups[-1].known], request)
     return fill_missing(groups, wanted, tree, request.guess, scale)
 
 
@@ -247,37 +286,15 @@ def _samples_to_train(classes: Classes, tree: LabelTree, request: SubcategoryReq
     return np.asarray(tree.is_finest[classes])
 
 
-def _grow_stack(new: NewSamples, tree: LabelTree, seed: int, request: SubcategoryRequest) -> Stack:
-    """Grow a forest of coarse classes [Ristin2015 Sec. 4.1].
-
-    It is grown from the samples without a fine label, or from all samples if all have one.
-    """
-    bare = new.fine == UNKNOWN
-    chosen = bare if bare.any() else ~bare
-    flat = tree.coarse_level()
-    codes = np.searchsorted(tree.coarse_ids, new.coarse).astype(np.int32)
-    # The second forest uses the file of `memory`.
-    forest_request = replace(request.forest_request(flat), memory=None)
-    batch = new.batch(chosen, codes, np.arange(len(new), dtype=np.int64))
-    limited = forest_request.limited_to(len(batch))
-    first, _ = grow_forest(flat.core_labels, batch, seed, limited, len(new))
-    as_given = forest_request.standardize == "none" or (
-        forest_request.standardize == "auto" and first.standardization.kind == "none"
-    )
-    X = new.X
-    scale = Standardization.identity(X.shape[1]) if as_given else Standardization.of_each(X)
-    return Stack(first, scale, request.stack_scale)
-
-
 def _regrow_shares(
     labelled: Classes, before: LabelTree, after: LabelTree, share: float
 ) -> list[tuple[float, Classes]]:
-    """Pairs of (share, coarse classes): subtrees with this share of these classes grow again.
+    """Pairs of (share, classes): subtrees with this share of these classes grow again.
 
-    If a coarse class got new fine classes, no split separates them yet. If it only got more samples
-    of known fine classes, the trees can stay.
+    If a class got new finer classes, no split separates them yet. If it only got more samples of
+    known ones, the trees can stay.
     """
-    divided = np.unique(after.parents[len(before) :][~after.is_coarse[len(before) :]])
+    divided = after.strictly_above(np.arange(len(before), len(after), dtype=np.int32))
     is_new = np.isin(labelled, divided)
     both = ((share, labelled[is_new]), (_RELABEL_ONLY, labelled[~is_new]))
     return [(each, classes) for each, classes in both if len(classes)]
@@ -286,15 +303,14 @@ def _regrow_shares(
 def _relabel(
     forest: FittedForest,
     stored: StoredSamples,
-    fine: Classes,
+    found: Classes,
     chosen: Mask,
     tree: LabelTree,
     request: SubcategoryRequest,
     share: float,
 ) -> tuple[FittedForest, UpdateReport]:
-    """Give chosen stored samples their fine class, or their coarse class if none is known."""
-    rows = stored.rows[chosen]
-    classes = CodedLabels(stored.coarse[chosen], fine[chosen]).finest
+    """Give chosen stored samples the classes that were found."""
+    rows, classes = stored.rows[chosen], found[chosen]
     changed = forest.forest.samples.classes[rows] != classes
     if not changed.any():
         return forest, UpdateReport("refine", 0)

@@ -27,16 +27,22 @@ from evergrow.estimators.subcategory.changes import (
 )
 from evergrow.estimators.subcategory.labels.columns import (
     Column,
+    check_hierarchy,
     label_columns,
     listed,
     read_column,
 )
 from evergrow.estimators.subcategory.labels.hierarchy import CodedLabels, LabelTree
-from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels, check_labels
+from evergrow.estimators.subcategory.labels.sample_labels import (
+    SampleLabels,
+    check_labels,
+    read_labels,
+)
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.estimators.subcategory.predictor import SubcategoryPredictor
 from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.stacking import check_stack
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples
 from evergrow.foundation.errors import InvalidInputError
@@ -68,15 +74,17 @@ class SubcategoryLearner(SubcategoryPredictor):
         ----------
         X : array-like of shape (n_samples, n_features)
             Features, of any real type.
-        y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
+        y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
             Coarse and fine classes, integers or strings at each level, as lists, an array or a
-            DataFrame. A missing fine label is None, NaN, pandas' NA, or -1 unless that is the name
-            of a known fine class. The shape (n_samples, 1) holds coarse classes alone; a flat list
-            holds the finest known class of each sample and needs ``hierarchy``. To cross-validate
-            labels with None, pass ``cv=KFold()``: scikit-learn cannot stratify them.
+            DataFrame; with more than two levels, a column for each from coarse to fine. A missing
+            fine label is None, NaN, pandas' NA, or -1 unless that is the name of a known fine
+            class. The shape (n_samples, 1) holds coarse classes alone; a flat list holds the finest
+            known class of each sample and needs ``hierarchy``. To cross-validate labels with None,
+            pass ``cv=KFold()``: scikit-learn cannot stratify them.
         hierarchy : mapping, default=None
-            Coarse class of each fine class. Needed for flat labels. With two columns it fills in
-            missing coarse labels and is checked against the others.
+            Coarse class of each fine class, or with more levels the class above each class. Needed
+            for flat labels. With columns it fills in missing coarse labels and is checked against
+            the others.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; only their proportions matter. Each tree draws a sample as often
             as its weight says, relative to the mean: one of weight 2.5 twice, and in half of the
@@ -121,10 +129,11 @@ class SubcategoryLearner(SubcategoryPredictor):
         ----------
         X : array-like of shape (n_samples, n_features)
             Features, as in :meth:`fit`.
-        y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
-            Classes as in :meth:`fit`, of the same kinds as the known ones.
+        y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
+            Classes as in :meth:`fit`, of the same kinds as the known ones; new ones on any level,
+            also below a class that had no finer ones.
         hierarchy : mapping, default=None
-            Coarse class of each fine class that is not known yet.
+            Class above each class that is not known yet.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the unit of the first call. Without weights, each counts as
             much as a sample of the first call on average.
@@ -149,9 +158,11 @@ class SubcategoryLearner(SubcategoryPredictor):
         known = self._fitted
         checked = validate_rows(self, X, reset=False)
         tree, labels = known.tree.grow(check_labels(self, checked, y, hierarchy, known.tree))
+        self._check_depth(tree)
         new = _weighted_samples(checked, labels, sample_weight)
         request = self._checked_request(known, "update")
         check_growable(known.forest, request.forest_request(tree))
+        check_stack(known, tree, request)
         first = known.forest.history.n_seen
         result = learn_more(known, new, tree, request)
         ids = first + np.arange(len(new), dtype=np.int64)
@@ -159,11 +170,13 @@ class SubcategoryLearner(SubcategoryPredictor):
         return self
 
     @exclusive
-    def refine(self, ids: npt.ArrayLike, fine_labels: Any) -> Self:
+    def refine(self, ids: npt.ArrayLike, fine_labels: Any, hierarchy: Any = None) -> Self:
         """Give stored samples their fine labels: new fine classes, or known ones.
 
         Subtrees with many samples of these coarse classes grow again. Other samples of these coarse
         classes without a given fine label are guessed again.
+
+        With more than two levels, the new label may be on any level.
 
         Parameters
         ----------
@@ -171,6 +184,10 @@ class SubcategoryLearner(SubcategoryPredictor):
             Ids of stored samples, from ``sample_ids_``, ``stored_ids_`` or :meth:`guesses`.
         fine_labels : array-like
             The fine class of each, a new one or a known one of the sample's own coarse class.
+        hierarchy : mapping, default=None
+            Class above each new class. Without it, a new class comes below the class that its
+            samples were given or, if that has no finer classes and is not on the top level, next
+            to it.
 
         Returns
         -------
@@ -198,9 +215,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         if len(chosen) != len(given):
             raise InvalidInputError("ids must not name a sample twice")
         check_stored(chosen, known.forest.stored_ids, "refine")
-        tree, labels = _refined_tree(known, given.astype(np.int64), fine_labels)
+        tree, labels = _refined_tree(known, given.astype(np.int64), fine_labels, hierarchy)
         check_growable(known.forest, request.forest_request(tree))
-        result = refine(known, given.astype(np.int64), tree, labels.fine, request)
+        result = refine(known, given.astype(np.int64), tree, labels.finest, request)
         names = getattr(self, "feature_names_in_", None)
         self._learn(result, getattr(self, "sample_ids_", None), names)
         return self
@@ -223,7 +240,8 @@ class SubcategoryLearner(SubcategoryPredictor):
             Classes of ``classes_`` to forget. A coarse class that loses all its fine ones is
             predicted as itself again.
         coarse : array-like, default=None
-            Coarse classes to forget with all their fine ones.
+            Coarse classes to forget with all their fine ones; with more than two levels, classes of
+            any level with all finer ones.
         samples : array-like of int, default=None
             Ids of samples to forget.
 
@@ -253,7 +271,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         result = forget(known, gone, as_ids([] if samples is None else samples), request)
         latest = getattr(self, "sample_ids_", None)
         if latest is not None:
-            latest = latest[np.isin(latest, result.fitted.forest.stored_ids)]
+            latest = latest[np.isin(latest, result.fitted.stored_ids)]
         self._learn(result, latest, getattr(self, "feature_names_in_", None))
         return self
 
@@ -271,11 +289,11 @@ class SubcategoryLearner(SubcategoryPredictor):
         checked = validate_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
         tree, labels = empty.grow(check_labels(self, checked, y, hierarchy, empty))
-        self._check_fine_labels(tree)
+        self._check_tree(tree)
         new = _weighted_samples(checked, labels, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         if self.random_state is None:
-            codes = np.stack([new.coarse, new.fine]).astype(np.int32)
+            codes = tree.paths[new.known].T.astype(np.int32)
             forest_request = SubcategoryRequest.of(self, seed).forest_request(tree)
             batch = ForestBatch(new.X, codes, np.arange(len(new)), new.weights)
             seed = resumed_seed(seed, batch, forest_request, tree.core_labels)
@@ -284,7 +302,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         ids = np.arange(len(new), dtype=np.int64)
         self._learn(result, ids, getattr(learner, "feature_names_in_", None))
 
-    def _check_fine_labels(self, tree: LabelTree) -> None:
+    def _check_tree(self, tree: LabelTree) -> None:
+        """Raise a ``ValueError`` if the method cannot learn these classes."""
+        self._check_depth(tree)
         able = [name for name, method in METHODS.items() if method.keeps_coarse_only]
         able = [name for name in able if METHODS[name].guesser is None]
         if tree.fine is None and self.method not in able:
@@ -294,14 +314,16 @@ class SubcategoryLearner(SubcategoryPredictor):
                 "which refine and partial_fit can divide later"
             )
 
+    def _check_depth(self, tree: LabelTree) -> None:
+        if tree.deeper and METHODS[self.method].is_stacked:
+            able = [name for name, method in METHODS.items() if not method.is_stacked]
+            raise InvalidInputError(
+                f"method='stacked' has two levels, a forest for each, but the classes have "
+                f"{tree.n_levels}; use one of {able}, or labels of two levels"
+            )
+
     def _checked_request(self, known: FittedSubcategories, what: str) -> SubcategoryRequest:
         method = METHODS[self.method]
-        able = [name for name, other in METHODS.items() if not other.is_stacked]
-        if METHODS[known.method].is_stacked:
-            raise InvalidInputError(
-                f"method='stacked' cannot {what}: its second forest was grown from predictions of "
-                f"the first; fit again with one of {able}"
-            )
         if not method.shares_forest_with(METHODS[known.method]):
             same = [
                 name
@@ -311,6 +333,11 @@ class SubcategoryLearner(SubcategoryPredictor):
             raise InvalidInputError(
                 f"method is {self.method!r} but the forest was trained by {known.method!r}: use "
                 f"one of {same}, or fit again"
+            )
+        if what == "refine" and method.is_stacked:
+            raise InvalidInputError(
+                "method='stacked' cannot refine: its second forest does not store samples without "
+                "fine labels; forget these samples and pass them to partial_fit with their labels"
             )
         if what == "refine" and not method.can_refine:
             able = [name for name, other in METHODS.items() if other.can_refine]
@@ -340,15 +367,15 @@ def _weighted_samples(
 ) -> NewSamples:
     """The samples of one call, without those of weight 0."""
     X, kept, weights = validate_weights(X, np.arange(X.shape[0]), sample_weight)
-    return NewSamples(X, labels.coarse[kept], labels.fine[kept], weights)
+    return NewSamples(X, labels.finest[kept], weights)
 
 
 def _refined_tree(
-    known: FittedSubcategories, ids: npt.NDArray[np.int64], fine_labels: Any
+    known: FittedSubcategories, ids: npt.NDArray[np.int64], fine_labels: Any, hierarchy: Any
 ) -> tuple[LabelTree, CodedLabels]:
     """The tree with the new fine labels of stored samples, and the numbers of the labels."""
-    columns = label_columns(fine_labels)
-    named = frozenset(known.tree.hierarchy)
+    columns, tree = label_columns(fine_labels), known.tree
+    named = frozenset(tree.hierarchy) | frozenset(check_hierarchy(hierarchy))
     fine = read_column(columns[0], named=named, fine=True)
     if len(columns) != 1:
         raise InvalidInputError(
@@ -365,8 +392,37 @@ def _refined_tree(
             f"fine_labels must not be missing, as they are for the samples "
             f"{listed(ids[~fine.present].tolist())}"
         )
-    stored = StoredSamples.of(known.forest, known.unconfirmed, known.tree)
-    owners = stored.coarse[np.searchsorted(stored.ids, ids)]
-    places = np.searchsorted(known.tree.coarse_ids, owners)
-    given = SampleLabels(known.tree.coarse_classes[places], Column(fine.present, fine.labels))
-    return known.tree.grow(given)
+    stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
+    owners = stored.known[np.searchsorted(stored.ids, ids)]
+    if tree.deeper or hierarchy is not None:
+        return _refined_deep_tree(tree, owners, fine.labels, hierarchy)
+    places = np.searchsorted(tree.coarse_ids, tree.tops[owners])
+    given = SampleLabels(tree.coarse_classes[places], Column(fine.present, fine.labels))
+    return tree.grow(given)
+
+
+def _refined_deep_tree(
+    tree: LabelTree, owners: npt.NDArray[np.int32], labels: npt.NDArray[Any], hierarchy: Any
+) -> tuple[LabelTree, CodedLabels]:
+    """The same for a tree of any depth; ``owners`` are the classes given so far."""
+    above = check_hierarchy(hierarchy)
+    known = set(tree.names)
+    for name, owner in zip(labels.tolist(), owners.tolist(), strict=True):
+        if name in known or (name in above and above[name] != name):
+            continue
+        parent = tree.names[owner if tree.is_bare[owner] else tree.parents[owner]]
+        if above.setdefault(name, parent) != parent:
+            raise InvalidInputError(
+                f"the class {name!r} belongs to two parents, {above[name]!r} and {parent!r}; "
+                "a class has exactly one: name it in hierarchy={child: parent}"
+            )
+    grown, coded = tree.grow(read_labels(labels, above, tree))
+    wrong = np.flatnonzero(coded.coarse != tree.tops[owners])
+    if len(wrong):
+        row = wrong[0]
+        name, own = labels[row].item(), tree.names[tree.tops[owners[row]]]
+        raise InvalidInputError(
+            f"the class {name!r} is below {grown.names[coded.coarse[row]]!r}, but the sample is "
+            f"of {own!r}: forget the sample and pass it to partial_fit to move it there"
+        )
+    return grown, coded

@@ -64,7 +64,7 @@ class LevelMetric(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """A metric that learns from one level of labels with two levels.
+    """A metric that learns from one level of labels with two or more levels.
 
     A metric such as :class:`NCMMetric` takes one class per sample. This class passes it the fine
     class of the samples that have one, or the coarse class of all. It comes before a
@@ -76,7 +76,8 @@ class LevelMetric(
         Transformer that learns from features and classes; None for ``NCMMetric()``. It is cloned.
     level : {"fine", "coarse"}, default="fine"
         Level to learn from. Fine classes make the better metric unless too few samples have one. A
-        coarse class without fine ones counts as a fine one.
+        coarse class without fine ones counts as a fine one. With more levels, the finest and the
+        coarsest.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class LevelMetric(
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
-        y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
+        y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
             Classes as :meth:`SubcategoryForestClassifier.fit` takes them.
         hierarchy : mapping, default=None
             Coarse class of each fine class, for flat labels.

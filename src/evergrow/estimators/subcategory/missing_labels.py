@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
 from evergrow.estimators.subcategory.guess.guesser import Guesser
-from evergrow.estimators.subcategory.guess.report import GuessReport
+from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.request import GuessRequest
 from evergrow.storage.shards import choose_rows
@@ -22,15 +22,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Samples(Protocol):
-    """Samples with their coarse classes and their given fine classes, -1 where none was given."""
+    """Samples with their given classes, on any level."""
 
     @property
-    def coarse(self) -> Classes:
-        """Coarse classes."""
-
-    @property
-    def fine(self) -> Classes:
-        """Fine classes, -1 where none was given."""
+    def known(self) -> Classes:
+        """The finest class that was given of each."""
 
     def take(self, chosen: Mask) -> npt.NDArray[Any]:
         """Features of the chosen samples."""
@@ -38,16 +34,15 @@ class Samples(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NewSamples:
-    """The samples of one call; weights are None if all are 1."""
+    """The samples of one call and their given classes; weights are None if all are 1."""
 
     X: npt.NDArray[Any]
-    coarse: Classes
-    fine: Classes
+    known: Classes
     weights: npt.NDArray[np.float64] | None
 
     def __len__(self) -> int:
         """Number of samples."""
-        return len(self.coarse)
+        return len(self.known)
 
     def batch(self, chosen: Mask, codes: Classes, ids: npt.NDArray[np.int64]) -> ForestBatch:
         """The chosen samples, with the classes and ids of all samples."""
@@ -68,40 +63,73 @@ def fill_missing(
     request: GuessRequest,
     scale: npt.NDArray[np.float64],
 ) -> tuple[list[Classes], GuessReport | None]:
-    """Fine classes of all samples, guessed where wanted; -1 where none is known.
+    """Classes of all samples: the given ones, and finer ones that are guessed where wanted.
 
     ``groups`` are stored and new samples, for instance, and ``wanted`` are masks of the samples to
-    guess; those of a coarse class without fine classes get no guess. ``tree`` has the classes of
-    all samples; ``scale`` is one divided by the standard deviation of each feature.
+    guess. Guesses go level by level from the given class down, each among the classes below the
+    class so far; a class without finer ones ends them. ``tree`` has the classes of all samples;
+    ``scale`` is one divided by the standard deviation of each feature.
     """
-    fine = [group.fine.copy() for group in groups]
-    pairs = [(g, mask & tree.is_divided[g.coarse]) for g, mask in zip(groups, wanted, strict=True)]
-    classes = np.unique(np.concatenate([group.coarse[mask] for group, mask in pairs]))
-    if not len(classes):
-        return fine, None
+    classes = [group.known.copy() for group in groups]
+    parts: list[CoarseGuesses] = []
+    for depth in range(tree.n_levels - 1):
+        parts += _fill_level(groups, wanted, classes, depth, tree, request, scale)
+    # With the names of classes instead of their numbers.
+    named = (replace(part, coarse=tree.names[part.coarse]) for part in parts)
+    return classes, GuessReport(tuple(named)) if parts else None
+
+
+def _fill_level(
+    groups: Sequence[Samples],
+    wanted: Sequence[Mask],
+    classes: list[Classes],
+    depth: int,
+    tree: LabelTree,
+    request: GuessRequest,
+    scale: npt.NDArray[np.float64],
+) -> Sequence[CoarseGuesses]:
+    """Replace classes at this depth, where wanted, by guesses of a class below."""
+    asked = [
+        mask & (tree.depths[own] == depth) & tree.is_divided[own]
+        for own, mask in zip(classes, wanted, strict=True)
+    ]
+    above = np.unique(np.concatenate([own[m] for own, m in zip(classes, asked, strict=True)]))
+    if not len(above):
+        return ()
     # With the labelled samples to guess from.
-    pairs = [(g, mask | _labelled(g, classes, request.guesser)) for g, mask in pairs]
+    masks = [
+        mask | _labelled(group, above, depth, tree, request.guesser)
+        for group, mask in zip(groups, asked, strict=True)
+    ]
+    own, given = (
+        np.concatenate([part[mask] for part, mask in zip(parts, masks, strict=True)])
+        for parts in (classes, [group.known for group in groups])
+    )
+    is_asked = np.concatenate([a[mask] for a, mask in zip(asked, masks, strict=True)])
     found = guess_fine(
-        np.concatenate([group.take(mask) for group, mask in pairs]),
-        np.concatenate([group.coarse[mask] for group, mask in pairs]),
-        np.concatenate([group.fine[mask] for group, mask in pairs]),
-        # A coarse class has a number among the fine classes, but is not one of its own.
-        np.where(tree.is_coarse, len(tree), tree.parents),
+        np.concatenate([group.take(mask) for group, mask in zip(groups, masks, strict=True)]),
+        np.where(is_asked, own, tree.paths[given, depth]),
+        np.where(is_asked, UNKNOWN, tree.paths[given, depth + 1]),
+        # A class of another level has a number too, but is not below any of these.
+        np.where(tree.depths == depth + 1, tree.parents, len(tree)),
         guesser=request.guesser,
         scale=scale,
         n_jobs=request.n_jobs,
         random_state=request.seed % 2**32,
         verbose=request.verbose,
     )
-    ends = np.cumsum([mask.sum() for _, mask in pairs])[:-1]
-    for codes, (_, mask), part in zip(fine, pairs, np.split(found.fine, ends), strict=True):
-        codes[mask] = part
-    # With the names of coarse classes instead of their numbers.
-    parts = (replace(part, coarse=tree.names[part.coarse]) for part in found.report.coarse)
-    return fine, GuessReport(tuple(parts))
+    ends = np.cumsum([mask.sum() for mask in masks])[:-1]
+    guesses = np.split(np.where(is_asked, found.fine, UNKNOWN), ends)
+    for codes, mask, part in zip(classes, masks, guesses, strict=True):
+        codes[mask] = np.where(part == UNKNOWN, codes[mask], part)
+    return found.report.coarse
 
 
-def _labelled(group: Samples, classes: Classes, guesser: Guesser) -> Mask:
-    """Samples with a fine label that help to guess within these coarse classes."""
-    labelled = np.asarray(group.fine != UNKNOWN)
-    return labelled & np.isin(group.coarse, classes) if guesser.within else labelled
+def _labelled(
+    group: Samples, above: Classes, depth: int, tree: LabelTree, guesser: Guesser
+) -> Mask:
+    """Samples with a given class below this depth that help to guess below these classes."""
+    labelled = np.asarray(tree.depths[group.known] > depth)
+    if guesser.within:
+        labelled &= np.isin(tree.paths[group.known, depth], above)
+    return labelled

@@ -1,4 +1,4 @@
-"""Predict at both levels with a fitted forest, and save it."""
+"""Predict at all levels with a fitted forest, and save it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,27 @@ from evergrow.estimators.subcategory.labels.sample_labels import true_columns
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.serialization import from_file, to_file
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.params import Choice, Nothing, Number, Rule, check_parameters
+from evergrow.foundation.params import (
+    Choice,
+    Integer,
+    Nothing,
+    Number,
+    Rule,
+    check_parameters,
+)
 from evergrow.storage.models.header import Build
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
 _BACK_OFF: dict[str, list[Rule]] = {"back_off": [Nothing(), Number(0.0, 1.0)]}
-_LEVEL: dict[str, list[Rule]] = {"level": [Choice(("fine", "coarse"))]}
+_LEVEL: dict[str, list[Rule]] = {"level": [Choice(("fine", "coarse")), Integer(0)]}
+
+Level = Literal["fine", "coarse"] | int
 
 
 class LevelAnswers(NamedTuple):
-    """Predictions at both levels.
+    """Predictions at both levels; of more levels, at the coarsest and the finest.
 
     Attributes
     ----------
@@ -60,8 +69,14 @@ class SubcategoryPredictor(TreePredictor):
 
     @property
     def hierarchy_(self) -> dict[Any, Any]:
-        """Coarse class of each fine class."""
+        """Class above each class that is not on the top level."""
         return dict(self._value("hierarchy_").tree.hierarchy)
+
+    @property
+    def level_classes_(self) -> list[Labels]:
+        """The classes of each level, in the order of the columns of their probabilities."""
+        tree = self._value("level_classes_").tree
+        return [tree.level_names(level) for level in range(tree.n_levels)]
 
     def _value(self, wanted: str) -> FittedSubcategories:
         """The fitted value; an error names what is wanted if there is none."""
@@ -72,17 +87,16 @@ class SubcategoryPredictor(TreePredictor):
         n_threads = effective_n_jobs(self.n_jobs)
         return self._fitted.probability_blocks(X, n_threads, float(self.smoothing))
 
-    def predict_proba(
-        self, X: npt.ArrayLike, *, level: Literal["fine", "coarse"] = "fine"
-    ) -> Floats:
+    def predict_proba(self, X: npt.ArrayLike, *, level: Level = "fine") -> Floats:
         """Class probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
-        level : {"fine", "coarse"}, default="fine"
+        level : {"fine", "coarse"} or int, default="fine"
             Probabilities of ``classes_``, or of ``coarse_classes_``: sums over their fine classes.
+            A number is a level from 0, the coarsest, and gives those of ``level_classes_[level]``.
 
         Returns
         -------
@@ -100,12 +114,13 @@ class SubcategoryPredictor(TreePredictor):
         """
         check_parameters({"level": level}, _LEVEL)
         reader, X = self._checked_query(X)
-        blocks = [block for _, block in reader._score_blocks(X)]
-        if level == "coarse":
-            blocks = [reader._fitted.coarse_sums(block) for block in blocks]
-        return np.concatenate(blocks)
+        number = _level_number(level, reader._fitted)
+        blocks = reader._score_blocks(X)
+        return np.concatenate([reader._fitted.level_sums(block, number) for _, block in blocks])
 
-    def predict(self, X: npt.ArrayLike, *, back_off: float | None = None) -> Labels:
+    def predict(
+        self, X: npt.ArrayLike, *, back_off: float | None = None, level: Level = "fine"
+    ) -> Labels:
         """Best class of each sample; among equals the one with the lowest column.
 
         Parameters
@@ -115,13 +130,15 @@ class SubcategoryPredictor(TreePredictor):
         back_off : float, default=None
             Predict the coarse class where the probability of the fine one is lower than this; None
             to predict always a fine class. Raise it if a wrong fine class is worse than a coarse
-            one.
+            one. With more levels, the finest level on which a class is as probable as this.
+        level : {"fine", "coarse"} or int, default="fine"
+            Level to predict, as in :meth:`predict_proba`; with ``back_off``, the finest one.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Names of ``classes_``, and with ``back_off`` of ``coarse_classes_``; an array of objects
-            if strings and numbers are mixed.
+            Names of ``classes_``, and with ``back_off`` of ``coarse_classes_``, or of
+            ``level_classes_[level]``; an array of objects if strings and numbers are mixed.
 
         Examples
         --------
@@ -132,15 +149,20 @@ class SubcategoryPredictor(TreePredictor):
         >>> forest.predict([[0], [19]], back_off=0.8)
         array(['a', 'b1'], dtype='<U2')
         """
-        if back_off is None:
+        check_parameters({"level": level}, _LEVEL)
+        if back_off is None and level == "fine":
             return super().predict(X)
         reader, X = self._checked_query(X)
-        reader._fitted.check_names_are_clear()
-        coarse, fine, is_fine = reader._predict_indices(X, back_off)
-        tree = reader._fitted.tree
-        names = [*tree.labels.classes.tolist(), *tree.coarse_classes.tolist()]
-        known = mixed_names(names, tree.levels)
-        return known[np.where(is_fine, fine, len(tree.columns) + coarse)]
+        fitted = reader._fitted
+        number = _level_number(level, fitted)
+        if back_off is None:
+            blocks = (fitted.level_sums(block, number) for _, block in reader._score_blocks(X))
+            best = np.concatenate([block.argmax(axis=1) for block in blocks])
+            return cast(Labels, fitted.tree.level_names(number)[best])
+        check_parameters({"back_off": back_off}, _BACK_OFF)
+        fitted.check_names_are_clear()
+        parts = [_back_off(fitted, block, number, back_off) for _, block in reader._score_blocks(X)]
+        return mixed_names(fitted.tree.names, fitted.tree.levels)[np.concatenate(parts)]
 
     def predict_levels(self, X: npt.ArrayLike, *, back_off: float | None = None) -> LevelAnswers:
         """Predictions at both levels, and where the fine one is confident enough.
@@ -176,12 +198,12 @@ class SubcategoryPredictor(TreePredictor):
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
         """Indices of the coarse and fine classes, and which fine ones are confident enough."""
         check_parameters({"back_off": back_off}, _BACK_OFF)
-        parts = []
+        parts, coarse_of_column = [], self._fitted.place_of_column(0)
         for _, block in self._score_blocks(X):
             fine = block.argmax(axis=1)
             is_fine = block[np.arange(len(block)), fine] >= (back_off or 0.0)
-            best = self._fitted.coarse_sums(block).argmax(axis=1)
-            coarse = np.where(is_fine, self._fitted.coarse_of_column[fine], best)
+            best = self._fitted.level_sums(block, 0).argmax(axis=1)
+            coarse = np.where(is_fine, coarse_of_column[fine], best)
             parts.append((coarse, fine, is_fine))
         coarse, fine, is_fine = (np.concatenate(part) for part in zip(*parts, strict=True))
         return coarse, fine, is_fine
@@ -198,10 +220,7 @@ class SubcategoryPredictor(TreePredictor):
         >>> forest.predict_coarse([[3], [19]])
         array(['a', 'b'], dtype='<U1')
         """
-        reader, X = self._checked_query(X)
-        fitted = reader._fitted
-        best = [fitted.coarse_sums(block).argmax(axis=1) for _, block in reader._score_blocks(X)]
-        return cast(Labels, fitted.tree.coarse_classes[np.concatenate(best)])
+        return self.predict(X, level="coarse")
 
     def score(self, X: npt.ArrayLike, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of samples whose finest class is predicted correctly.
@@ -210,9 +229,9 @@ class SubcategoryPredictor(TreePredictor):
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
-        y : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
-            Coarse and fine labels as in :meth:`fit`, or the finest ones alone. Samples without a
-            fine label are left out if their coarse class has fine classes.
+        y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
+            Coarse and fine labels as in :meth:`fit`, or the finest ones alone. Samples whose given
+            class has finer ones are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each sample.
 
@@ -276,3 +295,29 @@ class SubcategoryPredictor(TreePredictor):
         forest = cls(**parameters)
         forest._set_fitted(fitted, names)
         return forest
+
+
+def _level_number(level: Level, fitted: FittedSubcategories) -> int:
+    """The number of a level, from 0 on the top."""
+    n_levels = fitted.tree.n_levels
+    if isinstance(level, str):
+        return {"coarse": 0, "fine": n_levels - 1}[level]
+    if level >= n_levels:
+        raise InvalidInputError(
+            f"level must be below {n_levels}, the number of levels of the classes, got {level}"
+        )
+    return int(level)
+
+
+def _back_off(
+    fitted: FittedSubcategories, fine: Floats, finest: int, back_off: float
+) -> npt.NDArray[np.int32]:
+    """The best class on the finest level on which it is as probable as ``back_off``."""
+    tree = fitted.tree
+    found = np.full(len(fine), -1, dtype=np.int32)
+    for level in range(finest, -1, -1):
+        sums = fitted.level_sums(fine, level)
+        best = sums.argmax(axis=1)
+        enough = sums[np.arange(len(sums)), best] >= (back_off if level else 0.0)
+        found = np.where((found < 0) & enough, tree.level_ids(level)[best], found)
+    return found

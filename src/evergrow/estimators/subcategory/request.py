@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from evergrow._core import SplitRules
 from evergrow.estimators.forest.ncm_forest import (
     ClassMeanSplits,
@@ -135,13 +137,13 @@ class SubcategoryRequest:
 def _weights_by_number(class_weight: ClassWeight, tree: LabelTree) -> ClassWeight:
     """Weights by the numbers of classes in place of their names.
 
-    The weight of a fine class is multiplied by that of its coarse class.
+    The weight of a class is multiplied by those of all classes above it.
     """
     if class_weight is None or isinstance(class_weight, str):
         return class_weight
     own = [float(class_weight.get(name, 1.0)) for name in tree.names]
-    parents = tree.parents.tolist()
-    return {
-        number: weight if parent == number else weight * own[parent]
-        for number, (weight, parent) in enumerate(zip(own, parents, strict=True))
-    }
+    parents, weights = tree.parents.tolist(), list(own)
+    for number in np.argsort(tree.depths, kind="stable").tolist():
+        if parents[number] != number:
+            weights[number] *= weights[parents[number]]
+    return dict(enumerate(weights))

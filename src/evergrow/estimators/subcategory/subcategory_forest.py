@@ -45,7 +45,12 @@ class SubcategoryForestClassifier(ForestParameters, SubcategoryLearner, Subcateg
     the coarse classes lie, and guesses of their fine class are right more often than not. The
     ``method`` decides how they are used.
 
-    Both levels grow: :meth:`partial_fit` takes new coarse classes, new fine classes of known coarse
+    Labels may have more levels, such as "animal", "dog" and "beagle": a column for each, or one
+    column and a ``hierarchy``. A sample may be labelled on any level. The paper has two levels;
+    what each method does with more is an extension, described in the user guide. ``"stacked"`` has
+    two levels only.
+
+    All levels grow: :meth:`partial_fit` takes new coarse classes, new fine classes of known coarse
     classes, and samples with or without fine labels; :meth:`refine` gives fine labels to stored
     samples. A coarse class without known fine classes is predicted as itself.
 
@@ -65,7 +70,8 @@ default="ridge-h"
 
         - ``"fine-only"``: not at all.
         - ``"stacked"``: a first forest learns their coarse classes, and its predictions are
-          appended to the features of the second. Cannot be updated.
+          appended to the features of the second. An update with a new coarse class grows the
+          second forest again.
         - ``"joint"``: splits also separate their coarse classes.
         - ``"hierarchical"``: splits also separate the coarse classes of all samples, and leaves
           predict P(coarse) P(fine | coarse). The best choice without guesses, for features
@@ -89,7 +95,8 @@ default="auto"
     coarse_weight : float, default="auto"
         Weight of separating coarse classes relative to separating fine ones, lambda in
         [Ristin2015 Eq. 6]: 0.1 for ``"joint"`` and 1 for the hierarchical methods. Raise it, even
-        to 100, for features of thousands of dimensions.
+        to 100, for features of thousands of dimensions. With more levels, the weight of each level
+        above the finest.
     class_means : {"both", "fine"}, default="both"
         Whether nodes compare with means of coarse and fine classes or of fine ones alone, which is
         a little faster and less accurate. Only ``"joint"`` and the hierarchical methods use both.
@@ -135,8 +142,11 @@ default="auto"
         probability 0.
     coarse_classes_ : ndarray of shape (n_coarse_classes,)
         The coarse classes, in the order of the columns of ``predict_proba(X, level="coarse")``.
+    level_classes_ : list of ndarray
+        The classes of each level from coarse to fine, in the order of the columns of
+        ``predict_proba(X, level=k)``: those of the level, and coarser ones without finer classes.
     hierarchy_ : dict
-        Coarse class of each fine class.
+        Coarse class of each fine class; with more levels, the class above each class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -182,7 +192,7 @@ default="auto"
     refresh: float | Literal["auto"] = 0.0
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that labels have two columns."""
+        """Tell scikit-learn that labels have two or more columns."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False

@@ -63,14 +63,14 @@ PAPERS = (
         "nips2006",
         "Moosmann, Triggs, Jurie: Fast Discriminative Visual Codebooks using Randomized "
         "Clustering Forests, NIPS 2006",
-        ("fig2", "fig3", "fig4a", "fig4b", "fig4c", "fig4d"),
+        ("fig2", "fig3", "fig4a", "fig4b", "fig4c", "fig4d", "settings", "sift"),
         (Illustration("nips2006-fig1", "a drawing of the steps from image to class"),),
     ),
     Paper(
         "cvpr2015",
         "Ristin, Gall, Guillaumin, Van Gool: From Categories to Subcategories: Large-Scale Image "
         "Classification with Partial Class Label Refinement, CVPR 2015",
-        (*(f"table{number}" for number in range(1, 7)), "fig2", "fig3", "fig4"),
+        (*(f"table{number}" for number in range(1, 7)), "fig2", "fig3", "fig4", "guesses", "sizes"),
         (Illustration("cvpr2015-fig1", "a drawing of coarse classes that get finer ones"),),
     ),
     Paper(

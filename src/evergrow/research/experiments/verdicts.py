@@ -10,7 +10,7 @@ points", agree or differ if the interval does not contain the bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -151,14 +151,20 @@ def compare_means(
     ``FEW_SEEDS_NOISE``.
     """
     return compare_seeds(
-        [
-            table.mean(column, **one, seed=seed) - table.mean(column, **other, seed=seed)
-            for seed in table.values("seed")
-            if all(len(table.where(**side, seed=seed).column(column)) for side in (one, other))
-        ],
+        [mean - other_mean for mean, other_mean in _means_by_seed(table, column, one, other)],
         unit=unit,
         name=_sides(one, other),
     )
+
+
+def _means_by_seed(
+    table: Table, column: str, one: Row, other: Row
+) -> Iterator[tuple[float, float]]:
+    """The means of both sides for each seed that measured both."""
+    for seed in table.values("seed"):
+        rows = table.where(seed=seed)
+        if all(len(rows.where(**side).column(column)) for side in (one, other)):
+            yield rows.mean(column, **one), rows.mean(column, **other)
 
 
 def compare_seeds(
@@ -194,9 +200,9 @@ def compare_ratios(table: Table, column: str, one: Row, other: Row) -> Differenc
 
     For times and counts. One or two seeds decide nothing.
     """
-    return compare_each_seed(
-        table,
-        lambda rows: math.log(rows.mean(column, **one) / rows.mean(column, **other)),
+    means = _means_by_seed(table, column, one, other)
+    return compare_seeds(
+        [math.log(mean / other_mean) for mean, other_mean in means],
         unit="times",
         name=_sides(one, other),
     )

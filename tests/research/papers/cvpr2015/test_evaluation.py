@@ -41,6 +41,12 @@ def test_training_and_test_samples_are_seen_through_the_same_metric(data, part):
     assert (seen.labels == shown.labels).all()
 
 
+def test_a_metric_may_have_low_rank(data):
+    shown = draw(data, 0, 0.5, 0.5)
+    seen, test = apply_metric("fine", shown, data, 0, rank=3)
+    assert seen.X.shape[1] == test.X_test.shape[1] == 3
+
+
 def test_without_a_metric_samples_stay_as_they_are(data):
     shown = draw(data, 0, 0.5, 0.5)
     assert apply_metric("none", shown, data, 0) == (shown, data)

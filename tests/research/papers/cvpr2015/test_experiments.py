@@ -7,12 +7,13 @@ from evergrow.research import (
     ExperimentContext,
     Source,
     Table,
+    digits,
     mixture,
     run_experiment,
 )
 from evergrow.research.experiments.pages import format_published
 from evergrow.research.papers.cvpr2015 import evaluation
-from evergrow.research.papers.cvpr2015.data import settings, sources
+from evergrow.research.papers.cvpr2015.data import OF_IMAGES, further_seeds, settings, sources
 from evergrow.research.papers.cvpr2015.evaluation import relative_to
 from tests.research.papers.checks import check_resuming, find, save_features, svg_words
 
@@ -23,8 +24,15 @@ def tiny():
     return mixture(6, 8, 30, 10, distance=0.8, n_groups=2)
 
 
+def few_digits():
+    return digits().per_class(20, 5)
+
+
 def small_context(experiment, **more):
-    return ExperimentContext({name: Source(None, tiny) for name in experiment.sources}, **more)
+    sources = {
+        name: Source(None, few_digits if name in OF_IMAGES else tiny) for name in experiment.sources
+    }
+    return ExperimentContext(sources, **more)
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +86,23 @@ def test_built_in_data_are_not_measured_under_several_names():
     assert [run["data"] for run in settings(context)] == ["features", "features"]
 
 
+def test_built_in_images_are_measured_besides_built_in_features():
+    context = ExperimentContext(sources("birds", "features", "characters"), quick=True, n_seeds=1)
+    assert [run["data"] for run in settings(context)] == ["birds", "characters"]
+
+
+def test_further_seeds_are_of_full_runs_with_the_default_number_only(tmp_path, monkeypatch):
+    (tmp_path / "cifar100_words1000.npz").touch()
+    monkeypatch.setenv("EVERGROW_DATA", str(tmp_path))
+
+    def seeds(**options):
+        context = ExperimentContext(sources("features", "words"), **options)
+        return [run["seed"] for run in further_seeds(context, 7, ["features", "words"])]
+
+    assert seeds() == [5, 6]
+    assert seeds(quick=True) == seeds(n_seeds=3) == seeds(data="mine.npz") == []
+
+
 def test_samples_are_cut_of_our_files_only(tmp_path, monkeypatch):
     (tmp_path / "cifar100_words1000.npz").touch()
     monkeypatch.setenv("EVERGROW_DATA", str(tmp_path))
@@ -105,6 +130,7 @@ def test_samples_are_cut_of_our_files_only(tmp_path, monkeypatch):
             0.4226,
         ),
         ("fig3", {"method": "hierarchical", "means": "both"}, "accuracy", 0.181),
+        ("guesses", {"guess": "nn-discard"}, "accuracy", 0.1703),
     ],
 )
 def test_what_the_paper_prints(name, where, column, expected):

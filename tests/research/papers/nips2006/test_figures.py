@@ -1,6 +1,7 @@
 """The figures: run with tiny sizes, and resumed after an interruption."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,17 +11,29 @@ from evergrow.research import (
     find_experiments,
     run_experiment,
 )
-from evergrow.research.papers.nips2006 import fig2, fig3, fig4a, fig4b, fig4c, fig4d, sweeps
+from evergrow.research.papers.nips2006 import (
+    fig2,
+    fig3,
+    fig4a,
+    fig4b,
+    fig4c,
+    fig4d,
+    settings,
+    sift,
+    sweeps,
+)
 from evergrow.research.papers.nips2006.scenes import scene_dataset
 from tests.research.papers.checks import check_resuming
 
 FIGURES = {
     "fig2": (fig2, ["images", "bicycle", "car", "background", "test patches of one"]),
     "fig3": (fig3, ["image", "its words", "posterior of"]),
-    "fig4a": (fig4a, ["windows per image", sweeps.RATE, "k-means", "seconds"]),
+    "fig4a": (fig4a, ["windows per image", sweeps.RATE, "k-means", "kd-trees", "ROC", "seconds"]),
     "fig4b": (fig4b, ["words in the codebook", sweeps.RATE, "grown fully"]),
     "fig4c": (fig4c, ["descriptors that the codebook", sweeps.RATE, "leaves per tree"]),
     "fig4d": (fig4d, ["trees, each with", sweeps.RATE, "standard deviation, points"]),
+    "settings": (settings, ["most trials, T_max", "score to accept, S_min", "masks", "bicycle"]),
+    "sift": (sift, [sweeps.RATE, "k-means", "5 trees", "bicycle, SIFT", "roots of shares"]),
 }
 
 
@@ -56,9 +69,19 @@ def test_a_figure_that_was_stopped_ends_with_the_same_numbers(tmp_path):
     check_resuming(experiment, tmp_path, lambda: context_of(experiment, 2), 2)
 
 
-def test_the_catalogue_finds_all_six_figures():
+def test_the_catalogue_finds_all_pages():
     names = [experiment.name for experiment in find_experiments(["nips2006"])]
     assert names == [f"nips2006-{name}" for name in FIGURES]
+
+
+def test_pictures_are_of_drawn_scenes_where_photographs_are_measured_too(tmp_path, monkeypatch):
+    (tmp_path / "photos").mkdir()
+    monkeypatch.setenv("EVERGROW_DATA", str(tmp_path))
+    drawn = Source(None, lambda: scene_dataset(12))
+    sources = {"photographs": replace(drawn, file="photos"), "drawings": drawn}
+    assert sweeps.shown_source(ExperimentContext(sources)) == "drawings"
+    own = ExperimentContext(sources, data=tmp_path / "photos")
+    assert sweeps.shown_source(own) == "photographs"
 
 
 @pytest.mark.parametrize("name", ["fig4a", "fig4b", "fig4c", "fig4d"])

@@ -1,6 +1,9 @@
 """Counts of words, and properties of patches."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from scipy import sparse
 
 from evergrow import ERCForest
@@ -13,11 +16,14 @@ from evergrow.research.papers.nips2006.histograms import (
     equal_error_score,
     is_plain,
     local_features,
+    pool,
+    rank_by_svm,
+    rank_by_votes,
     training_descriptors,
 )
 from evergrow.research.papers.nips2006.photographs import Photographs
 from evergrow.research.papers.nips2006.scenes import scene_dataset
-from evergrow.vision import KMeansCodebook
+from evergrow.vision import KMeansCodebook, equal_error_rate
 
 
 def scenes():
@@ -45,6 +51,53 @@ def test_informative_words_give_the_full_rate_and_others_half_of_it():
     assert equal_error_score(data, "bicycle", informative) == 100.0
     silent = sparse.csr_array(np.ones((len(data.classes), 1), dtype=np.int32))
     assert equal_error_score(data, "bicycle", silent) == 50.0
+
+
+def test_votes_are_the_mean_posterior_of_the_windows():
+    data = scenes()
+    given = training_descriptors(data, "haar", 0, 200)
+    forest = ERCForest(2, n_words=8, random_state=0).fit(given.rows, given.classes)
+    counts = count_words(data, "haar", {"all": Coding(forest, 30)}, 5)["all"]
+    local = local_features("haar", 30, 5)
+    column = forest.classes_.tolist().index("bicycle")
+    tests = np.flatnonzero(~data.trains)
+    votes = [forest.predict_proba(local.describe(data.images[i])[0])[:, column] for i in tests]
+    expected = 100 * equal_error_rate(np.mean(votes, axis=1), data.classes[tests] == "bicycle")
+    assert rank_by_votes(data, "bicycle", counts, forest).rate == pytest.approx(expected)
+
+
+def test_a_perfect_ranking_has_the_whole_area_and_a_silent_one_half():
+    data = scenes()
+    told = sparse.csr_array((data.classes == "bicycle").astype(np.int32)[:, None])
+    silent = sparse.csr_array(np.ones((len(data.classes), 1), dtype=np.int32))
+    perfect, chance = (rank_by_svm(data, "bicycle", counts) for counts in (told, silent))
+    assert (perfect.area, chance.area) == (100.0, 50.0)
+    assert perfect.found([0.0, 1.0]) == [1.0, 1.0]
+    assert chance.found([0.0, 0.5, 1.0]) == [0.0, 0.5, 1.0]
+
+
+def test_shares_of_counts_are_as_long_as_binary_codes():
+    counts = sparse.csr_array(np.array([[3, 1, 0], [0, 2, 2]]))
+    trains = np.array([True, True])
+    shares, binary = (pool(counts, name, trains, trains) for name in ("sum", "binary"))
+    assert shares.power(2).sum() == pytest.approx(binary.power(2).sum())
+    assert shares.toarray()[0] == pytest.approx(
+        3 * shares.toarray()[0, 1] * np.array([1, 1 / 3, 0])
+    )
+
+
+def test_patches_of_a_masked_image_lie_on_the_mask():
+    data = scenes()
+    # Where a mask covers one colour alone, all descriptors of its image are equal.
+    images = [np.zeros((60, 80, 3), np.uint8) for _ in data.images]
+    for image in images:
+        image[:, 40:] = np.random.default_rng(0).integers(0, 256, (60, 40, 3))
+    mask = np.zeros((60, 80), dtype=bool)
+    mask[:, :20] = True
+    flat = replace(data, images=images)
+    rows = training_descriptors(flat, "hsl", 0, 80, masks=[mask] * len(images)).rows
+    assert np.ptp(rows, axis=0).max() == 0
+    assert np.ptp(training_descriptors(flat, "hsl", 0, 80).rows, axis=0).max() > 0
 
 
 def test_only_training_images_teach_the_words():

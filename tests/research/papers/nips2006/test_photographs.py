@@ -1,5 +1,6 @@
 """Images of an object and of background: where they come from and how they are divided."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from evergrow.research.papers.nips2006.photographs import (
     SOURCES,
     SOURCES_WITH_OUTLINES,
     every_other,
+    keep_used,
     load,
     names_with_outlines,
+    outlines_of,
     split_even_odd,
 )
 from evergrow.research.papers.nips2006.scenes import generate_scenes, outlines, scene_dataset
@@ -50,10 +53,52 @@ def test_a_kind_that_is_not_drawn_is_refused():
 
 def test_outlines_are_those_of_the_test_scenes():
     data = scene_dataset(4)
-    (first, _) = outlines("bicycle", 2)
+    first, _ = outlines("bicycle", 2)
     (scene,) = generate_scenes("bicycle", [1])
     assert np.array_equal(data.X_test[data.y_test == "bicycle"][0], scene.pixels)
     assert np.array_equal(first, scene.outline)
+
+
+def test_outlines_of_training_scenes_are_those_of_even_numbers():
+    context = ExperimentContext({"made": Source(None, lambda: scene_dataset(4))})
+    data = load(context, "made")
+    found = outlines_of(context, "made", data, "bicycle")
+    scenes = {True: [0, 2], False: [1, 3]}
+    for trains, numbers in scenes.items():
+        mine = [
+            outline
+            for outline, name, train in zip(found, data.classes, data.trains, strict=True)
+            if name == "bicycle" and train == trains
+        ]
+        drawn = [scene.outline for scene in generate_scenes("bicycle", numbers)]
+        assert all(map(np.array_equal, mine, drawn))
+    assert [outline is None for outline in found] == (data.classes == BACKGROUND).tolist()
+
+
+def folder_of(path, *names):
+    for name in names:
+        (path / name).mkdir(parents=True)
+        for number in range(4):
+            (path / name / f"{number}.jpg").write_bytes(f"{name} {number}".encode())
+    paths = np.array([str(file) for file in sorted(path.glob("*/*.jpg"))])
+    classes = np.array([Path(file).parent.name for file in paths])
+    return Dataset("photos", paths[::2], classes[::2], paths[1::2], classes[1::2], sha256="0")
+
+
+def test_the_hash_is_of_the_classes_that_are_used(tmp_path):
+    used = ("motorbikes", "car_side", "watch", BACKGROUND)
+    alone = keep_used(folder_of(tmp_path / "a", *used))
+    among = keep_used(folder_of(tmp_path / "b", "airplanes", *used))
+    assert sorted(among.classes) == sorted(used)
+    assert alone.sha256 == among.sha256 != "0"
+    (tmp_path / "a" / "watch" / "0.jpg").write_bytes(b"another")
+    changed = keep_used(replace(alone, sha256="0"))
+    assert changed.sha256 != alone.sha256
+
+
+def test_other_folders_of_images_stay_as_they_are(tmp_path):
+    given = folder_of(tmp_path, "cats", "dogs")
+    assert keep_used(given) is given
 
 
 def test_every_other_image_of_each_class_trains():

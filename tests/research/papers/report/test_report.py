@@ -220,7 +220,7 @@ def uls_at_the_end(relative):
 def borders(ours):
     """Lengths of the borders of thresholds, which are 10, and of other splits."""
     return [
-        {"split": split, "seed": seed, "boundary": length, "accuracy": 0.9}
+        {"split": split, "n_train": 70, "seed": seed, "boundary": length, "accuracy": 0.9}
         for split, length in {"axis": 10.0, "SVM": ours, "NCM": ours}.items()
         for seed in SEEDS
     ]
@@ -238,7 +238,7 @@ IGT = {
 BETTER = {name: {"accuracy": 0.95} for name in protocol.STRATEGIES}
 
 CASES = {
-    "fig2: borders are much shorter": (borders(7.0), "+..."),
+    "fig2: borders are much shorter": (borders(6.0), "+..."),
     "fig2: borders are a little shorter": (borders(9.5), "-..."),
     "fig3: updates are faster than retraining": (
         made_up(retrained={"update_seconds": 1.0}),
@@ -267,15 +267,74 @@ CASES = {
     "fig6: IGT is far less accurate": (IGT[0.63], "..-.."),
     "fig6: forests that grow are faster to test": (FASTER, "....+"),
     "fig6: forests that grow are slower to test": (SLOWER, "....-"),
-    "fig7: forests that grow are faster to test": (FASTER, "......-"),
-    "fig7: forests that grow are slower to test": (SLOWER, "......+"),
-    "fig7: text and caption cannot both agree": (both(**BETTER, svm={}), "+-....."),
+    "fig7: forests that grow are faster to test": (FASTER, ".......-"),
+    "fig7: forests that grow are slower to test": (SLOWER, ".......+"),
+    "fig7: text and caption cannot both agree": (both(**BETTER, svm={}), "+-......"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_verdicts(case):
     check_verdicts(EXPERIMENTS[f"report-{case.partition(':')[0]}"], *CASES[case])
+
+
+def varied(name, value, **changes):
+    """Rows of runs in which one setting has another value."""
+    return [{**row, "varied": name, "value": value} for row in made_up(**changes)]
+
+
+def test_runs_that_vary_a_setting_explain_and_do_not_decide():
+    usual = made_up(RTST={"update_seconds": 2.0})
+    other = varied("share", 0.02, retrained={"update_seconds": 1.0}, RTST={"update_seconds": 0.4})
+    alone, both_kinds = (EXPERIMENTS["report-fig3"].judge(Table(r)) for r in (usual, usual + other))
+    assert [f.decision for f in both_kinds] == [f.decision for f in alone]
+    (slower,) = [f for f in both_kinds if "every strategy faster" in f.claim]
+    assert "NCM RTST 0.40 with 0.02 (95.0 %), 20.00 with 0.8 (95.0 %)" in slower.reason
+
+
+def test_reasons_are_given_only_where_a_claim_differs():
+    rows = made_up(retrained={"update_seconds": 1.0}) + varied("share", 0.02)
+    findings = EXPERIMENTS["report-fig3"].judge(Table(rows))
+    assert not any(f.why for f in findings if f.agrees is not False)
+
+
+def test_the_distance_from_table_1_is_shown_for_other_numbers_of_trees():
+    usual = as_printed(ULS=0.05)
+    fewer = [{**row, "varied": "n_estimators", "value": 5} for row in as_printed(ULS=0.02)]
+    findings = table1.EXPERIMENT.judge(Table([*usual, *fewer]))
+    (uls,) = [f for f in findings if f.claim.startswith("The report's table holds for ULS")]
+    assert uls.agrees is False
+    assert "NCM +2.0 with 5; SVM +2.0 with 5 trees" in uls.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_train", 20), ("n_estimators", 1), ("share", 0.05), ("min_samples_leaf", 20)],
+)
+def test_a_varied_setting_is_followed(name, value):
+    context = ExperimentContext(protocol.SPIRALS, quick=True, n_jobs=1)
+    run = {**protocol.run_of(context, "NCM", 0, n_trees=2, chunk=8), "strategies": ["RTST"]}
+    usual, varied_rows = (
+        Table(protocol.measure_spirals(context, each, [20]))
+        for each in (run, {**run, "varied": name, "value": value})
+    )
+    assert varied_rows.values("strategy") == [protocol.RETRAINED, "RTST"]
+    assert varied_rows.values("value") == [value]
+    assert usual.mean("comparisons", strategy="RTST") != varied_rows.mean(
+        "comparisons", strategy="RTST"
+    )
+
+
+def test_the_lead_of_splits_is_shown_by_the_number_of_samples():
+    rows = [
+        {"split": split, "n_train": n, "seed": seed, "boundary": 1.0, "accuracy": accuracy}
+        for n, svm in ((20, 0.7), (70, 0.85), (200, 0.95))
+        for split, accuracy in {"axis": 0.9, "SVM": svm, "NCM": 0.95}.items()
+        for seed in SEEDS
+    ]
+    *_, svm, ncm = fig2.EXPERIMENT.judge(Table(rows))
+    assert (svm.agrees, ncm.agrees, ncm.why) == (False, True, "")
+    assert "-20.0 with 20, -5.0 with 70, +5.0 with 200 samples" in svm.reason
 
 
 def test_the_picture_of_maps_names_axes_and_classes(tmp_path):

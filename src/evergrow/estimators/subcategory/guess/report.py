@@ -65,7 +65,8 @@ class GuessReport:
     Attributes
     ----------
     coarse : tuple of CoarseGuesses
-        One for each coarse class, in the order of their codes.
+        One for each coarse class, in the order of their codes. With more than two levels, one for
+        each class with finer ones, level by level; a sample counts on every level.
 
     Examples
     --------

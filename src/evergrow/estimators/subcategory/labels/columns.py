@@ -1,7 +1,7 @@
 """Columns of labels as callers pass them, brought into one form.
 
-There are two columns, or one and a hierarchy, as lists, arrays or data frames, with missing labels
-in any of the usual forms.
+There are two or more columns, or one and a hierarchy, as lists, arrays or data frames, with missing
+labels in any of the usual forms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _STRINGIFIED = frozenset({"nan", "None", "<NA>", "NaT", "-1"})
 _MISSING_FINE = -1
 
 _SHAPES = (
-    "labels must have two columns, coarse and fine, or one column and hierarchy={fine: coarse}"
+    "labels must have two columns, coarse and fine, or one for each of more levels, or one column "
+    "and hierarchy={fine: coarse}"
 )
 
 Mask = npt.NDArray[np.bool_]
@@ -91,7 +92,7 @@ def _as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def _checked_width(n_columns: int) -> int:
-    if n_columns not in (1, 2):
+    if n_columns < 1:
         raise InvalidInputError(f"{_SHAPES}; got {n_columns} columns")
     return n_columns
 

@@ -1,7 +1,8 @@
-"""Labels of samples at both levels, read and checked against the known classes."""
+"""Labels of samples at all levels, read and checked against the known classes."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,10 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SampleLabels:
-    """Names of the coarse class of every row, and of the fine class of some rows."""
+    """Names of the coarse class of every row, and of finer classes of some rows.
+
+    ``deeper`` are the levels below the fine one. A row with a class on one level has one on all
+    levels above it.
+    """
 
     coarse: npt.NDArray[Any]
     fine: Column
+    deeper: tuple[Column, ...] = ()
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -55,18 +61,131 @@ def check_labels(
 def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> SampleLabels:
     """Read training labels and check them against the hierarchy and the known classes.
 
-    Labels have two columns, coarse and fine; or one column of coarse ones; or they are a flat list
-    of the finest known ones. ``hierarchy`` maps fine classes that are not known yet to coarse ones.
+    Labels have a column for each level, coarse and fine; or one column of coarse ones; or they are
+    a flat list of the finest known ones. ``hierarchy`` maps classes that are not known yet to the
+    class above them.
     """
     columns = label_columns(Y)
-    parents = _join_hierarchies(check_hierarchy(hierarchy), tree)
+    given = check_hierarchy(hierarchy)
+    parents = _join_hierarchies(given, tree)
+    if len(columns) > 2:
+        return _many_levels(columns, parents, tree)
     if len(columns) == 2:
         return _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
     if is_flat(Y):
+        if tree.deeper or _is_deep(given, tree):
+            return _mixed_depths(columns[0], parents, tree)
         return _mixed_levels(columns[0], parents, tree)
     coarse = read_column(columns[0], named=_known_coarse(parents, tree))
     _check_complete(coarse, "a coarse label")
     return SampleLabels(coarse.labels, Column.empty(len(coarse.labels)))
+
+
+def _is_deep(given: Mapping[Any, Any], tree: LabelTree) -> bool:
+    """Whether a hierarchy puts a class below one that is not on the top level."""
+    top = frozenset(tree.coarse_classes.tolist())
+    return any(
+        above != name
+        and above not in top
+        and (given.get(above, above) != above or above in tree.hierarchy)
+        for name, above in given.items()
+    )
+
+
+def _path(name: Any, parents: Mapping[Any, Any]) -> list[Any]:
+    """The names of the classes from the top level down to a class."""
+    path = [name]
+    while (above := parents.get(path[-1], path[-1])) != path[-1]:
+        path.append(above)
+        if above in path[:-1]:
+            shown = " -> ".join(repr(each) for each in path)
+            raise InvalidInputError(
+                f"hierarchy has a cycle, {shown}; going up from a class must end on the top level"
+            )
+    return path[::-1]
+
+
+def _mixed_depths(
+    values: npt.NDArray[Any], parents: dict[Any, Any], tree: LabelTree
+) -> SampleLabels:
+    """Labels from one column with the finest known class of each sample, on any level."""
+    coarse_names = _known_coarse(parents, tree)
+    column = read_column(values, named=coarse_names | frozenset(parents))
+    _check_complete(column, "a label on some level")
+    for name in parents:
+        _path(name, parents)
+    names, inverse = np.unique(column.labels, return_inverse=True)
+    unknown = [name for name in names.tolist() if name not in parents and name not in coarse_names]
+    if unknown:
+        raise InvalidInputError(
+            f"{listed(unknown)} are not classes of the hierarchy; name the class above them in "
+            "hierarchy={child: parent}, a class of the top level as {name: name}"
+        )
+    paths = [_path(name, parents) for name in names.tolist()]
+    levels = []
+    for k in range(max(2, *map(len, paths))):
+        present = np.array([len(path) > k for path in paths])
+        own = np.empty(len(paths), dtype=object)
+        own[present] = [path[k] for path in paths if len(path) > k]
+        rows = present[inverse]
+        levels.append(Column(rows, read_column(own[inverse][rows]).labels))
+    return SampleLabels(levels[0].labels, levels[1], tuple(levels[2:]))
+
+
+def _many_levels(
+    columns: list[npt.NDArray[Any]], parents: dict[Any, Any], tree: LabelTree
+) -> SampleLabels:
+    """Labels from three or more columns; the hierarchy fills in what is missing above a label."""
+    for name in parents if tree.deeper or not tree.hierarchy else ():
+        _path(name, parents)
+    read = [read_column(columns[0], named=_known_coarse(parents, tree))]
+    read += [read_column(column, named=frozenset(parents), fine=True) for column in columns[1:]]
+    n = len(read[0].present)
+    names = [np.empty(n, dtype=object) for _ in read]
+    for own, column in zip(names, read, strict=True):
+        own[column.present] = column.labels.tolist()
+    present = [column.present.copy() for column in read]
+    for k in range(len(read) - 1, 0, -1):
+        missing = present[k] & ~present[k - 1]
+        wanted = names[k][missing].tolist()
+        unknown = sorted({name for name in wanted if parents.get(name, name) == name})
+        if unknown:
+            raise InvalidInputError(
+                f"the label on level {k - 1} is missing for samples of the classes "
+                f"{listed(unknown)}, which the model does not know yet: give it, or pass "
+                "hierarchy={child: parent}"
+            )
+        names[k - 1][missing] = [parents[name] for name in wanted]
+        present[k - 1] |= missing
+    if not present[0].all():
+        raise InvalidInputError(
+            f"{(~present[0]).sum()} samples have no label on any level, the first in row "
+            f"{int(present[0].argmin())}; remove these samples"
+        )
+    filled = [
+        column
+        if np.array_equal(given, column.present)
+        else Column(given, read_column(own[given]).labels)
+        for column, given, own in zip(read, present, names, strict=True)
+    ]
+    _check_parents(filled, parents)
+    while len(filled) > 2 and not filled[-1].present.any():
+        filled.pop()
+    return SampleLabels(filled[0].labels, filled[1], tuple(filled[2:]))
+
+
+def _check_parents(levels: list[Column], parents: Mapping[Any, Any]) -> None:
+    """Raise a ``ValueError`` if columns contradict the hierarchy."""
+    for above, own in itertools.pairwise(levels):
+        given = np.empty(len(above.present), dtype=object)
+        given[above.present] = above.labels.tolist()
+        pairs = set(zip(own.labels.tolist(), given[own.present].tolist(), strict=True))
+        for name, owner in sorted(pairs, key=repr):
+            if parents.get(name, owner) != owner:
+                raise InvalidInputError(
+                    f"the class {name!r} belongs to two parents, {parents[name]!r} by the "
+                    f"hierarchy and {owner!r} by the labels; a class has exactly one"
+                )
 
 
 def _join_hierarchies(hierarchy: dict[Any, Any], tree: LabelTree) -> dict[Any, Any]:
@@ -210,6 +329,8 @@ def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDA
     It is not known if the fine label is missing and the coarse class has fine classes.
     """
     columns = label_columns(Y)
+    if tree.deeper or len(columns) > 2:
+        return _deep_columns(columns, tree)
     place = {tree.names[c]: k for k, c in enumerate(tree.columns.tolist())}
     divided = {tree.names[c] for c in np.flatnonzero(tree.is_divided).tolist()}
     if is_flat(Y):
@@ -230,6 +351,29 @@ def true_columns(Y: Any, tree: LabelTree) -> tuple[npt.NDArray[np.intp], npt.NDA
         truth[fine.present] = _columns_of(fine.labels, place, known)
         is_known |= fine.present
     return truth, _check_any(is_known)
+
+
+def _deep_columns(
+    columns: list[npt.NDArray[Any]], tree: LabelTree
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The same for a tree of three or more levels, from the finest label of each row."""
+    named = frozenset(tree.names)
+    finest = np.empty(len(columns[0]), dtype=object)
+    is_known = np.zeros(len(finest), dtype=bool)
+    for k, values in enumerate(columns):
+        column = read_column(values, named=named, fine=k > 0)
+        finest[column.present] = column.labels.tolist()
+        is_known |= column.present
+    if not is_known.all():
+        raise InvalidInputError(
+            f"every sample needs a label on some level, the one in row {int(is_known.argmin())} "
+            "has none"
+        )
+    place = {tree.names[c]: k for k, c in enumerate(tree.columns.tolist())}
+    divided = {name for name, c in tree.numbers_by_name.items() if tree.is_divided[c]}
+    truth = [_NO_COLUMN if name in divided else place.get(name, _NO_COLUMN) for name in finest]
+    is_finest = np.array([name not in divided for name in finest], dtype=bool)
+    return np.array(truth, dtype=np.intp), _check_any(is_finest)
 
 
 def _check_any(is_known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

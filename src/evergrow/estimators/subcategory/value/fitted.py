@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,18 @@ class Stack:
     Its probabilities, times ``scale``, are appended to the features of the second forest. The
     features are standardised here and not in the second forest, which would also divide the
     probabilities by their standard deviation and so undo ``scale``.
+
+    ``learns_all`` says that all samples so far had a fine label, so that the first forest learnt
+    from them: it has no others. ``n_learnt`` is the number of samples that the first forest has
+    learnt from so far, and ``n_grown`` what it was when the second was last grown.
     """
 
     first: FittedForest
     features: Standardization
     scale: float
+    learns_all: bool = False
+    n_learnt: int = 0
+    n_grown: int = 0
 
     @property
     def n_features(self) -> int:
@@ -45,12 +51,18 @@ class Stack:
     def rows(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
         """Features for the second forest."""
         n_features, n_classes = self.n_features, len(self.first.labels)
-        out = np.empty((X.shape[0], n_features + n_classes))
+        out = np.zeros((X.shape[0], n_features + n_classes))
         for rows, block in self.first.probability_blocks(X, n_threads):
-            out[rows, n_features:] = self.scale * block
+            # Classes that came without samples for the first forest have a probability of zero.
+            out[rows, n_features : n_features + block.shape[1]] = self.scale * block
             plain = np.asarray(X[rows], dtype=np.float64)
             out[rows, :n_features] = (plain - self.features.mean) * self.features.scale
         return out
+
+    def plain_features(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The features of the input, from rows of the second forest."""
+        own = np.asarray(rows[:, : self.n_features], dtype=np.float64)
+        return own / self.features.scale + self.features.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +103,9 @@ class FittedSubcategories:
     @property
     def stored_ids(self) -> npt.NDArray[np.int64]:
         """Ids of the samples that are stored."""
-        return self.forest.stored_ids
+        if self.stack is None:
+            return self.forest.stored_ids
+        return np.union1d(self.forest.stored_ids, self.stack.first.stored_ids)
 
     @property
     def nbytes(self) -> int:
@@ -99,11 +113,15 @@ class FittedSubcategories:
         first = 0 if self.stack is None else self.stack.first.nbytes
         return first + self.forest.nbytes
 
-    @cached_property
-    def coarse_of_column(self) -> npt.NDArray[np.intp]:
-        """For each column, the index of its coarse class among the coarse classes."""
-        owners = self.tree.parents[self.tree.columns]
-        return np.searchsorted(self.tree.coarse_ids, owners)
+    def place_of_column(self, level: int) -> npt.NDArray[np.intp]:
+        """For each column, the place of its class among those of a level."""
+        tree = self.tree
+        # A column above the level stands for itself.
+        depths = np.minimum(tree.depths[tree.columns], level)
+        owners = tree.paths[tree.columns, depths]
+        ids = tree.level_ids(level)
+        order = np.argsort(ids)
+        return order[np.searchsorted(ids[order], owners)]
 
     def blocks(
         self, X: npt.NDArray[Any], n_threads: int
@@ -126,10 +144,12 @@ class FittedSubcategories:
                 here = slice(place.start + part.start, place.start + part.stop)
                 yield here, block[:, self.tree.columns]
 
-    def coarse_sums(self, fine: Floats) -> Floats:
-        """Probabilities of the coarse classes: the sums over their columns."""
-        sums = np.zeros((len(fine), len(self.tree.coarse_ids)))
-        for column, place in enumerate(self.coarse_of_column.tolist()):
+    def level_sums(self, fine: Floats, level: int) -> Floats:
+        """Probabilities of the classes of a level: the sums over their columns."""
+        if level == self.tree.n_levels - 1:
+            return fine
+        sums = np.zeros((len(fine), len(self.tree.level_ids(level))))
+        for column, place in enumerate(self.place_of_column(level).tolist()):
             sums[:, place] += fine[:, column]
         return sums
 
@@ -147,10 +167,12 @@ class FittedSubcategories:
     def guesses(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Ids and fine classes of stored samples whose fine class is a guess."""
         stored = StoredSamples.of(self.forest, self.unconfirmed, self.tree)
-        guessed = ~stored.is_confirmed & ~self.tree.is_coarse[stored.classes]
+        guessed = ~stored.is_confirmed & (stored.classes != stored.known)
         if self.tree.fine is None:
             return stored.ids[guessed], np.zeros(0)
-        places = np.searchsorted(self.tree.fine_ids, stored.classes[guessed])
+        if self.tree.deeper:
+            return stored.ids[guessed], self.tree.named(stored.classes[guessed])
+        places = np.searchsorted(self.tree.ids_at(1), stored.classes[guessed])
         return stored.ids[guessed], self.tree.fine.classes[places]
 
     def check_names_are_clear(self) -> None:
@@ -159,11 +181,13 @@ class FittedSubcategories:
         They share their meaning if the class is its own only subcategory.
         """
         tree = self.tree
+        # With more levels every class has a name of its own.
+        finer = tree.ids_at(1) if not tree.deeper else tree.ids_at(tree.n_levels)
         coarse = {tree.names[c]: c for c in np.flatnonzero(tree.is_divided).tolist()}
-        n_fine = np.bincount(tree.parents[tree.fine_ids], minlength=len(tree))
+        n_fine = np.bincount(tree.parents[finer], minlength=len(tree))
         unclear = [
             tree.names[f]
-            for f in tree.fine_ids.tolist()
+            for f in finer.tolist()
             if (c := coarse.get(tree.names[f])) is not None
             and (tree.parents[f] != c or n_fine[c] > 1)
         ]

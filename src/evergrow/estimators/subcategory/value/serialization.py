@@ -50,9 +50,14 @@ def to_file(
     }
     if fitted.stack is not None:
         stack = fitted.stack
-        # The first forest is never updated.
-        inside, arrays = to_tensors(stack.first, inference_only=True)
-        header["stack"] = {"scale": stack.scale, "first": inside}
+        inside, arrays = to_tensors(stack.first, inference_only=rows_left_out)
+        header["stack"] = {
+            "scale": stack.scale,
+            "learns_all": stack.learns_all,
+            "n_learnt": stack.n_learnt,
+            "n_grown": stack.n_grown,
+            "first": inside,
+        }
         tensors |= {f"{_FIRST}{name}": array for name, array in arrays.items()}
         tensors |= {"stack.mean": stack.features.mean, "stack.scale": stack.features.scale}
     return header, tensors
@@ -86,7 +91,8 @@ def _read_unconfirmed(
     ids = check_array(tensors.get("unconfirmed.ids"), "unconfirmed.ids", np.int64, (None,))
     name = "unconfirmed.coarse"
     coarse = check_array(tensors.get(name), name, np.int32, (len(ids),))
-    known = bool(np.isin(coarse, tree.coarse_ids).all()) and bool((np.diff(ids) > 0).all())
+    bare = np.flatnonzero(tree.is_bare)
+    known = bool(np.isin(coarse, bare).all()) and bool((np.diff(ids) > 0).all())
     if not known or not np.isin(ids, forest.stored_ids).all():
         raise ModelFileError("the model file is inconsistent: its unconfirmed samples are damaged")
     return UnconfirmedSamples(ids, coarse)
@@ -104,4 +110,10 @@ def _read_stack(entry: Any, tensors: Tensors, tree: LabelTree) -> Stack:
     spread = check_array(tensors.get("stack.scale"), "stack.scale", np.float64, shape)
     if not (spread > 0).all():
         raise ModelFileError("the model file is inconsistent: the array stack.scale is damaged")
-    return Stack(first, Standardization(mean, spread), scale)
+    # Missing in files of earlier versions, which cannot be updated.
+    counts = [entry.get(name, 0) for name in ("n_learnt", "n_grown")]
+    learns_all = entry.get("learns_all", False)
+    whole = all(type(count) is int and 0 <= count < 2**53 for count in counts)
+    if not isinstance(learns_all, bool) or not whole:
+        raise ModelFileError("the model file is inconsistent: its two forests are damaged")
+    return Stack(first, Standardization(mean, spread), scale, learns_all, *counts)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
+from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 
 Ids = npt.NDArray[np.int64]
 Classes = npt.NDArray[np.int32]
@@ -19,9 +18,9 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class UnconfirmedSamples:
-    """Sorted ids of samples without a given fine label, and their coarse classes.
+    """Sorted ids of samples without a given fine label, and their given, coarser classes.
 
-    The coarse class is stored because a guess may be a fine class of another coarse class.
+    The given class is stored because a guess may be a fine class of another coarse class.
     """
 
     ids: Ids
@@ -65,16 +64,17 @@ class UnconfirmedSamples:
 
 @dataclass(frozen=True, eq=False)
 class StoredSamples:
-    """Stored samples: row number, id, finest class (given or guessed) and coarse class of each.
+    """Stored samples: row number, id, class that trees have, and class that was given of each.
 
-    A sample is confirmed unless its fine label is a guess or missing.
+    A sample is confirmed if its given class needs no finer one; otherwise the class that trees have
+    may be a guess.
     """
 
     forest: FittedForest
     rows: Classes
     ids: Ids
     classes: Classes
-    coarse: Classes
+    known: Classes
     is_confirmed: Mask
     tree: LabelTree
 
@@ -90,30 +90,31 @@ class StoredSamples:
         rows = places[np.argsort(ids[places])].astype(np.int32)
         classes, ids = classes[rows], ids[rows]
         is_bare, place = unconfirmed.places(ids)
-        coarse = tree.parents[classes]
-        coarse[is_bare] = unconfirmed.coarse[place]
-        return cls(forest, rows, ids, classes, coarse, ~is_bare, tree)
+        known = classes.copy()
+        known[is_bare] = unconfirmed.coarse[place]
+        # A class may have been divided since its samples came.
+        return cls(forest, rows, ids, classes, known, ~(is_bare | tree.is_divided[known]), tree)
+
+    @property
+    def unconfirmed(self) -> UnconfirmedSamples:
+        """The samples that are not confirmed."""
+        return UnconfirmedSamples(self.ids[~self.is_confirmed], self.known[~self.is_confirmed])
 
     def relabelled(self, ids: Ids, classes: Classes) -> StoredSamples:
-        """The same, with other classes for some stored samples."""
+        """The same, with other given classes for some stored samples."""
         places = np.searchsorted(self.ids, ids)
-        changed, coarse = self.classes.copy(), self.coarse.copy()
+        changed, known, confirmed = self.classes.copy(), self.known.copy(), self.is_confirmed.copy()
         changed[places] = classes
-        # The previous guess may have been of another coarse class.
-        coarse[places] = self.tree.parents[classes]
-        return replace(self, classes=changed, coarse=coarse)
+        known[places] = classes
+        confirmed[places] = ~self.tree.is_bare[classes]
+        return replace(self, classes=changed, known=known, is_confirmed=confirmed)
 
-    def without_fine(self, gone: list[int]) -> StoredSamples:
-        """The same, with only the coarse class for samples of some fine classes."""
-        return replace(
-            self, classes=np.where(np.isin(self.classes, gone), self.coarse, self.classes)
-        )
-
-    @cached_property
-    def fine(self) -> Classes:
-        """Given fine classes, -1 where none was given."""
-        given = self.is_confirmed & ~self.tree.is_coarse[self.classes]
-        return np.where(given, self.classes, UNKNOWN).astype(np.int32)
+    def without_classes(self, gone: list[int]) -> StoredSamples:
+        """The same, with the class above as the given one for samples of some classes."""
+        known = self.known
+        for _ in range(self.tree.n_levels - 1):
+            known = np.where(np.isin(known, gone), self.tree.parents[known], known)
+        return replace(self, known=known)
 
     def take(self, chosen: Mask) -> npt.NDArray[Any]:
         """Features of the chosen samples, in the units of the input."""

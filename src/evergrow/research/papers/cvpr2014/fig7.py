@@ -11,8 +11,11 @@ KEYS = ("data", "strategy", "initial", "seed", "n_classes")
 INITIALS = (3, 5, 10, 20)
 MEASURED = (30, 40, 50)
 PAPER_RELATIVE = {3: 0.881, 20: 0.927}
+PRINTED = "88.1 % with 3, 92.7 % with 20"
 # Percentage points of relative accuracy that more initial classes may gain: the paper's.
 LIMITED = 4.6
+# Seeds of all numbers of initial classes, and of those that decide the claim.
+N_SEEDS, N_DECIDING = 5, 12
 LOOKS = ((ex.GREEN, "D"), (ex.BLUE, "^"), (ex.RED, "s"))
 
 
@@ -22,10 +25,12 @@ def runs(context: ex.ExperimentContext) -> list[ex.Run]:
     for name in protocol.data_names(context, *protocol.SOURCES):
         at = [*dict.fromkeys(protocol.last_class(context, name, n) for n in MEASURED)]
         begun = protocol.initials(context, name, INITIALS, at[0])
-        for seed in context.seeds():
-            baseline = protocol.baseline_run(name, seed, at)
+        for seed in context.seeds(N_DECIDING):
+            few = seed >= N_SEEDS
+            baseline = protocol.baseline_run(name, seed, at[-1:] if few else at)
             found.append(baseline)
-            found += [{**baseline, "strategy": "rust", "initial": n} for n in begun]
+            deciding = [n for n in begun if n in PAPER_RELATIVE or not few]
+            found += [{**baseline, "strategy": "rust", "initial": n} for n in deciding]
     return found
 
 
@@ -46,7 +51,7 @@ def _draw_row(row: list[ex.Axes], table: ex.Table, data: str) -> None:
         axes.set_xticks(grown.values("initial"))
 
 
-def _gains_little(last: ex.Table, where: str) -> ex.Finding:
+def _gains_little(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
     """More initial classes help, but only a little."""
     few, many = PAPER_RELATIVE
     grown = last.where(strategy="rust")
@@ -56,14 +61,49 @@ def _gains_little(last: ex.Table, where: str) -> ex.Finding:
     )
     # With fewer classes, nearly all of them would be initial ones.
     enough = last.values("n_classes") == [MEASURED[-1]]
-    verdict = ex.combine_verdicts([gained.verdict, gained.below(LIMITED / 100)])
-    return ex.Finding(
-        f"In the paper RUST gains little from more initial classes, at {MEASURED[-1]} from "
-        f"88.1 % of the retrained accuracy with {few} to 92.7 % with {many}; a gain of up "
-        f"to these {LIMITED} points counts as little.",
-        f"{where}: {shown} (%).",
-        verdict if enough else None,
+    beneficial = gained.verdict if enough else None
+    little = gained.below(LIMITED / 100) if enough else None
+    return [
+        ex.Finding(
+            f"In the paper RUST gains from more initial classes, {few} against {many}.",
+            f"{where}: {shown} (%).",
+            beneficial,
+            printed=PRINTED,
+            reason=_explain(table),
+        ),
+        ex.Finding(
+            "In the paper that gain is little; up to the printed one of "
+            f"{LIMITED} points counts as little.",
+            f"{where} it is {100 * gained.mean:+.1f} points.",
+            little,
+            printed=PRINTED,
+            reason=_explain(table),
+        ),
+    ]
+
+
+def _explain(table: ex.Table) -> str:
+    """What there is to gain on each data set: how far RUST is below the retrained forest."""
+    few, many = PAPER_RELATIVE
+    found = "; ".join(
+        f"on {data} {100 * (1 - last.mean('relative', strategy='rust', initial=few)):.1f} points "
+        f"with {few} and {100 * (1 - last.mean('relative', strategy='rust', initial=many)):.1f} "
+        f"with {many} initial classes"
+        for data, _, last in protocol.last_rows(table)
     )
+    return (
+        "It depends on how far RUST is below the retrained forest, in the paper 11.9 and 7.3 "
+        f"points: {found}."
+    )
+
+
+def judge(table: ex.Table) -> list[ex.Finding]:
+    """Whether there is a gain, and whether it is little."""
+    return [
+        finding
+        for data, end, last in protocol.last_rows(table)
+        for finding in _gains_little(table, last, f"On {data}, {end} classes")
+    ]
 
 
 EXPERIMENT = protocol.make_relative_experiment(
@@ -73,7 +113,7 @@ EXPERIMENT = protocol.make_relative_experiment(
     runs=runs,
     measure=partial(protocol.measure_in_sweep, keys=KEYS),
     draw=partial(plots.draw_rows, draw_row=_draw_row, n_columns=2, xlabel="initial classes"),
-    judge=partial(protocol.judge_last_rows, judges=[_gains_little]),
+    judge=judge,
     keys=KEYS,
     published=tuple(
         {"data": data, "strategy": "rust", "initial": n, "n_classes": MEASURED[-1], "relative": r}

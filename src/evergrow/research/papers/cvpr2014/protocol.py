@@ -185,7 +185,7 @@ def relative_to_baseline(table: ex.Table) -> ex.Table:
     """Add the accuracy of each row relative to the retrained forest on the same classes."""
 
     def place(row: ex.Row) -> tuple[Any, ...]:
-        return row["data"], row["seed"], row["n_classes"]
+        return row["data"], row.get("n_train"), row["seed"], row["n_classes"]
 
     known = {place(row): row["accuracy"] for row in table if row["strategy"] == BASELINE}
     return ex.Table(

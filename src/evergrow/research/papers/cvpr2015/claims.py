@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import learners
+from evergrow.research.papers.cvpr2015.data import usual_seeds
 
 _WITH_HIERARCHY = ("nn", "hierarchical", "nn-h")
 
@@ -38,7 +41,7 @@ def judge_best(
         )
         best = max(others, key=lambda name: mine.mean(column, method=name))
         parts.append(
-            f"{ex.format_percent(mine, column, method=method)} beside {label(best)} "
+            f"{ex.format_percent(mine, column, method=method)} next to {label(best)} "
             f"{ex.format_percent(mine, column, method=best)} ({over} {percent(value)})"
         )
     return ", ".join(parts), ex.combine_verdicts(verdicts)
@@ -49,11 +52,14 @@ def judge_hierarchy(table: ex.Table, over: str, *, column: str = "accuracy") -> 
     told = {
         name: name in _WITH_HIERARCHY for name in learners.PAPERS_METHODS if name != "fine-only"
     }
-    rows = ex.Table({**r, "told": told[r["method"]]} for r in table if r["method"] in told)
+    rows = ex.Table(
+        {**r, "told": told[r["method"]]} for r in usual_seeds(table) if r["method"] in told
+    )
     parts, verdicts = [], []
     for value in table.values(over):
         mine = rows.where(**{over: value})
         found = ex.compare_means(mine, column, {"told": True}, {"told": False})
+        found = replace(found, name=f"with the hierarchy against without, {over} {percent(value)}")
         verdicts.append(found.verdict)
         parts.append(f"{100 * found.mean:+.1f} points ({over} {percent(value)})")
     return f"on average {', '.join(parts)}", ex.combine_verdicts(verdicts)
@@ -74,6 +80,33 @@ def judge_gain(
     gain = f"{100 * least.mean:+.1f} points"
     text = f"the least gain is {gain} ({label(name)}, {over} {percent(value)})"
     return text, ex.combine_verdicts(each.verdict for each in found.values())
+
+
+def named(reason: Callable[[ex.Table], str]) -> Callable[[ex.Table], str]:
+    """The same reason with the name of its data set in front."""
+    return lambda table: (
+        f"{', '.join(map(str, table.values('data'))).capitalize()}: {reason(table)}"
+    )
+
+
+def format_differences(
+    table: ex.Table,
+    one: ex.Row,
+    other: ex.Row,
+    over: str,
+    values: Sequence[Any],
+    *,
+    column: str = "accuracy",
+) -> str:
+    """Differences between two sides at some values of a column, in points, as text."""
+    found = (ex.compare_means(table.where(**{over: value}), column, one, other) for value in values)
+    return ", ".join(f"{100 * each.mean:+.1f}" for each in found)
+
+
+def format_gain(table: ex.Table, one: str, other: str, **where: Any) -> str:
+    """The difference of accuracy between two methods with its interval, as text."""
+    mine = table.where(**where)
+    return ex.compare_means(mine, "accuracy", {"method": one}, {"method": other}).interval
 
 
 def format_trade_off(table: ex.Table, parameter: str, values: Sequence[float]) -> str:

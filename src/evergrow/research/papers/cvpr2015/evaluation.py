@@ -17,13 +17,40 @@ from evergrow.research.papers.cvpr2015.levels import Draw, TwoLevels, draw
 # A learner by name, the columns of its row, and its parameters.
 Entry = tuple[str, ex.Row, Mapping[str, Any]]
 
+# Runs that show what a claim depends on have this column; tables and figures leave them out.
+CHECK = "check"
+
 # Limits the time on birds, which needs the most epochs; CIFAR-100 stops earlier by itself.
 _MAX_EPOCHS = 15
+
+
+# Dimensions of the metric of low rank that explains verdicts on metrics.
+LOW_RANK = 64
 
 
 def methods(names: Iterable[str]) -> list[Entry]:
     """Learners with default parameters; the column "method" holds the name."""
     return [(name, {"method": name}, {}) for name in names]
+
+
+def main_rows(table: ex.Table) -> ex.Table:
+    """The rows of the table or figure itself, without those that only explain a verdict."""
+    return ex.Table(row for row in table if CHECK not in row)
+
+
+def on_main_rows(look: Callable[[ex.Table], ex.Seen]) -> Callable[[ex.Table], ex.Seen]:
+    """The same judgement, without the rows that only explain a verdict."""
+    return lambda table: look(main_rows(table))
+
+
+def check_rows(table: ex.Table, check: Any) -> ex.Table:
+    """The rows that explain a verdict."""
+    return ex.Table(row for row in table if CHECK in row and row[CHECK] == check)
+
+
+def checked(method: str, setting: str) -> str:
+    """The name of a method in rows that explain a verdict, so that no table mixes them."""
+    return f"{method}, {setting}"
 
 
 def compare(
@@ -34,14 +61,16 @@ def compare(
     fine: float = 0.5,
     coarse: float = 0.5,
     metric: str = "none",
+    rank: int | None = None,
 ) -> list[ex.Row]:
     """Rows of learners that are trained on the same samples and labels.
 
     ``fine`` and ``coarse`` are the shares of the samples with fine labels and with coarse labels
-    only; ``metric`` names the part of them that a metric is learnt on.
+    only; ``metric`` names the part of them that a metric is learnt on, and ``rank`` the number of
+    its dimensions, None for as many as the features have.
     """
     data, seed = samples(context, run), run["seed"]
-    train, test = apply_metric(metric, draw(data, seed, fine, coarse), data, seed)
+    train, test = apply_metric(metric, draw(data, seed, fine, coarse), data, seed, rank)
     options: dict[str, Any] = {
         "n_trees": run["trees"],
         "seed": seed,
@@ -91,14 +120,18 @@ def evaluate(
     return values
 
 
-def apply_metric(metric: str, train: Draw, data: TwoLevels, seed: int) -> tuple[Draw, TwoLevels]:
+def apply_metric(
+    metric: str, train: Draw, data: TwoLevels, seed: int, rank: int | None = None
+) -> tuple[Draw, TwoLevels]:
     """Transform training and test samples by a metric that is learnt on a part of the draw."""
     from evergrow import NCMMetric
 
     if metric == "none":
         return train, data
     rows, labels = METRIC_PARTS[metric](train)
-    learnt = NCMMetric(max_iter=_MAX_EPOCHS, random_state=seed).fit(train.X[rows], labels[rows])
+    rank = None if rank is None else min(rank, train.X.shape[1])
+    learner = NCMMetric(n_components=rank, max_iter=_MAX_EPOCHS, random_state=seed)
+    learnt = learner.fit(train.X[rows], labels[rows])
     return (
         replace(train, X=learnt.transform(train.X)),
         replace(data, X_test=learnt.transform(data.X_test)),

@@ -32,37 +32,56 @@ def _larger(table: ex.Table) -> ex.Seen:
 
 def _enough(table: ex.Table) -> ex.Seen:
     more = ex.compare_means(table, "accuracy", {"scale": 20.0}, {"scale": 10.0})
-    few, many = (table.mean("comparisons", scale=scale) for scale in (10.0, 20.0))
+    fewer = ex.compare_ratios(table, "comparisons", {"scale": 20.0}, {"scale": 10.0})
     text = claims.format_trade_off(table, "scale", (10.0, 20.0))
-    if few == many:
-        return f"{text}: so large a subset is all classes already", None
-    return text, ex.combine_verdicts((more.below(ALMOST), few < many))
+    return text, ex.combine_verdicts((more.below(ALMOST), fewer.verdict))
 
 
-CLAIMS: tuple[ex.Claim, ...] = (
-    ex.Claim("Larger subsets raise the accuracy and cost comparisons: from c = 1 to 20.", _larger),
-    ex.Claim(
-        "With c = 10 the accuracy is almost that of c = 20 (a point below at most), for fewer "
-        "comparisons.",
-        _enough,
-    ),
+def _why(table: ex.Table) -> str:
+    return f"It depends on c: {claims.format_trade_off(table, 'scale', SCALES)}."
+
+
+LARGER = ex.Claim(
+    "Larger subsets raise the accuracy and cost comparisons: from c = 1 to 20.",
+    _larger,
+    reason=claims.named(_why),
 )
+ENOUGH = ex.Claim(
+    "With c = 10 the accuracy is almost that of c = 20 (our reading: a point below at most), for "
+    "fewer comparisons.",
+    _enough,
+    reason=claims.named(_why),
+)
+
+
+def judge(table: ex.Table) -> list[ex.Finding]:
+    # With few classes c = 10 and c = 20 both allow subsets of all of them.
+    told = ex.Table(row for row in table if not _are_same(table.where(data=row["data"])))
+    return [*ex.findings_by_data(table, [LARGER]), *ex.findings_by_data(told, [ENOUGH])]
+
+
+def _are_same(table: ex.Table) -> bool:
+    few, many = (table.mean("comparisons", scale=scale) for scale in (10.0, 20.0))
+    return few == many
+
 
 EXPERIMENT = make_experiment(
     name="cvpr2015-fig4",
     title="Larger subsets of class means (CVPR 2015, fig. 4)",
     shows="Accuracy over comparisons with subsets of up to 1, 5, 10, 20 roots of the classes.",
-    sources=sources("birds", "features"),
+    sources=sources("birds", "features", "characters"),
     measure=measure,
     draw=draw,
     runs=partial(settings, metric=["fine"]),
-    judge=partial(ex.findings_by_data, claims=CLAIMS),
+    judge=judge,
     keys=("data", "scale", "seed"),
     exact=("accuracy", "comparisons"),
-    size=(8.0, 3.4),
+    size=(11.0, 3.4),
     notes=(
         *NOTES,
-        "The paper has Fisher vectors; here are features of a network. As there, forests see the "
+        "The paper has Fisher vectors; here are those of characters as in table 6, and features of "
+        "a network. CIFAR-100 has too few classes for the claim on c = 10 and 20, which both allow "
+        "subsets of all of them. As in the paper forests see the "
         "half of the samples with fine labels through a metric learnt on it, in 15 epochs "
         "at most. Numbers at the points are c, the bound on a subset's size in roots of the "
         "number of classes; the paper prints no numbers for its curve.",

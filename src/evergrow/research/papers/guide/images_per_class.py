@@ -75,9 +75,22 @@ def judge(table: ex.Table) -> list[ex.Finding]:
                     f"With {images} {shown} per class of {data} take least squares or class means.",
                     f"{name}: {accuracy:.1%}, {forest}: {other:.1%}.",
                     lead.verdict,
+                    reason=_level_at_once(few),
                 )
             )
     return findings
+
+
+def _level_at_once(few: ex.Table) -> str:
+    """A forest is level if it sees all classes at once; not if it grows."""
+    at_once, grown = (
+        ex.format_percent(few, "accuracy", learner=name)
+        for name in (learners.RETRAINED, learners.FOREST)
+    )
+    return (
+        f"The forest is level where it is trained on all classes at once, with {at_once}. The one "
+        f"that grows, as least squares do, has {grown}."
+    )
 
 
 EXPERIMENT = ex.Experiment(

@@ -8,6 +8,8 @@ from evergrow.research.streams import ClassStream, follow
 
 # A gain in accuracy that is not worth a night of training.
 LITTLE = 0.02
+# A loss that counts as none.
+NOT_BELOW = 0.005
 
 
 def runs(context: ex.ExperimentContext) -> list[ex.Run]:
@@ -64,10 +66,11 @@ def judge(table: ex.Table) -> list[ex.Finding]:
             ).above(-LITTLE),
         ),
         ex.Finding(
-            "A learner that is never retrained is more accurate than the retrained forest.",
+            "A learner that is never retrained is as accurate as the retrained forest, half a "
+            "point below at most.",
             f"{name} has {accuracy:.1%} in {seconds[name]:.1f} s, the retrained forest "
             f"{baseline:.1%}.",
-            lead.verdict,
+            lead.above(-NOT_BELOW),
         ),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.icra2017 import protocol
@@ -56,35 +56,67 @@ def draw(figure: ex.Figure, table: ex.Table) -> None:
 def judge(table: ex.Table) -> list[ex.Finding]:
     few = ex.Table(row for row in table if row["n_new"] <= 10)
     new, others = (
-        np.array([few.mean(column, recoding=r) for r in RECODINGS])
-        for column in ("new_class", "others")
+        {r: few.mean(column, recoding=r) for r in RECODINGS} for column in ("new_class", "others")
     )
-    kept = np.flatnonzero(others >= others[0] - KEPT)[-1]
-    without, whole, best = ({"recoding": RECODINGS[place]} for place in (0, -1, kept))
-    risen = ex.compare_means(few, "new_class", whole, without)
-    fallen = ex.compare_means(few, "others", without, whole)
-    helped = ex.compare_means(few, "new_class", best, without)
+    without, whole = ({"recoding": RECODINGS[place]} for place in (0, -1))
+    step = ex.compare_each_seed(few, _smallest_step, name="smallest step of each seed")
+    best = _best_recoding(few)
     return [
         ex.Finding(
             "The paper finds that accuracy on the new class grows with recoding; a step of 0.1 "
             f"may lose {100 * KEPT:.1f} points.",
-            f"Here, up to 10 examples, it goes from {100 * new[0]:.1f} % without to "
-            f"{100 * new[-1]:.1f} % with full recoding, never down by more than "
-            f"{100 * max(0.0, -np.diff(new).min()):.1f} points between steps of 0.1.",
-            ex.combine_verdicts([risen.verdict, bool(np.diff(new).min() > -KEPT)]),
+            f"Here, up to 10 examples, it goes from {100 * new[0.0]:.1f} % without to "
+            f"{100 * new[1.0]:.1f} % with full recoding; the smallest step of a seed is "
+            f"{100 * step.mean:+.1f} points on average.",
+            ex.combine_verdicts(
+                [
+                    ex.compare_means(few, "new_class", whole, without).verdict,
+                    step.above(-KEPT),
+                ]
+            ),
         ),
         ex.Finding(
             "The paper finds that accuracy on the known classes falls with recoding.",
-            f"Here from {100 * others[0]:.1f} % to {100 * others[-1]:.1f} %.",
-            fallen.verdict,
+            f"Here from {100 * others[0.0]:.1f} % to {100 * others[1.0]:.1f} %.",
+            ex.compare_means(few, "others", without, whole).verdict,
         ),
         ex.Finding(
-            "The paper finds a recoding that keeps the known classes and helps the new one.",
-            f"Here {RECODINGS[kept]:.1f} costs the known classes at most half a point and gives "
-            f"{100 * new[kept]:.1f} % on the new one.",
-            helped.verdict if kept > 0 else False,
+            "The paper finds a recoding that keeps the known classes, up to "
+            f"{100 * KEPT:.1f} points, and helps the new one.",
+            f"Here {best:.1f} changes the known classes by "
+            f"{100 * (others[best] - others[0.0]):+.1f} points, and the new one has "
+            f"{100 * new[best]:.1f} % in place of {100 * new[0.0]:.1f} %.",
+            _helps(few, best),
+            printed="recoding of 0.6, chosen by this rule for table I",
         ),
     ]
+
+
+def _smallest_step(table: ex.Table) -> float:
+    """The least that the new class gains from one recoding to the next."""
+    new = [table.mean("new_class", recoding=recoding) for recoding in RECODINGS]
+    return min(more - less for less, more in pairwise(new))
+
+
+def _helps(table: ex.Table, recoding: float) -> ex.Verdict:
+    """Whether a recoding keeps the known classes and raises accuracy on the new one."""
+    sides = {"recoding": recoding}, {"recoding": 0.0}
+    return ex.combine_verdicts(
+        [
+            ex.compare_means(table, "others", *sides).above(-KEPT),
+            ex.compare_means(table, "new_class", *sides).verdict,
+        ]
+    )
+
+
+def _best_recoding(table: ex.Table) -> float:
+    """The largest recoding that helps; if none does, one that may, or the smallest."""
+    verdicts = {recoding: _helps(table, recoding).agrees for recoding in RECODINGS[1:]}
+    for wanted in (True, None):
+        found = [recoding for recoding, agrees in verdicts.items() if agrees is wanted]
+        if found:
+            return max(found)
+    return min(verdicts)
 
 
 EXPERIMENT = ex.Experiment(

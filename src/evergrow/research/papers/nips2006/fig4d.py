@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from math import inf, log
+
 from evergrow.research import experiments as ex
 from evergrow.research.papers.nips2006 import sweeps
 from evergrow.research.papers.nips2006.sweeps import compare_rates
 
 _TREES = (1, 2, 3, sweeps.N_TREES, 10)
-# A standard deviation needs more than three seeds; the runs are short.
-_N_SEEDS = 5
-# With so few seeds, standard deviations that differ by a smaller factor may be the same.
-_TELLING = 2.0
+# A standard deviation needs more seeds than a mean; the runs are short.
+_N_SEEDS = 20
+_FEWEST_FOR_SPREAD = 5
 
 
 def runs(context: ex.ExperimentContext) -> list[ex.Run]:
@@ -43,26 +44,46 @@ def judge(table: ex.Table) -> list[ex.Finding]:
     beyond = compare_rates(table, {"trees": most}, {"trees": sweeps.N_TREES})
     one, five = (table.deviation("rate", trees=n) for n in (1, sweeps.N_TREES))
     n_seeds = len(table.values("seed"))
-    telling = n_seeds >= _N_SEEDS and max(one, five) > _TELLING * min(one, five)
+    rates = ", ".join(f"{table.mean('rate', trees=n):.1f} % ({n})" for n in table.values("trees"))
     return [
         sweeps.judge_higher(
             "The paper finds that going from 1 tree to 5 raises the accuracy.",
             f"Here {sweeps.N_TREES} trees against 1 make a difference",
             first,
+            reason=f"The rates by the number of trees are {rates}.",
         ),
-        ex.Finding(
+        sweeps.judge_bound(
             "The paper finds that 5 trees vary less from run to run than 1.",
             f"Here the standard deviation over {n_seeds} seeds is {one:.1f} points with 1 tree "
             f"and {five:.1f} with {sweeps.N_TREES}.",
-            five < one if telling else None,
+            _compare_spread(table, 1, sweeps.N_TREES).verdict,
+            reason=f"The rates by the number of trees are {rates}.",
         ),
-        ex.Finding(
+        sweeps.judge_bound(
             "The paper finds little improvement beyond 5 trees (a point at most).",
             f"Here {most} trees against {sweeps.N_TREES} make a difference: "
             f"{sweeps.format_points(beyond)}.",
             beyond.below(sweeps.LITTLE),
+            reason=f"The rates by the number of trees are {rates}: they grow with the number of "
+            "words, which grows with the trees.",
         ),
     ]
+
+
+def _compare_spread(table: ex.Table, one: int, other: int) -> ex.Difference:
+    """How many times larger the standard deviation is with one number of trees.
+
+    The interval is that of a ratio of two variances of normal numbers.
+    """
+    n_seeds = len(table.values("seed"))
+    first, second = (table.deviation("rate", trees=n) for n in (one, other))
+    name = f"standard deviation with {one} against {other} trees"
+    if n_seeds < _FEWEST_FOR_SPREAD or not first or not second:
+        return ex.Difference(0.0, inf, n_seeds, "times", name)
+    from scipy.stats import f
+
+    noise = log(float(f.ppf(0.975, n_seeds - 1, n_seeds - 1))) / 2
+    return ex.Difference(log(first / second), noise, n_seeds, "times", name)
 
 
 EXPERIMENT = sweeps.make_experiment(

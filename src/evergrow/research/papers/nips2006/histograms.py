@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from evergrow.research.papers.nips2006.photographs import BACKGROUND, Photograph
 from evergrow.vision.descriptors import LocalFeatures, RandomPatches
 from evergrow.vision.words.bag.pooling import POOLINGS, mutual_information_thresholds
 from evergrow.vision.words.codebooks.counts import word_offsets
-from evergrow.vision.words.evaluation import equal_error_rate
+from evergrow.vision.words.evaluation import RocCurve, roc
 
 # Number of descriptors that codebooks are learnt from.
 N_TRAINING = 20_000
 # Added to the seed, to learn from other patches than those that are coded.
 _OTHER_SEED = 1000
 _MOST_PASSES = 20_000
+# Poolings whose values are much smaller than one.
+_SHARES = ("sum", "sqrt")
 # Largest standard deviation of the grey values, up to 255, of a plain patch.
 _PLAIN = 8.0
 
@@ -65,12 +68,17 @@ def training_descriptors(
     n_descriptors: int = N_TRAINING,
     *,
     n_jobs: int = -1,
+    masks: Sequence[Mask | None] | None = None,
 ) -> Descriptors:
-    """About the same number of descriptors of each training image."""
+    """About the same number of descriptors of each training image.
+
+    With ``masks``, one per image of the data, the centres of patches lie on the mask.
+    """
     chosen = np.flatnonzero(data.trains)
     local = local_features(descriptor, -(-n_descriptors // len(chosen)), seed + _OTHER_SEED)
     parts = Parallel(n_jobs, prefer="threads")(
-        delayed(local.describe)(data.images[i]) for i in chosen
+        delayed(local.describe)(data.images[i], mask=None if masks is None else masks[int(i)])
+        for i in chosen
     )
     images = np.repeat(np.arange(len(chosen)), [len(rows) for rows, _ in parts])
     rows = np.concatenate([rows for rows, _ in parts])
@@ -84,11 +92,12 @@ def count_words(
     seed: int,
     *,
     n_jobs: int = -1,
+    masks: Sequence[Mask | None] | None = None,
 ) -> dict[str, sparse.csr_array]:
     """Counts of words per image for each coding, all of the same patches.
 
     Each image is described once and coded once by each codebook; codings of fewer patches use the
-    first of them.
+    first of them. With ``masks``, one per image, the centres of patches lie on the mask.
     """
     most: dict[int, Coding] = {}
     for coding in codings.values():
@@ -97,8 +106,8 @@ def count_words(
             most[mine] = coding
     local = local_features(descriptor, max(c.n_patches for c in most.values()), seed)
 
-    def counts(image: RGB) -> list[sparse.csr_array]:
-        rows, _ = local.describe(image)
+    def counts(image: RGB, mask: Mask | None) -> list[sparse.csr_array]:
+        rows, _ = local.describe(image, mask=mask)
         columns = {key: _columns(c.codebook, rows[: c.n_patches]) for key, c in most.items()}
         return [
             _counted(columns[id(c.codebook)][: c.n_patches], c.codebook.n_words_)
@@ -107,7 +116,10 @@ def count_words(
 
     # Images in parallel, each with one BLAS thread.
     with one_blas_thread():
-        parts = Parallel(n_jobs, prefer="threads")(delayed(counts)(i) for i in data.images)
+        parts = Parallel(n_jobs, prefer="threads")(
+            delayed(counts)(image, mask)
+            for image, mask in zip(data.images, masks or repeat(None), strict=False)
+        )
     stacked = zip(*parts, strict=True)
     return {
         name: sparse.csr_array(sparse.vstack(column))
@@ -169,10 +181,41 @@ def is_plain(image: RGB, boxes: Rows) -> Mask:
     return np.asarray(of_squares - mean**2 < _PLAIN**2)
 
 
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Test images in the order of their scores."""
+
+    curve: RocCurve
+
+    @property
+    def rate(self) -> float:
+        """Rate at equal error, in percent."""
+        return 100 * self.curve.equal_error_rate
+
+    @property
+    def area(self) -> float:
+        """Area under the ROC curve, in percent."""
+        curve = self.curve
+        return 100 * float(np.trapezoid(curve.true_positive_rate, curve.false_positive_rate))
+
+    def found(self, false_positives: Sequence[float]) -> list[float]:
+        """Rates of positives found at these rates of false positives, to draw the curve."""
+        curve = self.curve
+        rates = np.interp(false_positives, curve.false_positive_rate, curve.true_positive_rate)
+        return [round(float(rate), 4) for rate in rates]
+
+
 def equal_error_score(
     data: Photographs, name: str, counts: sparse.csr_array, pooling: str = "binary"
 ) -> float:
     """Rate at equal error, in percent, of a linear SVM for a class against background."""
+    return rank_by_svm(data, name, counts, pooling).rate
+
+
+def rank_by_svm(
+    data: Photographs, name: str, counts: sparse.csr_array, pooling: str = "binary"
+) -> Ranking:
+    """Rank test images by a linear SVM for a class against background."""
     from sklearn.svm import LinearSVC
 
     wanted = (data.classes == name) | (data.classes == BACKGROUND)
@@ -180,7 +223,18 @@ def equal_error_score(
     pooled = pool(counts[np.flatnonzero(wanted)], pooling, trains, positive)
     # Short codes that hardly separate the classes need more iterations than the default.
     svm = LinearSVC(max_iter=_MOST_PASSES, random_state=0).fit(pooled[trains], positive[trains])
-    return 100 * equal_error_rate(svm.decision_function(pooled[~trains]), positive[~trains])
+    return Ranking(roc(svm.decision_function(pooled[~trains]), positive[~trains]))
+
+
+def rank_by_votes(data: Photographs, name: str, counts: sparse.csr_array, forest: Any) -> Ranking:
+    """Rank test images by the votes of the trees, without a vocabulary.
+
+    Each window votes in each tree with the share of the class in its leaf.
+    """
+    shares = forest.word_shares_[:, forest.classes_.tolist().index(name)]
+    votes = (counts @ shares) / np.asarray(counts.sum(axis=1)).ravel()
+    tests = ~data.trains
+    return Ranking(roc(votes[tests], data.classes[tests] == name))
 
 
 def pool(counts: sparse.csr_array, pooling: str, trains: Mask, positive: Mask) -> Any:
@@ -189,4 +243,9 @@ def pool(counts: sparse.csr_array, pooling: str, trains: Mask, positive: Mask) -
     if chosen.learns:
         codes = positive[trains].astype(np.int32)
         thresholds = mutual_information_thresholds(counts[np.flatnonzero(trains)], codes)
-    return chosen.pool(counts, thresholds)
+    pooled = chosen.pool(counts, thresholds)
+    if pooling in _SHARES:
+        # As long as binary vectors on average, since the SVM has one penalty for all.
+        length = np.sqrt(pooled.power(2).sum() / max(pooled.nnz, 1))
+        pooled = pooled * np.float32(1 / length)
+    return pooled

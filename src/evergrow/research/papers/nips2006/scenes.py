@@ -240,6 +240,7 @@ def _scenes(numbers: range) -> tuple[RGB, npt.NDArray[np.str_]]:
     return np.stack(pixels), np.repeat(np.array(kinds), len(numbers))
 
 
-def outlines(kind: str, n_test: int) -> list[Mask]:
-    """Masks of the object in the first test scenes of a kind."""
-    return [scene.outline for scene in generate_scenes(kind, range(1, 2 * n_test, 2))]
+def outlines(kind: str, n: int, *, trains: bool = False) -> list[Mask]:
+    """Masks of the object in the first test scenes of a kind, or in the first training scenes."""
+    first = 0 if trains else 1
+    return [scene.outline for scene in generate_scenes(kind, range(first, first + 2 * n, 2))]

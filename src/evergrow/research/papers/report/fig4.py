@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from evergrow.research import experiments as ex
@@ -19,21 +20,27 @@ PUBLISHED: tuple[ex.Row, ...] = tuple(
     for forest, numbers in _PRINTED.items()
 )
 
-# Difference between forests that counts as similar, relative accuracy that counts as near, and
-# share of the training time.
-SIMILAR, NEAR, SHARE = 0.03, 0.9, 0.3
+# Largest difference between both forests that table 1 prints for IGT, RTST and RTSTQ from 4 to 20
+# classes, the lowest relative accuracy there, and the share of the training time.
+SIMILAR, NEAR, SHARE = 0.03, 0.929, 0.3
 # Published ratios of times hold if ours differs by at most this factor.
 FACTOR = 2.0
 # Share of the comparisons of retraining that counts as far below.
 FAR = 0.5
+# What is varied: the share of the nodes, the SVMs that a node trains, and the trees.
+SHARES, N_CANDIDATES, N_TREES = (0.02,), (5, 10), (1, 5)
 
 
 def runs(context: ex.ExperimentContext) -> list[ex.Run]:
-    return [
+    found = [
         protocol.run_of(context, kind, seed)
         for seed in context.seeds()
         for kind in protocol.FORESTS
     ]
+    for kind in protocol.FORESTS:
+        found += protocol.varied_runs(context, kind, "share", SHARES, ("RTST", "RTSTQ"))
+        found += protocol.varied_runs(context, kind, "n_estimators", N_TREES)
+    return found + protocol.varied_runs(context, "SVM", "n_candidates", N_CANDIDATES)
 
 
 def draw(figure: ex.Figure, table: ex.Table) -> None:
@@ -41,75 +48,75 @@ def draw(figure: ex.Figure, table: ex.Table) -> None:
 
 
 def judge(table: ex.Table) -> list[ex.Finding]:
-    ncm, svm = table.where(forest="NCM"), table.where(forest="SVM")
+    usual = protocol.measured_as_usual(table)
     return [
-        _accuracy_is_similar(table),
-        _updates_are_cheap(table),
+        _accuracy_is_similar(usual),
+        _updates_are_cheap(table, usual),
         _ratio(
+            usual,
+            "update_seconds",
             "The report trains its NCM forest 21.4 times as fast as its SVM forest",
-            _printed_ratio("update_seconds"),
             "training on all classes takes the SVM forest {:.1f} times as long",
-            svm.mean("update_seconds", strategy=protocol.RETRAINED)
-            / ncm.mean("update_seconds", strategy=protocol.RETRAINED),
+            "1762.05 beside 82.48 s",
+            _explain_training(table, usual),
         ),
         _ratio(
+            usual,
+            "test_seconds",
             "The report finds SVM forests slower to test too, 5.3 times",
-            _printed_ratio("test_seconds"),
             "the SVM forest takes {:.2f} times as long to test",
-            svm.mean("test_seconds", strategy=protocol.RETRAINED)
-            / ncm.mean("test_seconds", strategy=protocol.RETRAINED),
+            "1.92 beside 0.36 s",
+            explain_test_work(usual),
         ),
-        _errors(table, ncm, svm),
-        _test_work(table),
+        _errors(table, usual),
+        _test_work(table, usual),
     ]
 
 
 def _accuracy_is_similar(table: ex.Table) -> ex.Finding:
     gaps = {
-        name: table.mean("accuracy", forest="NCM", strategy=name)
-        - table.mean("accuracy", forest="SVM", strategy=name)
+        name: ex.compare_values(table.where(strategy=name), "accuracy", "forest", "SVM", "NCM")
         for name in (protocol.RETRAINED, *protocol.GROWING)
     }
-    widest = max(gaps, key=lambda name: abs(gaps[name]))
-    similar = [
-        ex.compare_means(
-            table.where(strategy=name), "accuracy", {"forest": "NCM"}, {"forest": "SVM"}
-        )
-        for name in gaps
-    ]
+    widest = max(gaps, key=lambda name: abs(gaps[name].mean))
     behind = [
-        ex.compare_means(
-            table.where(forest=kind),
-            "relative",
-            {"strategy": name},
-            {"strategy": protocol.RETRAINED},
-        )
+        protocol.compare_strategies(table.where(forest=kind), name, protocol.RETRAINED)
         for kind in protocol.FORESTS
         for name in protocol.GROWING
     ]
     least = min(each.mean for each in behind)
     return ex.Finding(
         "The report finds both forests similar and near the baseline with all strategies but ULS; "
-        f"{100 * SIMILAR:.0f} points count as similar, {100 * NEAR:.0f} % of its accuracy as near.",
-        f"Here they differ most with {widest}: the NCM forest is {100 * gaps[widest]:+.1f} points "
-        f"from the SVM forest. The lowest has {100 * (1 + least):.1f} % of retraining's accuracy.",
+        f"{100 * SIMILAR:.0f} points, the largest difference that it prints, count as similar, "
+        f"{100 * NEAR:.1f} % of its accuracy, the lowest that it prints, as near.",
+        f"Here they differ most with {widest}: the NCM forest is {100 * gaps[widest].mean:+.1f} "
+        f"points from the SVM forest. The lowest has {100 * (1 + least):.1f} % of retraining's "
+        "accuracy.",
         ex.combine_verdicts(
             [
-                *(each.within(SIMILAR) for each in similar),
+                *(gap.within(SIMILAR) for gap in gaps.values()),
                 *(each.above(NEAR - 1) for each in behind),
             ]
         ),
+        printed="NCM 0.91 to 0.98, SVM 0.94 to 0.96 (table 1)",
     )
 
 
-def _updates_are_cheap(table: ex.Table) -> ex.Finding:
-    shares = protocol.shares_of_retraining(table, "update_seconds")
-    kind, name = most = max(shares, key=lambda key: shares[key])
+def _updates_are_cheap(table: ex.Table, usual: ex.Table) -> ex.Finding:
+    shares = protocol.shares_of_retraining(usual, "update_seconds")
+    kind, name = max(shares, key=lambda key: shares[key])
     cheap = ", ".join(f"{k} {n} {s:.2f}" for (k, n), s in shares.items())
+    decision = ex.combine_verdicts(
+        protocol.compare_with_retraining(usual, "update_seconds", *key).below(math.log(SHARE))
+        for key in shares
+    )
+    reason = protocol.explain_share(table, "update_seconds", "time of the last step")
     return ex.Finding(
         "The report finds every update below 30 % of the time of retraining.",
         f"Here the shares of the last step are {cheap}; the dearest is {kind} with {name}.",
-        shares[most] < SHARE,
+        decision,
+        printed="below 30 %",
+        reason=reason,
     )
 
 
@@ -119,42 +126,110 @@ def _printed_ratio(column: str) -> float:
     return float(svm[column] / ncm[column])
 
 
-def _ratio(claim: str, printed: float, here: str, ratio: float) -> ex.Finding:
+def compare_forests(table: ex.Table, column: str) -> ex.Difference:
+    """How many times as long the SVM forest takes, both trained on all classes at once."""
+    retrained = table.where(strategy=protocol.RETRAINED)
+    return ex.compare_ratios(retrained, column, {"forest": "SVM"}, {"forest": "NCM"})
+
+
+def _ratio(
+    table: ex.Table, column: str, claim: str, here: str, printed: str, reason: str
+) -> ex.Finding:
+    ratio, asked = compare_forests(table, column), _printed_ratio(column)
+    decision = ex.combine_verdicts(
+        [ratio.above(math.log(asked / FACTOR)), ratio.below(math.log(asked * FACTOR))]
+    )
     return ex.Finding(
         f"{claim}; half to twice as many count as that.",
-        f"Here {here.format(ratio)}.",
-        1 / FACTOR <= ratio / printed <= FACTOR,
+        f"Here {here.format(math.exp(ratio.mean))}.",
+        decision,
+        printed=printed,
+        reason=reason,
     )
 
 
-def _errors(table: ex.Table, ncm: ex.Table, svm: ex.Table) -> ex.Finding:
-    ours, theirs = (t.where(strategy=protocol.RETRAINED) for t in (ncm, svm))
-    chosen = table.where(strategy=protocol.RETRAINED)
-    gap = ex.compare_means(chosen, "test_error", {"forest": "SVM"}, {"forest": "NCM"})
-    better = ex.combine_verdicts([gap.verdict, gap.below(SIMILAR)])
-    here = (
-        f"Here {100 * ours.mean('test_error'):.2f} % (NCM) and "
-        f"{100 * theirs.mean('test_error'):.2f} % (SVM), training errors "
-        f"{100 * ours.mean('train_error'):.2f} % and {100 * theirs.mean('train_error'):.2f} %"
+def _explain_training(table: ex.Table, usual: ex.Table) -> str:
+    """Training time by the number of SVMs that a node trains."""
+    varied = table.where(varied="n_candidates")
+    ncm = usual.mean("update_seconds", forest="NCM", strategy=protocol.RETRAINED)
+    svm = {n: varied.where(value=n) for n in varied.values("value")}
+    # The default of the forest, and of the report.
+    svm[20] = usual.where(forest="SVM", strategy=protocol.RETRAINED)
+    if len(svm) < 2 or not ncm:
+        return ""
+    found = ", ".join(
+        f"{rows.mean('update_seconds') / ncm:.1f} times with {n} "
+        f"(error {100 * rows.mean('test_error'):.1f} %)"
+        for n, rows in svm.items()
+    )
+    return (
+        "The ratio follows the number of SVMs that a node trains, for which the NCM forest has one "
+        f"pass over its samples. The SVM forest takes {found}; the report trains 20, by a solver "
+        "that it does not name."
+    )
+
+
+def explain_test_work(table: ex.Table) -> str:
+    """Products and distances per tree and test sample."""
+    retrained = table.where(strategy=protocol.RETRAINED)
+    svm, ncm = (retrained.mean("comparisons", forest=kind) for kind in ("SVM", "NCM"))
+    return (
+        f"A test sample needs {svm:.1f} products per tree in the SVM forest, one at each node, and "
+        f"{ncm:.1f} distances in the NCM forest, one for each class mean of a node. By this count "
+        "SVM forests are faster. The report itself supposes that Matlab is slower at products."
+    )
+
+
+def _errors(table: ex.Table, usual: ex.Table) -> ex.Finding:
+    retrained = usual.where(strategy=protocol.RETRAINED)
+    gap = ex.compare_values(retrained, "test_error", "forest", "NCM", "SVM")
+    ncm, svm = (retrained.where(forest=kind) for kind in ("NCM", "SVM"))
+    printed = {row["forest"]: row["test_error"] for row in PUBLISHED}
+    slight = printed["SVM"] - printed["NCM"]
+    decision = ex.combine_verdicts([gap.verdict, gap.below(SIMILAR)])
+    varied = table.where(varied="n_estimators")
+    found = ", ".join(
+        f"{100 * varied.mean('test_error', value=n, forest='NCM'):.1f} % (NCM) and "
+        f"{100 * varied.mean('test_error', value=n, forest='SVM'):.1f} % (SVM) with {n}"
+        for n in varied.values("value")
+    )
+    reason = (
+        "The report does not say how many trees it has. The errors are "
+        f"{found} trees; both forests come together as trees are added."
+        if found
+        else ""
     )
     return ex.Finding(
-        "The report finds test errors close, 2.15 % (NCM) and 3.6 % (SVM), NCM slightly better; "
+        f"The report finds test errors close, NCM slightly better, by {100 * slight:.2f} points; "
         f"up to {100 * SIMILAR:.0f} points count as slightly.",
-        f"{here}.",
-        better,
+        f"Here {100 * ncm.mean('test_error'):.2f} % (NCM) and {100 * svm.mean('test_error'):.2f} % "
+        f"(SVM), training errors {100 * ncm.mean('train_error'):.2f} % and "
+        f"{100 * svm.mean('train_error'):.2f} %.",
+        decision,
+        printed="2.15 % (NCM) beside 3.6 % (SVM)",
+        reason=reason,
     )
 
 
-def _test_work(table: ex.Table) -> ex.Finding:
-    shares = protocol.shares_of_retraining(table, "comparisons")
-    grown = [share for (_, name), share in shares.items() if name != "ULS"]
-    uls = [share for (_, name), share in shares.items() if name == "ULS"]
+def _test_work(table: ex.Table, usual: ex.Table) -> ex.Finding:
+    shares = protocol.shares_of_retraining(usual, "comparisons")
+    said = ", ".join(f"{kind} {name} {share:.2f}" for (kind, name), share in shares.items())
+    decisions: list[ex.Verdict] = []
+    for kind, name in shares:
+        found = protocol.compare_with_retraining(usual, "comparisons", kind, name)
+        if name == "ULS":
+            decisions.append(found.below(math.log(FAR)))
+        else:
+            decisions += [found.above(math.log(FAR)), found.below(0.0)]
+    decision = ex.combine_verdicts(decisions)
+    grown = f"IGT needs {shares['NCM', 'IGT']:.2f} (NCM) and {shares['SVM', 'IGT']:.2f} (SVM)."
+    by_share = protocol.explain_share(table, "comparisons", "number of comparisons")
     return ex.Finding(
         "The report finds test times of grown forests a little below those of retrained ones and "
         f"of ULS far below; {100 * FAR:.0f} % of the comparisons are the border.",
-        f"Here a test sample costs {min(grown):.2f} to {max(grown):.2f} of the comparisons of the "
-        f"retrained forest, with ULS {min(uls):.2f} to {max(uls):.2f}.",
-        min(grown) > FAR and max(grown) <= 1 and max(uls) <= FAR,
+        f"Here a test sample costs these shares of retraining's comparisons: {said}.",
+        decision,
+        reason=f"It depends on the kind of forest: {grown} {by_share}".strip(),
     )
 
 
@@ -174,6 +249,7 @@ EXPERIMENT = protocol.make_experiment(
         "The report's times are of its own Matlab code on another machine: only their ratios "
         "can be compared. Training time is that of the last step.",
         "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Spirals are drawn anew for each seed.",
+        "run) and 5 samples. Spirals are drawn anew for each seed. The share of the nodes that "
+        "RTST chooses, the SVMs per node and the trees are varied to explain differences.",
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evergrow.research import experiments as ex
 from evergrow.research.papers.report import plots, protocol
 
@@ -83,10 +85,39 @@ def _falls(end: ex.Table, column: str, claim: str, here: str) -> ex.Finding:
         means = [end.mean(column, strategy=name, chunk=chunk) for chunk in measured]
         said.append(f"{name} " + " / ".join(f"{mean:.3g}" for mean in means))
         sides = end.where(strategy=name), column, few, many
-        agree.append(ex.compare_ratios(*sides).verdict)
+        less = replace(
+            ex.compare_ratios(*sides),
+            name=f"{name}, {min(measured)} against {max(measured)} at a time",
+        )
+        agree.append(less.verdict)
     chunks = " / ".join(map(str, measured))
     text = here.format(f"({', '.join(said)})")
-    return ex.Finding(claim, f"Here, with {chunks} at a time, {text}.", ex.combine_verdicts(agree))
+    decision = ex.combine_verdicts(agree) if len(measured) > 1 else ex.Verdict(None)
+    reason = _explain(end, column) if column == "comparisons" else ""
+    return ex.Finding(
+        claim,
+        f"Here, with {chunks} at a time, {text}.",
+        decision,
+        reason=reason,
+    )
+
+
+def _explain(end: ex.Table, column: str) -> str:
+    """How near retraining, which has all classes at once, the strategies are by chunk."""
+    found = "; ".join(
+        f"{name} "
+        + ", ".join(
+            f"{protocol.relative_to_retraining(end, column, strategy=name, chunk=chunk):.2f}"
+            for chunk in end.values("chunk")
+        )
+        for name in protocol.GROWING
+    )
+    chunks = ", ".join(map(str, end.values("chunk")))
+    return (
+        "Larger chunks bring a forest nearer to the one that has all classes at once, and this one "
+        "costs more to test: relative to it, a test sample costs, with chunks of "
+        f"{chunks}, {found}."
+    )
 
 
 EXPERIMENT = protocol.make_experiment(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evergrow.research import experiments as ex
-from evergrow.research.papers.report.protocol import RETRAINED, STRATEGIES
+from evergrow.research.papers.report.protocol import RETRAINED, STRATEGIES, measured_as_usual
 
 LOOKS = {
     RETRAINED: (ex.BLACK, "X"),
@@ -34,6 +34,7 @@ def draw_curve(axes: ex.Axes, table: ex.Table, column: str, factor: float, **loo
 
 def draw_over_classes(figure: ex.Figure, table: ex.Table) -> None:
     """Accuracy, test time and training time of every strategy over the number of classes."""
+    table = measured_as_usual(table)
     panels = figure.subplots(1, len(PANELS))
     for axes, (column, label, factor) in zip(panels, PANELS, strict=True):
         for name, (colour, marker) in LOOKS.items():
@@ -57,6 +58,7 @@ def draw_bars(
 
     Columns in ``log`` have a logarithmic axis: SVMs take a hundred times as long.
     """
+    table = measured_as_usual(table)
     last = table.where(n_classes=max(table.values("n_classes")))
     names = (RETRAINED, *STRATEGIES)
     places = np.arange(len(names))

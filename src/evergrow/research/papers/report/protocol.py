@@ -27,7 +27,9 @@ STRATEGIES = ("ULS", "IGT", "RTST", "RTSTQ")
 # Strategies that add nodes.
 GROWING = STRATEGIES[1:]
 
-KEYS = ("data", "forest", "initial", "chunk", "strategy", "n_classes", "seed")
+# A run may vary one setting, to find out what a claim depends on: its name and its value.
+VARIED = ("varied", "value")
+KEYS = ("data", "forest", "initial", "chunk", *VARIED, "strategy", "n_classes", "seed")
 EXACT = ("accuracy", "relative", "comparisons")
 TIMED = ("update_seconds", "training_seconds", "test_seconds")
 
@@ -61,14 +63,14 @@ def make_forest(kind: str, n_trees: int, context: ex.ExperimentContext, seed: in
     return kinds[kind](n_trees, n_jobs=context.n_jobs, random_state=seed, **parameters)
 
 
-def _strategy(name: str) -> Any:
+def _strategy(name: str, share: float | None = None) -> Any:
     from evergrow import IGT, RTST, ULS
 
     strategies = {
         "ULS": ULS(),
         "IGT": IGT(),
-        "RTST": RTST(nodes="uniform"),
-        "RTSTQ": RTST(nodes="quality"),
+        "RTST": RTST(share=share, nodes="uniform"),
+        "RTSTQ": RTST(share=share, nodes="quality"),
     }
     return strategies[name]
 
@@ -94,6 +96,36 @@ def run_of(context: ex.ExperimentContext, forest: str, seed: int, **setting: Any
         "n_trees": context.scaled(N_TREES, 10),
         **setting,
     }
+
+
+def varied_runs(
+    context: ex.ExperimentContext,
+    forest: str,
+    varied: str,
+    values: Sequence[Any],
+    strategies: Sequence[str] = (),
+    **setting: Any,
+) -> list[ex.Run]:
+    """Runs of some strategies, and of retraining, in which one setting has other values.
+
+    ``varied`` is "share", the share of the nodes that RTST chooses, "n_train", the number of
+    training samples per class, "initial" (the run must have it too), or a parameter of the forest.
+    """
+    return [
+        {
+            **run_of(context, forest, seed, **setting),
+            "varied": varied,
+            "value": value,
+            "strategies": [*strategies],
+        }
+        for seed in context.seeds()
+        for value in values
+    ]
+
+
+def measured_as_usual(table: ex.Table) -> ex.Table:
+    """The rows of runs in which nothing is varied."""
+    return table.where(varied=None)
 
 
 def spirals_of(context: ex.ExperimentContext, run: ex.Run) -> Dataset:
@@ -122,6 +154,12 @@ def all_strategies(
     Numbers of classes in ``measure_at`` that the data do not reach are left out; if none is left,
     the end of the stream is measured.
     """
+    varied = {run["varied"]: run["value"]} if "varied" in run else {}
+    # The number of initial classes is a setting of the run as well.
+    varied.pop("initial", None)
+    if "n_train" in varied:
+        data = data.per_class(varied.pop("n_train"))
+    share, n_trees = varied.pop("share", None), varied.pop("n_estimators", run["n_trees"])
     order = _order(context, run, data)
     stream = ClassStream(run["initial"], run["chunk"], order=order, random_state=run["seed"])
     sizes = stream.sizes(len(order))
@@ -130,7 +168,8 @@ def all_strategies(
     stream = ClassStream(run["initial"], run["chunk"], order=order, measure_at=sizes)
 
     def empty() -> Any:
-        return make_forest(run["forest"], run["n_trees"], context, run["seed"])
+        made = make_forest(run["forest"], n_trees, context, run["seed"])
+        return made.set_params(**varied)
 
     # Warm up: the first forest of a process must not be charged for one-time costs.
     some = data.X_train[:50]
@@ -138,8 +177,8 @@ def all_strategies(
     baseline = list(_rows(Retrained(empty), data, stream))
     accuracies = {row["n_classes"]: row["accuracy"] for row in baseline}
     found = {RETRAINED: baseline}
-    for name in STRATEGIES:
-        found[name] = list(_rows(empty().set_params(update=_strategy(name)), data, stream))
+    for name in run.get("strategies", STRATEGIES):
+        found[name] = list(_rows(empty().set_params(update=_strategy(name, share)), data, stream))
     shared = {key: run[key] for key in KEYS if key in run}
     return [
         {
@@ -203,27 +242,64 @@ def shares_of_retraining(table: ex.Table, column: str) -> dict[tuple[str, str], 
     }
 
 
-def judge_test_work(table: ex.Table, claim: str, *, longer: bool) -> ex.Finding:
+def compare_with_retraining(table: ex.Table, column: str, forest: str, name: str) -> ex.Difference:
+    """How many times the time or count of retraining a strategy needs, over the seeds."""
+    found = ex.compare_ratios(
+        table.where(forest=forest), column, {"strategy": name}, {"strategy": RETRAINED}
+    )
+    what = "time of the last step" if column == "update_seconds" else column
+    return replace(found, name=f"{what}, {forest} {name} against retrained")
+
+
+def judge_test_work(table: ex.Table, claim: str, *, longer: bool, reason: str = "") -> ex.Finding:
     """Whether strategies that add nodes cost more, or less, to test than retraining.
 
     Comparisons decide, because they do not depend on the load of the machine. ULS adds no nodes
     and is left out.
     """
-    sides = [
-        ({"forest": kind, "strategy": name}, {"forest": kind, "strategy": RETRAINED})
-        for kind in table.values("forest")
+    kinds = table.values("forest")
+    more = [
+        compare_with_retraining(table, "comparisons", kind, name)
+        for kind in kinds
         for name in GROWING
     ]
-    more = [ex.compare_ratios(table, "comparisons", *side) for side in sides]
     shown = ", ".join(
         f"{kind} {name} {share:.2f}"
         for (kind, name), share in shares_of_retraining(table, "comparisons").items()
-        if kind in table.values("forest") and name in GROWING
+        if kind in kinds and name in GROWING
     )
+    decision = ex.combine_verdicts(each.verdict if longer else each.below(0.0) for each in more)
     return ex.Finding(
         claim,
         f"Here a test sample costs these shares of retraining's comparisons: {shown}.",
-        ex.combine_verdicts(each.verdict if longer else each.below(0.0) for each in more),
+        decision,
+        reason=reason,
+    )
+
+
+def explain_share(table: ex.Table, column: str, what: str) -> str:
+    """What RTST and RTSTQ need relative to retraining, by the share of the nodes they choose."""
+    end = table.where(n_classes=max(table.values("n_classes"), default=0))
+    varied = end.where(varied="share")
+    # The share of all other runs comes last.
+    tried = {share: varied.where(value=share) for share in varied.values("value")}
+    tried[TREES["update_fraction"]] = measured_as_usual(end)
+    said = []
+    for kind in varied.values("forest"):
+        for name in ("RTST", "RTSTQ"):
+            where = {"forest": kind, "strategy": name}
+            found = [
+                f"{relative_to_retraining(at, column, **where):.2f} with {share:g} "
+                f"({100 * at.mean('relative', **where):.1f} %)"
+                for share, at in tried.items()
+            ]
+            said.append(f"{kind} {name} {', '.join(found)}")
+    if not said:
+        return ""
+    return (
+        "The report does not say which share of the nodes RTST chooses, and the claim depends on "
+        f"it. By the share, the {what} relative to retraining is, and in brackets the relative "
+        f"accuracy: {'; '.join(said)}."
     )
 
 
