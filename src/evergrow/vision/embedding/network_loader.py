@@ -55,7 +55,7 @@ class NetworkLoader:
             return self._load_pretrained(model, preprocessing)
         if isinstance(model, OnnxModel):
             name = f"the ONNX model {display_name(path)}" if is_path(path) else "the ONNX model"
-            return self._load_onnx(model.content, name, preprocessing)
+            return self._load_onnx(model.content, name, preprocessing, bounded=model.bounded)
         if self.stages:
             raise InvalidInputError(
                 "stages must be () if the model is a callable or a torch module: only known "
@@ -80,6 +80,8 @@ class NetworkLoader:
         name: str,
         preprocessing: Preprocessing | None,
         weights: str | None = None,
+        *,
+        bounded: bool = False,
     ) -> Network:
         return OnnxNetwork(
             content,
@@ -88,6 +90,7 @@ class NetworkLoader:
             n_threads=self.n_threads,
             stages=self.stages,
             weights=weights,
+            bounded=bounded,
         )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.vision.embedding.onnx_file import check_onnx, default_preprocessing, stage_name
+from evergrow.vision.embedding.onnx_file import (
+    check_bounded,
+    check_onnx,
+    default_preprocessing,
+    stage_name,
+)
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.sources import import_extra
 
@@ -28,6 +34,8 @@ _READER_VERSION = 1
 _PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 # The warnings of the runtime do not help users of a finished model.
 _ONLY_ERRORS = 3
+# Time for a batch of a network that came with a model file; it then ends with an error.
+_MAX_SECONDS, _MAX_SECONDS_PER_IMAGE = 10.0, 10.0
 # The image that shows how many features a callable returns.
 _PROBE_SHAPE = (224, 224, 3)
 
@@ -40,9 +48,13 @@ class OnnxModel:
     ----------
     content : bytes
         The file, including all weights.
+    bounded : bool, default=False
+        Whether it is run with limits of memory and time, as networks are that came with a model
+        file.
     """
 
     content: bytes
+    bounded: bool = False
 
     @property
     def sha256(self) -> str:
@@ -79,8 +91,8 @@ class OnnxNetwork:
 
     The content is checked; ``name`` names it in messages. A missing preprocessing is derived from
     the shape of the input. ``weights`` identifies the model in ``key``, by default the hash of its
-    content. With ``stages``, their averages over the image follow the head, and every block is
-    scaled to length one.
+    content. A ``bounded`` model is run with limits of memory and time. With ``stages``, their
+    averages over the image follow the head, and every block is scaled to length one.
     """
 
     fixed_size = True
@@ -94,12 +106,16 @@ class OnnxNetwork:
         n_threads: int,
         stages: Sequence[int] = (),
         weights: str | None = None,
+        bounded: bool = False,
     ) -> None:
         model = check_onnx(content, name)
         image_input = model.images
         self._outputs = model.outputs(stages, name)
         self.preprocessing = preprocessing or default_preprocessing(image_input)
         image_input.check(self.preprocessing)
+        self._bounded = bounded
+        if bounded:
+            check_bounded(content, name, (image_input.shape[0] or 1, *self.preprocessing.shape))
         self._name = name
         self._input = image_input
         self._session = _session(content, name, n_threads)
@@ -129,7 +145,7 @@ class OnnxNetwork:
         """Run the model once on a batch of its size; return the head and the stages."""
         batch = np.stack([*chunk, *([chunk[-1]] * (size - len(chunk)))])
         try:
-            head, *stages = self._session.run(self._outputs, {self._input.name: batch})
+            head, *stages = self._run(batch)
         # The errors of the runtime have no other common class.
         except Exception as error:
             raise InvalidInputError(f"{self._name} cannot be run: {error}") from error
@@ -141,6 +157,20 @@ class OnnxNetwork:
             # The head is more than ten times as long: no penalty would suit all blocks.
             vectors = [unit_length(one) for one in vectors]
         return [one[: len(chunk)] for one in vectors]
+
+    def _run(self, batch: npt.NDArray[Any]) -> list[Any]:
+        inputs = {self._input.name: batch}
+        if not self._bounded:
+            return list(self._session.run(self._outputs, inputs))
+        options = import_extra("onnxruntime").RunOptions()
+        seconds = _MAX_SECONDS + _MAX_SECONDS_PER_IMAGE * len(batch)
+        timer = threading.Timer(seconds, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return list(self._session.run(self._outputs, inputs, options))
+        finally:
+            timer.cancel()
 
     def _average(self, stage: Any) -> npt.NDArray[Any]:
         """Average over the image unless the model has done so."""

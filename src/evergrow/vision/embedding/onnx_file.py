@@ -23,6 +23,12 @@ _PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 # A model defines its batch size and image size; this is about a thousand images of 512 x 512.
 _MAX_BATCH_BYTES = 1 << 32
 _FLOAT_BYTES = 4
+# Limits of a network that came with a model file: bytes of its largest array and of all of them,
+# for one batch of its own size or for one image.
+_MAX_ARRAY_BYTES = 1 << 28
+_MAX_ALL_BYTES = 1 << 31
+# Operators that repeat others.
+_REPEATING = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _DEFAULT_SIDE = Preprocessing().height_and_width[0]
 
 
@@ -128,6 +134,74 @@ def check_onnx(content: bytes, name: str) -> ImageModel:
     except Exception as error:
         raise InvalidInputError(f"{name} is not a valid ONNX model: {error}") from error
     return _describe(onnx, model.graph, name)
+
+
+def check_bounded(content: bytes, name: str, batch: Sequence[int]) -> None:
+    """Check that a network from a stranger takes a known and limited amount of memory.
+
+    A network is a program. A ``ValueError`` if it has operators that repeat others or that are not
+    of ONNX itself, or an array whose size is not known before it is run, or is too large, for input
+    of shape ``batch``.
+    """
+    onnx = import_extra("onnx")
+    model = _parse(content, name)
+    if model.functions:
+        raise InvalidInputError(f"{name} defines functions, which a model file may not")
+    for node in _nodes(model):
+        if node.domain not in ("", "ai.onnx") or node.op_type in _REPEATING:
+            shown = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+            raise InvalidInputError(f"{name} uses {shown}, which a model file may not")
+    constants = {tensor.name for tensor in model.graph.initializer}
+    (images,) = [one for one in model.graph.input if one.name not in constants]
+    for dimension, size in zip(images.type.tensor_type.shape.dim, batch, strict=True):
+        dimension.dim_value = size
+    # What the file says of the sizes between is not believed.
+    del model.graph.value_info[:]
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except Exception as error:
+        raise InvalidInputError(f"{name} is not a valid ONNX model: {error}") from error
+    known = {one.name: one for one in (*inferred.graph.value_info, *inferred.graph.output)}
+    total = 0
+    for node in inferred.graph.node:
+        for output in filter(None, node.output):
+            total += _output_bytes(onnx, known.get(output), output, name)
+    if total > _MAX_ALL_BYTES:
+        raise InvalidInputError(
+            f"{name} computes {total} bytes from one batch, a model file may take {_MAX_ALL_BYTES}"
+        )
+
+
+def _nodes(message: Any) -> Iterator[Any]:
+    """Yield all operations of a model, also those of subgraphs."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        for inner in [value] if hasattr(value, "ListFields") else value:
+            if inner.DESCRIPTOR.name == "NodeProto":
+                yield inner
+            yield from _nodes(inner)
+
+
+def _output_bytes(onnx: Any, found: Any, output: str, name: str) -> int:
+    """The size of an array of a network; a ``ValueError`` if it is not known or too large."""
+    kind = found.type.tensor_type if found is not None else None
+    if kind is None or not kind.HasField("shape") or kind.elem_type == onnx.TensorProto.UNDEFINED:
+        raise InvalidInputError(f"{name} computes {output!r}, whose size is not known beforehand")
+    if not all(one.HasField("dim_value") and one.dim_value >= 0 for one in kind.shape.dim):
+        raise InvalidInputError(f"{name} computes {output!r}, whose size is not known beforehand")
+    if kind.elem_type == onnx.TensorProto.STRING:
+        raise InvalidInputError(f"{name} computes text, which a model file may not")
+    width = int(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).itemsize)
+    n_bytes: int = width * math.prod(one.dim_value for one in kind.shape.dim)
+    if n_bytes > _MAX_ARRAY_BYTES:
+        raise InvalidInputError(
+            f"{name} computes {output!r} of {n_bytes} bytes, a model file may take "
+            f"{_MAX_ARRAY_BYTES} for an array"
+        )
+    return n_bytes
 
 
 def _limited_bytes(path: Path) -> bytes:

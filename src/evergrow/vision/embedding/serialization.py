@@ -183,7 +183,8 @@ def _model_from_json(entry: Any, array: npt.NDArray[Any] | None) -> str | OnnxMo
     if not isinstance(entry, dict):
         # Never a path: a file must not decide which other files are read.
         raise ModelFileError(f"the model file names an unknown network {entry!r}")
-    model = OnnxModel(check_array(array, "onnx", np.uint8, (None,)).tobytes())
+    content = check_array(array, "onnx", np.uint8, (None,)).tobytes()
+    model = OnnxModel(content, bounded=True)
     if entry != {_INSIDE: model.sha256}:
         raise ModelFileError("the model file is inconsistent: its ONNX model has another hash")
     return model

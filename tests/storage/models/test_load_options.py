@@ -1,0 +1,72 @@
+"""What the caller expects of a file, and how much memory a small file may take."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evergrow
+from evergrow import ModelFileError, NCMClassifier, RLSClassifier
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+from tests.estimators.model_files import rewritten
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "model.evergrow"
+    NCMClassifier().fit([[0.0], [1.0]], ["a", "b"]).save(path)
+    return path
+
+
+def test_another_estimator_than_expected_is_refused(saved: Path) -> None:
+    assert isinstance(evergrow.load(saved, expect=NCMClassifier), NCMClassifier)
+    assert evergrow.load(saved, expect=(RLSClassifier, NCMClassifier)).predict([[0.9]]) == ["b"]
+    with pytest.raises(ModelFileError, match="holds 'NCMClassifier', expected is RLSClassifier"):
+        evergrow.load(saved, expect=RLSClassifier)
+    with pytest.raises(InvalidTypeError, match="expect must be a class"):
+        evergrow.load(saved, expect="NCMClassifier")  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_too_large_is_refused(saved: Path) -> None:
+    size = saved.stat().st_size
+    evergrow.load(saved, max_bytes=size)
+    with pytest.raises(ModelFileError, match=f"has {size} bytes, max_bytes is {size - 1}"):
+        evergrow.load(saved, max_bytes=size - 1)
+
+
+def _load_peak(path: Path) -> int:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            evergrow.load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_one_long_name_does_not_take_memory_for_all(saved: Path) -> None:
+    def lengthen(header: dict[str, Any], _: dict[str, Any]) -> None:
+        header["classes"]["values"] = ["x" * 9_000, *map(str, range(20_000))]
+
+    changed = rewritten(saved, lengthen)
+    # An array of all names would take 720 MB.
+    assert _load_peak(changed) < 32 * changed.stat().st_size + (64 << 20)
+
+
+def test_a_header_of_empty_lists_is_refused(saved: Path) -> None:
+    def fill(header: dict[str, Any], _: dict[str, Any]) -> None:
+        header["feature_names"] = [[]] * 1_100_000
+
+    changed = rewritten(saved, fill)
+    assert _load_peak(changed) < 32 * changed.stat().st_size
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+    names = ["x" * 10_001, "b"]
+    model = NCMClassifier().fit([[0.0], [1.0]], names)
+    with pytest.raises(InvalidInputError, match="10001 characters"):
+        model.save(tmp_path / "model.evergrow")
+    assert not list(tmp_path.iterdir())
