@@ -8,7 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,7 +54,7 @@ class OnnxModel:
     """
 
     content: bytes
-    bounded: bool = False
+    bounded: bool = field(default=False, compare=False)
 
     @property
     def sha256(self) -> str:
