@@ -306,7 +306,7 @@ def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 3 | 1.5 | 2 | 1 | 1 |" in text
-    assert "| [icra2017-fig1](icra2017-fig1.md) | So. |  | False. | **differs** |" in text
+    assert "| [icra2017-fig1](icra2017-fig1.md) | So. |  | False. |  | **differs** |" in text
 
 
 @pytest.mark.process
@@ -360,3 +360,9 @@ def test_pages_and_records_tell_the_interval_and_where_a_claim_differs_the_reaso
     agrees, differs = json.loads((tmp_path / "made-up.json").read_text())["findings"]
     assert (agrees["printed"], agrees["reason"]) == ("7 %", "")
     assert differs["reason"] == "Too few samples."
+
+
+def test_published_numbers_stand_beside_runs_of_the_paper_alone():
+    rows = [{"size": 1, "seed": s, "accuracy": 0.5} for s in range(3)]
+    rows += [{"size": 1, "seed": s, "varied": "trees", "accuracy": 0.9} for s in range(3)]
+    assert "| 0.5 | 0.5 ± 0 |" in format_published(made_up(), Table(rows))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.research.experiments.catalogue import PAPERS, Paper
 from evergrow.research.experiments.experiment import Experiment, Finding
-from evergrow.research.experiments.table import Table
+from evergrow.research.experiments.table import Row, Table
 
 _VERDICTS = {"agrees": "Agrees.", "differs": "**Differs.**", "open": "Not decided here."}
 
@@ -23,11 +23,16 @@ _RULE = """\
 One rule decides all claims. A claim is about a difference, which has a 95 % interval over the
 seeds. That one side is above another *agrees* if the whole interval is above zero, and *differs*
 if the whole interval is below the least difference that counts: half a percentage point of an
-accuracy, 5 % of a time or a count. Otherwise it is *open*. Claims with a bound, such as "at least
+accuracy, 5 % of a time or a count. So *differs* means either the reverse or that there is no
+difference that counts, and the interval says which; a difference that is clear of zero agrees
+however small it is. Otherwise a claim is *open*. Claims with a bound, such as "at least
 10 points", agree or differ if the interval does not contain the bound; bounds are printed numbers,
 or our reading of a word such as "much", which the claim then states. For claims of several parts
 the deciding part is shown. Where five seeds left a claim open some pages have more, up to 20;
-intervals are not corrected for that, nor for the number of claims."""
+intervals are not corrected for that, nor for the number of claims. Seeds change the random numbers
+of the learners, the order or the choice of the classes and, where the protocol draws them, the
+training samples; test samples mostly stay the same. So intervals say how far another run on the
+same data may differ, not another data set."""
 
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
@@ -84,7 +89,10 @@ def format_published(experiment: Experiment, table: Table) -> str:
         setting = ", ".join(f"{key} {value}" for key, value in told.items() if value is not None)
         for name in measured:
             if row.get(name) is not None:
-                ours = [_format_mean(mine.where(**where), name) for mine in columns.values()]
+                ours = [
+                    _format_mean(_as_published(mine.where(**where), row, measured), name)
+                    for mine in columns.values()
+                ]
                 lines.append(f"| {setting} | {name} | {row[name]:.4g} | {' | '.join(ours)} |")
     if not lines:
         return ""
@@ -93,10 +101,28 @@ def format_published(experiment: Experiment, table: Table) -> str:
     return "\n".join([f"| setting | what | paper | {' | '.join(heads)} |", rule, *lines])
 
 
+def _as_published(table: Table, row: Row, measured: Collection[str]) -> Table:
+    """The rows without those of runs that vary a setting to explain a verdict.
+
+    These have columns that the others lack.
+    """
+    names = dict.fromkeys(name for each in table for name in each)
+    varied = [
+        name
+        for name in names
+        if name not in row
+        and name not in measured
+        and any(each.get(name) is None for each in table)
+    ]
+    return table.where(**dict.fromkeys(varied))
+
+
 def _format_mean(table: Table, name: str) -> str:
     if not len(table.column(name)):
         return "not measured"
-    return f"{table.mean(name):.4g} ± {table.deviation(name):.2g}"
+    # Sums of equal numbers are rounded.
+    deviation = round(table.deviation(name), 12)
+    return f"{table.mean(name):.4g} ± {deviation:.2g}"
 
 
 def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
@@ -179,24 +205,30 @@ def _minutes(record: Mapping[str, Any]) -> str:
 
 
 def _count_claims(folder: Path, names: list[str]) -> str:
-    """A sentence on all verdicts."""
-    records = (_read_record(folder / f"{name}.json") for name in names)
-    found = [each for record in records if record for each in record["findings"]]
-    agrees = [each["agrees"] for each in found]
-    explained = sum(1 for each in found if each["agrees"] is False and each["reason"])
-    return (
-        f"Of {len(agrees)} claims {agrees.count(True)} agree, {agrees.count(False)} differ and "
-        f"{agrees.count(None)} are open. [One rule](#all-claims) decides all of them. For "
-        f"{explained} of those that differ the page says why, by what was measured: what turns the "
-        "claim, or what it depends on."
+    """Sentences on all verdicts."""
+    ours = [name for name in names if name.startswith("guide-")]
+    papers = [name for name in names if name not in ours]
+    parts = []
+    for group, of in ((papers, "claims of the papers"), (ours, "claims of our own guide")):
+        records = (_read_record(folder / f"{name}.json") for name in group)
+        agrees = [each["agrees"] for record in records if record for each in record["findings"]]
+        if agrees:
+            parts.append(
+                f"Of {len(agrees)} verdicts on {of} {agrees.count(True)} agree, "
+                f"{agrees.count(False)} differ and {agrees.count(None)} are open."
+            )
+    return " ".join(parts) + (
+        " A claim that is judged on several data sets or panels counts once for each. [One "
+        "rule](#all-claims) decides all of them. Where a claim differs, its page says what was "
+        "tried: what turns it, what it depends on, or that nothing tried turns it."
     )
 
 
 def _claims(folder: Path, names: list[str]) -> list[str]:
     """All claims in one table, a row each."""
     lines = [
-        "| page | claim | printed | here, with interval | verdict |",
-        "|---|---|---|---|---|",
+        "| page | claim | printed | here | interval | verdict |",
+        "|---|---|---|---|---|---|",
     ]
     for name in names:
         record = _read_record(folder / f"{name}.json")
@@ -207,7 +239,8 @@ def _claims(folder: Path, names: list[str]) -> list[str]:
                 f"[{name}]({name}.md)",
                 found["claim"],
                 found["printed"],
-                found["contrast"] or found["here"],
+                found["here"],
+                found["contrast"],
                 words[found["agrees"]],
             )
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")

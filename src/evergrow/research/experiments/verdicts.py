@@ -3,8 +3,9 @@
 One rule for all claims. A claim is about a difference, which has a 95 % interval over the seeds.
 That one side is above another agrees if the whole interval is above zero. It differs if the whole
 interval is below the least difference that counts: half a percentage point of an accuracy, 5 % of
-a time or a count. Otherwise it is open. Claims with a bound of their own, such as "at least 10
-points", agree or differ if the interval does not contain the bound.
+a time or a count; it is then reversed, or there is no difference that counts. Otherwise it is open.
+Claims with a bound of their own, such as "at least 10 points", agree or differ if the interval does
+not contain the bound.
 """
 
 from __future__ import annotations
@@ -126,7 +127,9 @@ class Difference:
         # How far the interval is from the bound, in units of its width: which part decides.
         gap = abs(self.mean - bound)
         distance = gap / self.noise if self.noise else math.copysign(math.inf, gap)
-        return Verdict(agrees, f"{name}{self.interval}, asked {side} {asked}", distance)
+        none = agrees is False and gap <= self.noise
+        remark = ": no difference that counts" if none else ""
+        return Verdict(agrees, f"{name}{self.interval}, asked {side} {asked}{remark}", distance)
 
 
 def _sides(one: Row, other: Row) -> str:

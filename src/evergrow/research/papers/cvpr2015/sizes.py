@@ -115,7 +115,7 @@ def _why(name: str) -> Callable[[ex.Table], str]:
             f"{_contrast(table.where(size=size), name).interval} with {size}" for size in SIZES[1:]
         )
         usual = _contrast(table.where(size=USUAL), name).interval
-        return f"The difference by size: {usual} {USUAL}, {parts}."
+        return f"No size that was tried turns it: {usual} {USUAL}, {parts}."
 
     return reason
 

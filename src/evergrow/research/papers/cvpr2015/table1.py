@@ -176,7 +176,10 @@ CLAIMS: tuple[ex.Claim, ...] = (
     ex.Claim(
         "The regularised forest is above class means, nearest neighbours and the SVM.",
         lambda mine: claims.judge_best(
-            "regularised", evaluation.main_rows(mine), "metric", among=METHODS
+            "regularised",
+            evaluation.main_rows(mine),
+            "metric",
+            among=[name for name in METHODS if name != "plain"],
         ),
         printed="19.01 and 19.79 % beside 18.11 and 17.60 of the SVM",
         reason=claims.named(_why_others),

@@ -423,7 +423,9 @@ def _beside_rebalanced(name: str, table: ex.Table, varied: ex.Table) -> ex.Findi
         else "rebalancing, which needs all examples each time, above recoding on the new class"
     )
     return ex.Finding(
-        f"{name}: the paper finds {claim}" + (" (robots' objects)." if robots else "."),
+        f"{name}: the paper finds {claim}"
+        + (" (robots' objects" if robots else " (here")
+        + f", on average up to {max(few.values('n_new'))} examples).",
         f"Here recoding has {100 * recoded:.1f} % and rebalancing {100 * batch:.1f} % on average "
         f"up to {max(few.values('n_new'))} examples.",
         ex.compare_means(few, "new_class", one, other).verdict,

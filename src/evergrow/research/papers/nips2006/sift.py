@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,10 +174,16 @@ def _reason(table: ex.Table) -> str:
     }
     each = ", ".join(f"{key} {found.mean:+.1f}" for key, found in against.items())
     return (
-        f"Against k-means, forests of other trials and trees make, in points: {each}. With roots "
-        f"of shares for both it is {pooled[ROOTS].mean:+.1f}, with thresholds for both "
-        f"{pooled[INFORMATION].mean:+.1f}."
+        f"{_turned(against)} Against k-means, forests of other trials and trees make, in points: "
+        f"{each}. With roots of shares for both it is {pooled[ROOTS].mean:+.1f}, with thresholds "
+        f"for both {pooled[INFORMATION].mean:+.1f}."
     )
+
+
+def _turned(against: Mapping[str, ex.Difference]) -> str:
+    """Which forests are ahead of k-means."""
+    ahead = [key for key, found in against.items() if found.verdict.agrees]
+    return f"It turns with {', '.join(ahead)}." if ahead else "No forest that was tried turns it."
 
 
 def _chosen_elsewhere(table: ex.Table, other: str, thing: str) -> ex.Finding:
@@ -191,6 +198,7 @@ def _chosen_elsewhere(table: ex.Table, other: str, thing: str) -> ex.Finding:
     poolings = there.values("pooling")
     best = max(forests, key=lambda each: there.mean("rate", **_of(*each)))
     of_means = max(poolings, key=lambda each: there.mean("rate", **_of(KMEANS, each)))
+    own = max(forests, key=lambda each: here.mean("rate", **_of(*each)))
     found = compare_rates(here, _of(*best), _of(KMEANS, of_means))
     return sweeps.judge_higher(
         f"Ours: a forest chosen on {other}, with as many words and windows as k-means, is more "
@@ -199,7 +207,8 @@ def _chosen_elsewhere(table: ex.Table, other: str, thing: str) -> ex.Finding:
         f"{of_means!r}. Here {here.mean('rate', **_of(*best)):.1f} % against "
         f"{here.mean('rate', **_of(KMEANS, of_means)):.1f} %",
         found,
-        reason=_reason(here),
+        reason=f"The forest that is best on {thing} itself, {own[0]} with pooling {own[1]!r}, makes "
+        f"{sweeps.format_points(compare_rates(here, _of(*own), _of(KMEANS, of_means)))}.",
     )
 
 
