@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -106,18 +107,23 @@ def test_numbers_may_stand_for_classes() -> None:
     [
         (["a"], {"a": "b", "b": "a"}, "hierarchy has a cycle, 'a' -> 'b' -> 'a'"),
         (["x"], {"x": "y", "y": "z", "a": "b", "b": "c", "c": "a"}, "hierarchy has a cycle"),
-        (["a", "d"], {"a": "b", "b": "c"}, "'d' are not classes of the hierarchy"),
+        (
+            ["a", "d"],
+            {"a": "b", "b": "c"},
+            "'d' is not a class of the hierarchy; name the class above it",
+        ),
+        (["d", "e"], {"a": "b", "b": "c"}, "'d', 'e' are not classes of the hierarchy"),
         (["a", None], {"a": "b", "b": "c"}, "every sample needs a label on some level"),
         (
             [["a", "b", "c"], ["a", "d", "c"]],
             None,
             "the class 'c' belongs to two parents",
         ),
-        ([["a", "b", "c"], ["d", "b", "e"]], None, "the fine class 'b' belongs to two coarse"),
+        ([["a", "b", "c"], ["d", "b", "e"]], None, "the class 'b' belongs to two parents"),
         ([["a", "b", "c"]], {"c": "d"}, "the class 'c' belongs to two parents, 'd' by the hier"),
         ([["a", "b", "c"], ["c", None, None]], None, "'c' is the name of a class on level 0 and"),
         ([["a", "b", "c"], ["a", None, "d"]], None, "the label on level 1 is missing .* 'd'"),
-        ([["a", "b", "c"], [None, None, None]], None, "1 samples have no label on any level"),
+        ([["a", "b", "c"], [None, None, None]], None, "1 sample has no label on any level"),
         ([["a", "b", "c"], ["a", "b"]], None, "got rows of different lengths"),
     ],
 )
@@ -131,10 +137,32 @@ def test_bad_hierarchies_are_refused(Y: Any, hierarchy: Any, message: str) -> No
     [
         (["beagle"], {"beagle": "cat"}, "hierarchy puts 'beagle' under 'cat'"),
         (["whale"], {"whale": "fish", "fish": "whale"}, "hierarchy has a cycle"),
-        (["whale"], None, "'whale' are not classes of the hierarchy"),
+        (["whale"], None, "'whale' is not a class of the hierarchy"),
         ([["animal", "cat", "beagle"]], None, "the class 'beagle' belongs to two parents"),
-        ([["animal", "plant", None]], None, "'plant' is the name of a class on level 0 and of one"),
-        ([["animal", "beagle"]], None, "belongs to two coarse classes"),
+        (
+            [["animal", "plant", None]],
+            None,
+            "knows 'plant' on the top level, but here it is on level 1, below 'animal'; classes "
+            "cannot be moved",
+        ),
+        (
+            [["beagle", None, None]],
+            None,
+            "knows 'beagle' on level 2, below 'dog', but here it is on the top level; classes",
+        ),
+        ([["animal", "beagle"]], None, "the class 'beagle' belongs to two parents, 'dog' by the"),
+        ([["animal", "emu"]], {"fern": "plant"}, "does not say which parent 'emu' belongs to"),
+        ([[None, "emu"]], None, "label on level 0 is missing for samples of the class 'emu'"),
+        (
+            ["beagle"],
+            {"animal": "thing"},
+            "puts 'animal' under 'thing', but the model knows it on the top level; classes cannot",
+        ),
+        (["beagle"], {"beagle": "cat"}, "but the model knows it under 'dog'; classes cannot be"),
+        (["emu"], {"emu": "brid"}, r"under 'brid', which .* does not know.*\{'brid': 'brid'\} in"),
+        (["emu"], {"emu": "brid", "brid": "thing"}, "puts 'brid' under 'thing', which the model"),
+        ([[None, "emu"]], {"emu": "brid"}, "puts 'emu' under 'brid', which the model"),
+        ([[None, None, "emu"]], {"emu": "brid"}, "the label on level 0 is missing .* 'brid'"),
     ],
 )
 def test_a_failed_update_leaves_the_model_unchanged(Y: Any, hierarchy: Any, message: str) -> None:
@@ -254,12 +282,156 @@ def test_stored_samples_are_refined_on_any_level(method: str) -> None:
     for labels, message in (
         (["oak"], "is below 'plant', but the sample is of 'animal'"),
         ([None], "must not be missing"),
+        (["whale"], r"'whale' belongs is not clear: .* has the label 'puppy' so far; .* or hier"),
     ):
         with pytest.raises(ValueError, match=message):
             forest.refine(stored[:1], labels)
     with pytest.raises(ValueError, match="hierarchy has a cycle"):
         forest.refine(stored[:1], ["a"], hierarchy={"a": "b", "b": "a"})
     check_consistent(forest)
+
+
+def test_refining_with_new_names_needs_the_class_above_them() -> None:
+    X, y = draw(60, names=["beagle", "oak"])
+    forest = small("hierarchical").fit(X, [[path(name)[0]] for name in y])
+    ids = np.flatnonzero(y == "beagle")
+    # With two levels, a sample with a coarse class alone leaves no choice.
+    forest.refine(ids, ["dog"] * len(ids))
+    assert forest.hierarchy_ == {"dog": "animal"}
+    before = forest._fitted
+    for labels, hierarchy in (
+        (["beagle"], None),
+        (["beagle"], {}),
+        (["beagle"], {"beagle": "beagle"}),
+        (["beagle"], {"pug": "dog"}),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=r"'beagle' belongs .* hierarchy={'beagle': 'dog'} or hierarchy={'beagle': 'ani",
+        ):
+            forest.refine(ids[:1], labels, hierarchy=hierarchy)
+    oaks = np.flatnonzero(y == "oak")
+    # It is one of more levels, and "oak" may be on any of them.
+    with pytest.raises(ValueError, match=r"'oak' belongs .* such as hierarchy={'oak': 'plant'}$"):
+        forest.refine([ids[0], oaks[0]], ["pug", "oak"], hierarchy={"pug": "dog"})
+    with pytest.raises(ValueError, match="puts 'pug' under 'dgo', which the model does not know"):
+        forest.refine(ids[:1], ["pug"], hierarchy={"pug": "dgo"})
+    assert forest._fitted is before
+    # Next to "dog" if said so; a known name needs nothing.
+    forest.refine(ids[:4], ["cat"] * 4, hierarchy={"cat": "animal"}).refine(ids[:2], ["dog"] * 2)
+    forest.refine(ids[4:], ["beagle"] * len(ids[4:]), hierarchy={"beagle": "dog"})
+    assert forest.hierarchy_ == {"dog": "animal", "cat": "animal", "beagle": "dog"}
+    # With three levels, also for a sample of the top level.
+    with pytest.raises(ValueError, match=r"'oak' belongs .* such as hierarchy={'oak': 'plant'}$"):
+        forest.refine(oaks, ["oak"] * len(oaks))
+    forest.refine(oaks, ["oak"] * len(oaks), hierarchy={"oak": "plant"})
+    assert forest.hierarchy_["oak"] == "plant"
+    check_consistent(forest)
+
+
+@pytest.mark.parametrize(
+    ("labels", "hierarchy", "is_deep"),
+    [
+        (["emu", "emu"], {"emu": "bird", "bird": "bird"}, False),
+        (["emu", "bird"], {"emu": "bird"}, False),
+        (["emu", "bird"], {"emu": "bird", "bird": "bird"}, False),
+        ([["bird", "emu"], ["bird", None]], {"emu": "bird"}, False),
+        ([["bird", "emu"], [None, "emu"]], {"emu": "bird"}, False),
+        ([["bird", "emu"], ["bird", None]], None, False),
+        (["emu", "bird"], {"emu": "bird", "bird": "thing", "thing": "thing"}, True),
+        ([["thing", "bird", "emu"]] * 2, None, True),
+    ],
+)
+def test_a_new_class_of_the_top_level_is_announced(
+    labels: Any, hierarchy: Any, is_deep: bool
+) -> None:
+    tree = grown([["dog", "pug"], ["cat", None]])
+    more = grown(labels, tree, hierarchy)
+    above = {"bird": "thing", "emu": "bird"} if is_deep else {"emu": "bird"}
+    assert more.hierarchy == {"pug": "dog", **above}
+    assert more.coarse_classes.tolist() == ["cat", "dog", "thing" if is_deep else "bird"]
+
+
+@pytest.mark.parametrize(
+    "labels", [["emu", "pug"], [[None, "emu"], ["dog", "pug"]], [[None, "emu"], [None, "pug"]]]
+)
+def test_an_unknown_class_above_others_is_refused_in_updates(labels: Any) -> None:
+    tree = grown([["dog", "pug"]])
+    with pytest.raises(ValueError, match=r"puts 'emu' under 'brid', .* by {'brid': 'brid'} in"):
+        grown(labels, tree, {"emu": "brid"})
+    # What the labels do not use may be unknown, and so may all classes at first.
+    assert grown(labels, EMPTY, {"emu": "brid", "pug": "dog"}).hierarchy["emu"] == "brid"
+    assert grown(["pug"], tree, {"emu": "brid"}).hierarchy == {"pug": "dog"}
+
+
+def test_answers_on_all_levels_and_which_is_sure_enough() -> None:
+    X, y = draw(200)
+    X = X + 2 * np.random.default_rng(0).normal(size=X.shape)
+    forest = small().fit(X, [name if name != "oak" else "plant" for name in y], hierarchy=PARENTS)
+    rows = np.arange(len(X))
+    for back_off in (None, 0.0, 0.5, 0.7, 1.0):
+        answers = forest.predict_levels(X, back_off=back_off)
+        levels = np.array(answers.levels)
+        answered = levels[answers.level, rows]
+        np.testing.assert_array_equal(answered, forest.predict(X, back_off=back_off))
+        for row, name in enumerate(answered):
+            above = path(name)[: answers.level[row] + 1]
+            assert levels[: len(above), row].tolist() == above
+        for level in range(3):
+            below = answers.level < level
+            found = forest.predict(X, level=level)
+            np.testing.assert_array_equal(levels[level, below], found[below])
+        coarse, fine, is_fine = answers
+        np.testing.assert_array_equal([coarse, fine], levels[[0, -1]])
+        np.testing.assert_array_equal(is_fine, answers.level == 2)
+        np.testing.assert_array_equal(fine, forest.predict(X))
+        if back_off == 0.7:
+            assert set(answers.level.tolist()) == {0, 1, 2}
+    again = pickle.loads(pickle.dumps(answers))
+    np.testing.assert_array_equal(again.levels, answers.levels)
+    np.testing.assert_array_equal(again.level, answers.level)
+    assert repr(again).startswith("LevelAnswers(levels=[array(['")
+    much: Any = "much"
+    with pytest.raises(ValueError, match="back_off must be"):
+        forest.predict_levels(X, back_off=much)
+
+
+def test_the_report_of_guesses_counts_every_sample_once() -> None:
+    X, y = draw(300)
+    forest = small().fit(X, partly(y), hierarchy=PARENTS)
+    report = forest.guess_report_
+    assert report.n_known + report.n_missing == 300
+    assert report.n_known == sum(name in LEAVES for name in partly(y))
+    assert report.n_guessed == report.n_missing == len(forest.guesses()[0])
+    found = [(part.coarse, part.level) for part in report.coarse]
+    assert found == [("animal", 0), ("plant", 0), ("cat", 1), ("dog", 1)]
+    lines = str(report).splitlines()
+    assert lines[0] == "class   level  known  missing  guessed  right"
+    assert [line.split()[:2] for line in lines[1:5]] == [[name, str(k)] for name, k in found]
+    assert lines[5].startswith(f"all            {report.n_known:5}  {report.n_missing:7}  ")
+    assert len({line.index("  ", 22) for line in lines[1:]}) == 1
+    # An update guesses again for what is known above its labels only.
+    forest.partial_fit(X[:20], ["dog"] * 20)
+    assert forest.guess_report_.n_missing == 20 + partly(y).count("animal")
+    assert forest.guess_report_.n_guessed == forest.guess_report_.n_missing
+    two = small().fit(X, [[path(name)[0], name if k % 3 else None] for k, name in enumerate(y)])
+    assert str(two.guess_report_).startswith("coarse class  known  missing  guessed  right\n")
+    assert {part.level for part in two.guess_report_.coarse} == {0}
+
+
+def test_forgetting_a_class_in_the_middle_says_how() -> None:
+    X, y = draw(100)
+    forest = small().fit(X, y, hierarchy=PARENTS)
+    before = forest._fitted
+    for names, message in (
+        (["dog"], r"'dog' has finer classes: .* forget it .* by forget\(coarse=\['dog'\]\)"),
+        (["pug", "dog", "animal"], r"'dog', 'animal' have finer .* forget them"),
+        (["whale"], "unknown classes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            forest.forget(classes=names)
+    assert forest._fitted is before
+    assert "pug" not in forest.forget(coarse=["dog"]).hierarchy_
 
 
 def test_two_levels_become_three() -> None:

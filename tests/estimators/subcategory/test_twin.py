@@ -97,8 +97,9 @@ def test_the_forest_is_the_twins_from_fit_to_refine(method: str, seed: int) -> N
     rows = np.flatnonzero(twin.coarse == twin.coarse[0])[:12]
     ids = forest._fitted.forest.forest.samples.ids[rows]
     fine = [100 + k % 3 for k in range(len(rows))]
-    forest.refine(ids, fine)
     owners = [twin.classes[c][1] for c in twin.coarse[rows]]
+    # Some of the samples have a fine class, so the class above the new ones must be said.
+    forest.refine(ids, fine, hierarchy=dict.fromkeys(fine, owners[0]))
     twin.refine(rows.tolist(), owners, fine)
     assert_same(forest, twin, queries)
 
@@ -147,8 +148,8 @@ def test_a_forest_of_three_levels_is_the_twins(method: str, seed: int) -> None:
     rows = np.flatnonzero(twin.known == middle)[:9]
     ids = forest._fitted.forest.forest.samples.ids[rows]
     names = [500 + k % 3 for k in range(len(rows))]
-    forest.refine(ids, names)
     own = twin.classes[middle][1]
+    forest.refine(ids, names, hierarchy=dict.fromkeys(names, own))
     top = twin.classes[twin.parents[middle]][1]
     twin.refine(rows.tolist(), [top] * len(rows), [own] * len(rows), names)
     assert_same(forest, twin, queries)

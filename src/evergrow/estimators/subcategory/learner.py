@@ -6,7 +6,7 @@ value and replaces the old one. A call that fails or is interrupted changes noth
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -133,7 +133,9 @@ class SubcategoryLearner(SubcategoryPredictor):
             Classes as in :meth:`fit`, of the same kinds as the known ones; new ones on any level,
             also below a class that had no finer ones.
         hierarchy : mapping, default=None
-            Class above each class that is not known yet.
+            Class above each class that is not known yet. A new class of the top level is announced
+            as ``{name: name}``, unless it is itself among the labels: an unknown class above
+            others is an error, for it may be misspelt.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the unit of the first call. Without weights, each counts as
             much as a sample of the first call on average.
@@ -185,9 +187,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         fine_labels : array-like
             The fine class of each, a new one or a known one of the sample's own coarse class.
         hierarchy : mapping, default=None
-            Class above each new class. Without it, a new class comes below the class that its
-            samples were given or, if that has no finer classes and is not on the top level, next
-            to it.
+            Class above each new class. With two levels, a new class without it is a fine class of
+            the coarse class that its samples were given. It is needed with more levels, and for
+            samples that were given a fine class, which the new one may be below or next to.
 
         Returns
         -------
@@ -241,7 +243,7 @@ class SubcategoryLearner(SubcategoryPredictor):
             predicted as itself again.
         coarse : array-like, default=None
             Coarse classes to forget with all their fine ones; with more than two levels, classes of
-            any level with all finer ones.
+            any level, also middle ones, with all finer ones.
         samples : array-like of int, default=None
             Ids of samples to forget.
 
@@ -398,7 +400,11 @@ def _refined_tree(
         return _refined_deep_tree(tree, owners, fine.labels, hierarchy)
     places = np.searchsorted(tree.coarse_ids, tree.tops[owners])
     given = SampleLabels(tree.coarse_classes[places], Column(fine.present, fine.labels))
-    return tree.grow(given)
+    grown, coded = tree.grow(given)
+    unclear = np.flatnonzero((coded.fine >= len(tree)) & ~tree.is_coarse[owners])
+    if len(unclear):
+        _refuse_to_place(fine.labels[unclear[0]].item(), owners[unclear[0]], tree)
+    return grown, coded
 
 
 def _refined_deep_tree(
@@ -407,16 +413,22 @@ def _refined_deep_tree(
     """The same for a tree of any depth; ``owners`` are the classes given so far."""
     above = check_hierarchy(hierarchy)
     known = set(tree.names)
+    placed: dict[Any, int] = {}
     for name, owner in zip(labels.tolist(), owners.tolist(), strict=True):
-        if name in known or (name in above and above[name] != name):
+        if name in known or (name in above and above[name] != name and name not in placed):
             continue
-        parent = tree.names[owner if tree.is_bare[owner] else tree.parents[owner]]
+        if tree.deeper or not tree.is_coarse[owner]:
+            _refuse_to_place(name, owner, tree)
+        parent, placed[name] = tree.names[owner], owner
         if above.setdefault(name, parent) != parent:
             raise InvalidInputError(
                 f"the class {name!r} belongs to two parents, {above[name]!r} and {parent!r}; "
                 "a class has exactly one: name it in hierarchy={child: parent}"
             )
     grown, coded = tree.grow(read_labels(labels, above, tree))
+    if grown.deeper:
+        for name, owner in placed.items():
+            _refuse_to_place(name, owner, tree)
     wrong = np.flatnonzero(coded.coarse != tree.tops[owners])
     if len(wrong):
         row = wrong[0]
@@ -426,3 +438,13 @@ def _refined_deep_tree(
             f"of {own!r}: forget the sample and pass it to partial_fit to move it there"
         )
     return grown, coded
+
+
+def _refuse_to_place(name: Any, owner: int, tree: LabelTree) -> NoReturn:
+    """Raise a ``ValueError`` for a new class that may be below or next to that of its sample."""
+    own, parent = tree.names[owner], tree.names[tree.parents[owner]]
+    other = "" if tree.is_coarse[owner] else f" or hierarchy={{{name!r}: {parent!r}}}"
+    raise InvalidInputError(
+        f"where the new class {name!r} belongs is not clear: a sample of it has the label {own!r} "
+        f"so far; name the class above it, such as hierarchy={{{name!r}: {own!r}}}{other}"
+    )

@@ -72,23 +72,46 @@ def fill_missing(
     """
     classes = [group.known.copy() for group in groups]
     parts: list[CoarseGuesses] = []
+    used = [np.zeros(len(own), dtype=bool) for own in classes]
     for depth in range(tree.n_levels - 1):
-        parts += _fill_level(groups, wanted, classes, depth, tree, request, scale)
-    # With the names of classes instead of their numbers.
-    named = (replace(part, coarse=tree.names[part.coarse]) for part in parts)
-    return classes, GuessReport(tuple(named)) if parts else None
+        found = _fill_level(groups, wanted, classes, used, depth, tree, request, scale)
+        # With the names of classes instead of their numbers.
+        parts += [replace(part, coarse=tree.names[part.coarse], level=depth) for part in found]
+    once = _count_once(groups, wanted, classes, used, tree) if tree.deeper else None
+    return classes, GuessReport(tuple(parts), once) if parts else None
+
+
+def _count_once(
+    groups: Sequence[Samples],
+    wanted: Sequence[Mask],
+    classes: Sequence[Classes],
+    used: Sequence[Mask],
+    tree: LabelTree,
+) -> tuple[int, int, int]:
+    """Numbers of samples that are known, that miss a class and that got a guess."""
+    n_known = n_missing = n_guessed = 0
+    for group, mask, own, part in zip(groups, wanted, classes, used, strict=True):
+        missing = mask & tree.is_divided[group.known]
+        n_known += int((part & ~missing).sum())
+        n_missing += int(missing.sum())
+        n_guessed += int((own != group.known).sum())
+    return n_known, n_missing, n_guessed
 
 
 def _fill_level(
     groups: Sequence[Samples],
     wanted: Sequence[Mask],
     classes: list[Classes],
+    used: list[Mask],
     depth: int,
     tree: LabelTree,
     request: GuessRequest,
     scale: npt.NDArray[np.float64],
 ) -> Sequence[CoarseGuesses]:
-    """Replace classes at this depth, where wanted, by guesses of a class below."""
+    """Replace classes at this depth, where wanted, by guesses of a class below.
+
+    ``used`` gets the samples that were guessed or helped to guess.
+    """
     asked = [
         mask & (tree.depths[own] == depth) & tree.is_divided[own]
         for own, mask in zip(classes, wanted, strict=True)
@@ -101,6 +124,8 @@ def _fill_level(
         mask | _labelled(group, above, depth, tree, request.guesser)
         for group, mask in zip(groups, asked, strict=True)
     ]
+    for seen, mask in zip(used, masks, strict=True):
+        np.logical_or(seen, mask, out=seen)
     own, given = (
         np.concatenate([part[mask] for part, mask in zip(parts, masks, strict=True)])
         for parts in (classes, [group.known for group in groups])

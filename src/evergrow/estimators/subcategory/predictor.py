@@ -37,23 +37,53 @@ _LEVEL: dict[str, list[Rule]] = {"level": [Choice(("fine", "coarse")), Integer(0
 Level = Literal["fine", "coarse"] | int
 
 
-class LevelAnswers(NamedTuple):
-    """Predictions at both levels; of more levels, at the coarsest and the finest.
+class _TwoLevels(NamedTuple):
+    coarse: Labels
+    fine: Labels
+    is_fine: npt.NDArray[np.bool_]
+
+
+class LevelAnswers(_TwoLevels):
+    """Predictions at all levels; a tuple of ``coarse``, ``fine`` and ``is_fine``.
 
     Attributes
     ----------
     coarse : ndarray of shape (n_samples,)
         The coarse class of the fine one where that is confident enough, else the most probable
-        coarse class.
+        coarse class. With more than two levels, ``levels[0]``.
     fine : ndarray of shape (n_samples,)
         The most probable class of ``classes_``.
     is_fine : ndarray of shape (n_samples,)
         Whether the fine class is confident enough.
+    levels : list of ndarray of shape (n_samples,)
+        The classes on each level from coarse to fine. Down to the level that is confident enough
+        they are those above its class; below it, the most probable class of each level. A class
+        without finer ones stands for itself on the levels below it.
+    level : ndarray of shape (n_samples,)
+        The finest level that is confident enough, from 0 on the top.
     """
 
-    coarse: Labels
-    fine: Labels
-    is_fine: npt.NDArray[np.bool_]
+    levels: list[Labels]
+    level: npt.NDArray[np.intp]
+
+    def __new__(
+        cls,
+        coarse: Labels,
+        fine: Labels,
+        is_fine: npt.NDArray[np.bool_],
+        levels: list[Labels] | None = None,
+        level: npt.NDArray[np.intp] | None = None,
+    ) -> Self:
+        """Keep the answers; without ``levels`` there are two."""
+        answers = super().__new__(cls, coarse, fine, is_fine)
+        answers.levels = [coarse, fine] if levels is None else levels
+        answers.level = np.asarray(is_fine, dtype=np.intp) if level is None else level
+        return answers
+
+    def __repr__(self) -> str:
+        if len(self.levels) <= 2:
+            return super().__repr__()
+        return f"{type(self).__name__}(levels={self.levels!r}, level={self.level!r})"
 
 
 class SubcategoryPredictor(TreePredictor):
@@ -165,19 +195,21 @@ class SubcategoryPredictor(TreePredictor):
         return mixed_names(fitted.tree.names, fitted.tree.levels)[np.concatenate(parts)]
 
     def predict_levels(self, X: npt.ArrayLike, *, back_off: float | None = None) -> LevelAnswers:
-        """Predictions at both levels, and where the fine one is confident enough.
+        """Predictions at all levels, and which is the finest that is confident enough.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features as in :meth:`fit`.
         back_off : float, default=None
-            Lowest probability at which the fine class is confident enough; None for any.
+            Lowest probability at which a class below the top level is confident enough; None for
+            any.
 
         Returns
         -------
         answers : LevelAnswers
-            Arrays ``coarse``, ``fine`` and ``is_fine``.
+            Arrays ``coarse``, ``fine`` and ``is_fine``; for more than two levels also the list
+            ``levels`` with an array for each, and ``level``, the one that is confident enough.
 
         Examples
         --------
@@ -189,8 +221,15 @@ class SubcategoryPredictor(TreePredictor):
         LevelAnswers(coarse=array([0, 1]), fine=array([0, 2]), is_fine=array([False,  True]))
         """
         reader, X = self._checked_query(X)
-        coarse, fine, is_fine = reader._predict_indices(X, back_off)
         tree = reader._fitted.tree
+        if tree.deeper:
+            check_parameters({"back_off": back_off}, _BACK_OFF)
+            blocks = reader._score_blocks(X)
+            parts = [_level_places(reader._fitted, block, back_off or 0.0) for _, block in blocks]
+            places, level = (np.concatenate(part) for part in zip(*parts, strict=True))
+            levels = [tree.level_names(k)[own] for k, own in enumerate(places.T)]
+            return LevelAnswers(levels[0], levels[-1], level == len(levels) - 1, levels, level)
+        coarse, fine, is_fine = reader._predict_indices(X, back_off)
         return LevelAnswers(tree.coarse_classes[coarse], tree.labels.classes[fine], is_fine)
 
     def _predict_indices(
@@ -321,3 +360,24 @@ def _back_off(
         enough = sums[np.arange(len(sums)), best] >= (back_off if level else 0.0)
         found = np.where((found < 0) & enough, tree.level_ids(level)[best], found)
     return found
+
+
+def _level_places(
+    fitted: FittedSubcategories, fine: Floats, back_off: float
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Places of the classes on each level, and the finest level that is sure enough."""
+    tree, rows = fitted.tree, np.arange(len(fine))
+    places = np.zeros((len(fine), tree.n_levels), dtype=np.intp)
+    answered = np.full(len(fine), -1, dtype=np.intp)
+    found = np.zeros(len(fine), dtype=np.int32)
+    for level in range(tree.n_levels - 1, -1, -1):
+        sums, ids = fitted.level_sums(fine, level), tree.level_ids(level)
+        best = sums.argmax(axis=1)
+        enough = (answered < 0) & (sums[rows, best] >= (back_off if level else 0.0))
+        found[enough], answered[enough] = ids[best[enough]], level
+        # The class itself, or the one above it on this level.
+        own = tree.paths[found, np.minimum(tree.depths[found], level)]
+        order = np.argsort(ids)
+        above = order[np.searchsorted(ids, own, sorter=order).clip(max=len(ids) - 1)]
+        places[:, level] = np.where(answered < 0, best, above)
+    return places, answered

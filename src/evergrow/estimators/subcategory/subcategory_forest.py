@@ -71,7 +71,7 @@ default="ridge-h"
         - ``"fine-only"``: not at all.
         - ``"stacked"``: a first forest learns their coarse classes, and its predictions are
           appended to the features of the second. An update with a new coarse class grows the
-          second forest again.
+          second forest again. It cannot :meth:`refine`.
         - ``"joint"``: splits also separate their coarse classes.
         - ``"hierarchical"``: splits also separate the coarse classes of all samples, and leaves
           predict P(coarse) P(fine | coarse). The best choice without guesses, for features

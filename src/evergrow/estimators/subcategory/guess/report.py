@@ -30,6 +30,9 @@ class CoarseGuesses:
         nothing about the others.
     n_right : int
         Those of them whose guess was right.
+    level : int
+        Level of the class, 0 for a coarse one. With more than two levels, ``coarse`` may be a class
+        of any level but the last, and the fine classes are those directly below it.
     """
 
     coarse: Any
@@ -38,6 +41,7 @@ class CoarseGuesses:
     n_guessed: int = 0
     n_checked: int = 0
     n_right: int = 0
+    level: int = 0
 
     @property
     def rate(self) -> float:
@@ -66,7 +70,13 @@ class GuessReport:
     ----------
     coarse : tuple of CoarseGuesses
         One for each coarse class, in the order of their codes. With more than two levels, one for
-        each class with finer ones, level by level; a sample counts on every level.
+        each class with finer ones, level by level; a sample counts on every level on which it is
+        known or guessed.
+    once : tuple of int or None
+        With more than two levels, the numbers of samples that guesses were made from and that were
+        not guessed themselves, of those that miss a class, and of those that got a guess: each
+        sample counts once. None with two levels, where the numbers are the sums over the coarse
+        classes.
 
     Examples
     --------
@@ -81,25 +91,35 @@ class GuessReport:
     """
 
     coarse: tuple[CoarseGuesses, ...]
+    once: tuple[int, int, int] | None = None
 
     @property
     def n_known(self) -> int:
         """Samples whose fine class was known."""
+        if self.once is not None:
+            return self.once[0]
         return sum(part.n_known for part in self.coarse)
 
     @property
     def n_missing(self) -> int:
         """Samples whose fine class was missing."""
+        if self.once is not None:
+            return self.once[1]
         return sum(part.n_missing for part in self.coarse)
 
     @property
     def n_guessed(self) -> int:
         """Samples that got a guess."""
+        if self.once is not None:
+            return self.once[2]
         return sum(part.n_guessed for part in self.coarse)
 
     @property
     def rate(self) -> float:
-        """Share of right guesses overall; NaN if it cannot be measured."""
+        """Share of right guesses overall; NaN if it cannot be measured.
+
+        With more than two levels, of the guesses on all levels, each within the class above it.
+        """
         parts = self._measured()
         weight = sum(part.n_guessed for part in parts)
         return sum(part.n_guessed * part.rate for part in parts) / weight if weight else math.nan
@@ -127,16 +147,23 @@ class GuessReport:
         Returns
         -------
         table : str
-            One line for each coarse class and one for all.
+            One line for each coarse class and one for all; with more than two levels, one for each
+            class with finer ones, and its level.
         """
         shown = [str(_name(part.coarse, names)) for part in self.coarse]
-        width = max(len(name) for name in [*shown, "coarse class"])
-        lines = [f"{'coarse class':{width}}  known  missing  guessed  right"]
+        heading = "coarse class" if self.once is None else "class"
+        width = max(len(name) for name in [heading, *shown, "all"])
+        levels = [""] * (len(shown) + 2)
+        if self.once is not None:
+            levels = ["  level", *(f"  {part.level:5}" for part in self.coarse), " " * 7]
+        lines = [f"{heading:{width}}{levels[0]}  known  missing  guessed  right"]
         parts: list[CoarseGuesses | GuessReport] = [*self.coarse, self]
-        for name, part in zip([*shown, "all"], parts, strict=True):
+        for name, level, part in zip([*shown, "all"], levels[1:], parts, strict=True):
             counts = f"{part.n_known:5}  {part.n_missing:7}  {part.n_guessed:7}"
-            rate = f"{part.rate:.3f} +- {part.standard_error:.3f}"
-            lines.append(f"{name:{width}}  {counts}  {'-' if math.isnan(part.rate) else rate}")
+            rate = "-"
+            if not math.isnan(part.rate):
+                rate = f"{part.rate:.3f} +- {part.standard_error:.3f}"
+            lines.append(f"{name:{width}}{level}  {counts}  {rate}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -199,6 +199,11 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, Any]:
     return dict(zip(fine.tolist(), coarse.tolist(), strict=True))
 
 
+def by_number(n: int, one: str, more: str) -> str:
+    """The words for one thing or for several."""
+    return one if n == 1 else more
+
+
 def listed(names: Sequence[Any]) -> str:
     """At most ten names as text for an error message."""
     shown = ", ".join(repr(name) for name in names[:10])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.subcategory.labels.columns import Column, listed
+from evergrow.estimators.subcategory.labels.columns import Column, by_number, listed
 from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import GONE, ClassList
@@ -251,7 +251,7 @@ class LabelTree:
         deeper = tuple(level for level in lists[2:] if level is not None)
         grown = LabelTree(lists[0], lists[1], parents, self.columns, deeper)
         _check_one_parent(grown, coded)
-        _check_one_level(grown)
+        _check_one_level(grown, len(self))
         finest = len(self) + np.flatnonzero(grown.is_finest[len(self) :])
         return grown._with_columns(finest.tolist()), coded
 
@@ -283,12 +283,18 @@ class LabelTree:
 
     def numbers_of(self, classes: list[Any], coarse: list[Any]) -> list[int]:
         """Numbers of classes with a column, and of classes with all their finer ones."""
-        found = self.columns[self.labels.columns_of(classes)].tolist()
-        divided = [self.names[c] for c in found if self.is_divided[c]]
+        finest = {self.names[c] for c in np.flatnonzero(self.is_finest).tolist()}
+        names = {self.names[c] for c in np.flatnonzero(self.is_divided).tolist()} - finest
+        divided = list(dict.fromkeys(name for name in classes if name in names))
         if divided:
-            raise InvalidInputError(
-                f"{listed(divided)} have fine classes: pass those, or pass the class as coarse"
+            have, them = (
+                by_number(len(divided), *words) for words in (("has", "have"), ("it", "them"))
             )
+            raise InvalidInputError(
+                f"{listed(divided)} {have} finer classes: name those in classes, or forget {them} "
+                f"with all finer ones by forget(coarse=[{listed(divided)}])"
+            )
+        found = self.columns[self.labels.columns_of(classes)].tolist()
         if coarse and self.coarse is not None:
             # With two levels, a name may be that of a coarse and of a fine class.
             deeper = self.numbers_by_name if self.deeper else {}
@@ -411,17 +417,18 @@ def _check_one_parent(tree: LabelTree, coded: CodedLabels) -> None:
                 tree.names[c] for c in (fine[first], tree.parents[fine[first]], coarse[first])
             )
             hint = "" if name != "" else "; if it stands for a missing label, use None"
-            kinds = ("fine class", "coarse classes") if k == 1 else ("class", "parents")
+            kinds = ("class", "parents") if tree.deeper else ("fine class", "coarse classes")
             raise InvalidInputError(
                 f"the {kinds[0]} {name!r} belongs to two {kinds[1]}, "
                 f"{listed(names)}; a {kinds[0]} has exactly one{hint}"
             )
 
 
-def _check_one_level(tree: LabelTree) -> None:
+def _check_one_level(tree: LabelTree, n_known: int) -> None:
     """Raise a ``ValueError`` if a deep tree has a name on two levels.
 
-    With two levels, columns of labels say which is meant. A class may be its own subcategory.
+    With two levels, columns of labels say which is meant. A class may be its own subcategory. The
+    first ``n_known`` classes were there before.
     """
     if not tree.deeper:
         return
@@ -429,11 +436,24 @@ def _check_one_level(tree: LabelTree) -> None:
     for c in np.argsort(tree.depths, kind="stable").tolist():
         other = first.setdefault(tree.names[c], c)
         if other not in (c, tree.parents[c]):
+            if min(c, other) < n_known <= max(c, other):
+                raise InvalidInputError(
+                    f"the model knows {tree.names[c]!r} {_place(tree, min(c, other))}, but here it "
+                    f"is {_place(tree, max(c, other))}; classes cannot be moved, and with three or "
+                    "more levels every class needs a name of its own"
+                )
             raise InvalidInputError(
                 f"{tree.names[c]!r} is the name of a class on level {tree.depths[other]} and of "
                 f"one on level {tree.depths[c]}; with three or more levels every class needs a "
                 "name of its own: rename one of them"
             )
+
+
+def _place(tree: LabelTree, number: int) -> str:
+    """Where a class is, in words."""
+    if tree.is_coarse[number]:
+        return "on the top level"
+    return f"on level {tree.depths[number]}, below {tree.names[tree.parents[number]]!r}"
 
 
 def _is_tree(parents: Classes) -> bool:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.subcategory.labels.columns import (
     Column,
+    by_number,
     check_hierarchy,
     is_flat,
     label_columns,
@@ -63,22 +64,60 @@ def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> SampleLabels:
 
     Labels have a column for each level, coarse and fine; or one column of coarse ones; or they are
     a flat list of the finest known ones. ``hierarchy`` maps classes that are not known yet to the
-    class above them.
+    class above them. If there are known classes, it must announce new ones of the top level, as
+    ``{name: name}``, unless they are among the labels.
     """
     columns = label_columns(Y)
     given = check_hierarchy(hierarchy)
     parents = _join_hierarchies(given, tree)
     if len(columns) > 2:
-        return _many_levels(columns, parents, tree)
-    if len(columns) == 2:
-        return _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
-    if is_flat(Y):
+        labels = _many_levels(columns, parents, tree)
+    elif len(columns) == 2:
+        labels = _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
+    elif is_flat(Y):
         if tree.deeper or _is_deep(given, tree):
-            return _mixed_depths(columns[0], parents, tree)
-        return _mixed_levels(columns[0], parents, tree)
-    coarse = read_column(columns[0], named=_known_coarse(parents, tree))
-    _check_complete(coarse, "a coarse label")
-    return SampleLabels(coarse.labels, Column.empty(len(coarse.labels)))
+            labels = _mixed_depths(columns[0], parents, tree)
+        else:
+            labels = _mixed_levels(columns[0], _without_new_tops(parents, tree), tree)
+    else:
+        coarse = read_column(columns[0], named=_known_coarse(parents, tree))
+        _check_complete(coarse, "a coarse label")
+        labels = SampleLabels(coarse.labels, Column.empty(len(coarse.labels)))
+    _check_tops(labels, columns[0], given, tree)
+    return labels
+
+
+def _without_new_tops(parents: dict[Any, Any], tree: LabelTree) -> dict[Any, Any]:
+    """The hierarchy of an update without new classes of the top level that have finer ones.
+
+    They are announced as ``{name: name}``, which else means a class that is its own subcategory.
+    """
+    if tree.coarse is None:
+        return parents
+    known, n_children = frozenset(tree.names), Counter(parents.values())
+    return {
+        name: above
+        for name, above in parents.items()
+        if name != above or name in known or n_children[name] == 1
+    }
+
+
+def _check_tops(
+    labels: SampleLabels, column: npt.NDArray[Any], given: Mapping[Any, Any], tree: LabelTree
+) -> None:
+    """Raise a ``ValueError`` if an update has an unknown class above others, perhaps misspelt."""
+    if tree.coarse is None:
+        return
+    known = {*tree.coarse_classes.tolist(), *column.tolist()}
+    known |= {name for name, above in given.items() if name == above}
+    unknown = [name for name in np.unique(labels.coarse).tolist() if name not in known]
+    if unknown:
+        name = unknown[0]
+        below = next((child for child, above in given.items() if above == name), name)
+        raise InvalidInputError(
+            f"hierarchy puts {below!r} under {name!r}, which the model does not know: correct the "
+            f"name, or announce a new class of the top level by {{{name!r}: {name!r}}} in hierarchy"
+        )
 
 
 def _is_deep(given: Mapping[Any, Any], tree: LabelTree) -> bool:
@@ -118,7 +157,8 @@ def _mixed_depths(
     unknown = [name for name in names.tolist() if name not in parents and name not in coarse_names]
     if unknown:
         raise InvalidInputError(
-            f"{listed(unknown)} are not classes of the hierarchy; name the class above them in "
+            f"{listed(unknown)} {by_number(len(unknown), 'is not a class', 'are not classes')} of "
+            f"the hierarchy; name the class above {by_number(len(unknown), 'it', 'each')} in "
             "hierarchy={child: parent}, a class of the top level as {name: name}"
         )
     paths = [_path(name, parents) for name in names.tolist()]
@@ -151,7 +191,7 @@ def _many_levels(
         unknown = sorted({name for name in wanted if parents.get(name, name) == name})
         if unknown:
             raise InvalidInputError(
-                f"the label on level {k - 1} is missing for samples of the classes "
+                f"the label on level {k - 1} is missing for samples of "
                 f"{listed(unknown)}, which the model does not know yet: give it, or pass "
                 "hierarchy={child: parent}"
             )
@@ -159,8 +199,8 @@ def _many_levels(
         present[k - 1] |= missing
     if not present[0].all():
         raise InvalidInputError(
-            f"{(~present[0]).sum()} samples have no label on any level, the first in row "
-            f"{int(present[0].argmin())}; remove these samples"
+            f"{_some_have(~present[0], 'no label on any level')}; remove "
+            f"{by_number((~present[0]).sum(), 'it', 'them')}"
         )
     filled = [
         column
@@ -190,12 +230,20 @@ def _check_parents(levels: list[Column], parents: Mapping[Any, Any]) -> None:
 
 def _join_hierarchies(hierarchy: dict[Any, Any], tree: LabelTree) -> dict[Any, Any]:
     known = tree.hierarchy
+    deep = tree.deeper or _is_deep(hierarchy, tree)
+    # With two levels, a fine class may have the name of a coarse one.
+    top = frozenset(tree.coarse_classes.tolist() if deep else ())
     for fine, coarse in hierarchy.items():
         if fine in known and known[fine] != coarse:
-            raise InvalidInputError(
-                f"hierarchy puts {fine!r} under {coarse!r}, but the model knows it as a fine "
-                f"class of {known[fine]!r}; a fine class has exactly one coarse class"
-            )
+            place = f"{'under' if deep else 'as a fine class of'} {known[fine]!r}"
+        elif fine in top and fine not in known and fine != coarse:
+            place = "on the top level"
+        else:
+            continue
+        rule = "classes cannot be moved" if deep else "a fine class has exactly one coarse class"
+        raise InvalidInputError(
+            f"hierarchy puts {fine!r} under {coarse!r}, but the model knows it {place}; {rule}"
+        )
     return {**known, **hierarchy}
 
 
@@ -212,43 +260,65 @@ def _two_levels(
 ) -> SampleLabels:
     coarse = read_column(columns[0], named=_known_coarse(parents, tree))
     fine = read_column(columns[1], named=frozenset(parents), fine=True)
+    words = _DEEP if tree.deeper else _TWO_LEVELS
     if must_be_named:
-        _check_named(fine, parents)
-    labels = SampleLabels(_fill_coarse(coarse, fine, parents), fine)
-    _check_agreement(labels, parents)
+        _check_named(fine, parents, words)
+    labels = SampleLabels(_fill_coarse(coarse, fine, parents, words), fine)
+    _check_agreement(labels, parents, words)
     return labels
 
 
-def _check_agreement(labels: SampleLabels, parents: Mapping[Any, Any]) -> None:
+@dataclass(frozen=True)
+class _Words:
+    """What the classes of two columns are called in messages."""
+
+    own: str
+    owns: str
+    above: str
+    aboves: str
+    label: str
+    pair: str
+
+
+_TWO_LEVELS = _Words(
+    "fine class", "fine classes", "coarse class", "coarse classes", "coarse label", "{fine: coarse}"
+)
+_DEEP = _Words("class", "classes", "parent", "parents", "label on level 0", "{child: parent}")
+
+
+def _check_agreement(labels: SampleLabels, parents: Mapping[Any, Any], words: _Words) -> None:
     names, fine = np.unique(labels.fine.labels, return_inverse=True)
     owners, given = np.unique(labels.coarse[labels.fine.present], return_inverse=True)
     for pair in np.unique(fine * len(owners) + given).tolist():
         name, coarse = names[pair // len(owners)].item(), owners[pair % len(owners)].item()
         if parents.get(name, coarse) != coarse:
             raise InvalidInputError(
-                f"the fine class {name!r} belongs to two coarse classes, {parents[name]!r} by the "
-                f"hierarchy and {coarse!r} by the labels; a fine class has exactly one"
+                f"the {words.own} {name!r} belongs to two {words.aboves}, {parents[name]!r} by the "
+                f"hierarchy and {coarse!r} by the labels; a {words.own} has exactly one"
             )
 
 
-def _check_named(fine: Column, parents: Mapping[Any, Any]) -> None:
+def _check_named(fine: Column, parents: Mapping[Any, Any], words: _Words) -> None:
     unknown = [name for name in np.unique(fine.labels).tolist() if name not in parents]
     if unknown:
         raise InvalidInputError(
-            f"hierarchy does not say which coarse class {listed(unknown)} belong to; it must name "
-            "every fine class that the model does not know yet"
+            f"hierarchy does not say which {words.above} {listed(unknown)} "
+            f"{by_number(len(unknown), 'belongs', 'belong')} to; it must name every {words.own} "
+            "that the model does not know yet"
         )
 
 
-def _fill_coarse(coarse: Column, fine: Column, parents: Mapping[Any, Any]) -> npt.NDArray[Any]:
+def _fill_coarse(
+    coarse: Column, fine: Column, parents: Mapping[Any, Any], words: _Words
+) -> npt.NDArray[Any]:
     """Coarse labels, taken from the hierarchy where they are missing."""
     if coarse.present.all():
         return coarse.labels
     bare = ~coarse.present & ~fine.present
     if bare.any():
         raise InvalidInputError(
-            f"{bare.sum()} samples have neither a coarse nor a fine label, the first in row "
-            f"{int(bare.argmax())}; remove these samples"
+            f"{_some_have(bare, 'neither a coarse nor a fine label')}; remove "
+            f"{by_number(bare.sum(), 'it', 'them')}"
         )
     own = np.empty(len(coarse.present), dtype=object)
     own[fine.present] = fine.labels.tolist()
@@ -256,8 +326,9 @@ def _fill_coarse(coarse: Column, fine: Column, parents: Mapping[Any, Any]) -> np
     unknown = sorted({name for name in wanted if name not in parents})
     if unknown:
         raise InvalidInputError(
-            f"the coarse label is missing for samples of the fine classes {listed(unknown)}, which "
-            "the model does not know yet: give it, or pass hierarchy={fine: coarse}"
+            f"the {words.label} is missing for samples of the "
+            f"{by_number(len(unknown), words.own, words.owns)} {listed(unknown)}, which the model "
+            f"does not know yet: give it, or pass hierarchy={words.pair}"
         )
     names = np.empty(len(coarse.present), dtype=object)
     names[coarse.present] = coarse.labels.tolist()
@@ -292,7 +363,8 @@ def _check_one_meaning(
     unknown = [name for name in names if name not in parents and name not in coarse_names]
     if unknown:
         raise InvalidInputError(
-            f"{listed(unknown)} are neither fine nor coarse classes of the hierarchy; name them in "
+            f"{listed(unknown)} {by_number(len(unknown), 'is', 'are')} not in the hierarchy, "
+            f"neither as fine nor as coarse; name {by_number(len(unknown), 'it', 'them')} in "
             "hierarchy={fine: coarse}, a coarse class without fine ones as {coarse: coarse}"
         )
     n_children = Counter(parents.values())
@@ -304,19 +376,27 @@ def _check_one_meaning(
         and not (parents[name] == name and n_children[name] == 1)
     ]
     if both:
+        are_names = by_number(
+            len(both),
+            "is the name of a fine and of a coarse class",
+            "are names of fine and of coarse classes",
+        )
         raise InvalidInputError(
-            f"{listed(both)} are names of fine and of coarse classes; give two columns, coarse and "
-            "fine, to say which is meant"
+            f"{listed(both)} {are_names}; give two columns, coarse and fine, to say which is meant"
         )
 
 
 def _check_complete(column: Column, what: str) -> None:
     if not column.present.all():
-        n_missing = int((~column.present).sum())
-        first = int(column.present.argmin())
-        raise InvalidInputError(
-            f"every sample needs {what}: {n_missing} have none, the first in row {first}"
-        )
+        raise InvalidInputError(f"every sample needs {what}: {_some_have(~column.present, 'none')}")
+
+
+def _some_have(rows: npt.NDArray[np.bool_], what: str) -> str:
+    """How many samples have what is wrong, and in which row."""
+    n, first = int(rows.sum()), int(rows.argmax())
+    if n == 1:
+        return f"1 sample has {what}, in row {first}"
+    return f"{n} samples have {what}, the first in row {first}"
 
 
 # The column of an unknown class.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.labels.columns import listed
+from evergrow.estimators.subcategory.labels.columns import by_number, listed
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
@@ -192,8 +192,13 @@ class FittedSubcategories:
             and (tree.parents[f] != c or n_fine[c] > 1)
         ]
         if unclear:
+            are_names = by_number(
+                len(unclear),
+                "is the name of a fine and of a coarse class",
+                "are names of fine and of coarse classes",
+            )
             raise InvalidInputError(
-                f"{listed(unclear)} are names of fine and of coarse classes, so the prediction "
+                f"{listed(unclear)} {are_names}, so the prediction "
                 "would be ambiguous: use predict_levels"
             )
 

@@ -222,8 +222,8 @@ def _no_gain_by_masks(table: ex.Table, thing: str, printed: tuple[str, float, fl
         reason=f"The object covers {table.mean('on_object'):.0f} % of its drawn scene; the other "
         "patches of whole images have its label, too. "
         f"{_TIMES_MORE} times as many descriptors of whole images make "
-        f"{sweeps.format_points(gain(MORE))}. With histograms of the object alone, too, as the paper "
-        f"may have had them, masks make {sweeps.format_points(other)}.",
+        f"{sweeps.format_points(gain(MORE))}. With histograms of the object alone, too, as the "
+        f"paper may have had them, masks make {sweeps.format_points(other)}.",
     )
 
 

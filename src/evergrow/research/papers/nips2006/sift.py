@@ -207,8 +207,8 @@ def _chosen_elsewhere(table: ex.Table, other: str, thing: str) -> ex.Finding:
         f"{of_means!r}. Here {here.mean('rate', **_of(*best)):.1f} % against "
         f"{here.mean('rate', **_of(KMEANS, of_means)):.1f} %",
         found,
-        reason=f"The forest that is best on {thing} itself, {own[0]} with pooling {own[1]!r}, makes "
-        f"{sweeps.format_points(compare_rates(here, _of(*own), _of(KMEANS, of_means)))}.",
+        reason=f"The forest that is best on {thing} itself, {own[0]} with pooling {own[1]!r}, "
+        f"makes {sweeps.format_points(compare_rates(here, _of(*own), _of(KMEANS, of_means)))}.",
     )
 
 
