@@ -25,7 +25,6 @@ def test_a_page_is_a_full_run_with_five_seeds(name):
     assert not record["quick"]
     assert not record["own_data"]
     assert len(record["seeds"]) >= 5
-    assert record["seconds"] > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
