@@ -21,6 +21,7 @@ from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.registry import guesser_of
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS, Method
+from evergrow.estimators.subcategory.value.fitted import PROPOSER
 from evergrow.foundation.errors import InvalidInputError
 
 
@@ -69,7 +70,7 @@ class SplitsOfTrees(SplitParameters):
     splits: SubcategorySplits
     method: Method
     trees: Mapping[int, LabelTree]
-    proposer: str = "ncm"
+    proposer: str = PROPOSER
 
     def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
         """The rules that the core follows for this number of classes."""

@@ -20,6 +20,9 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
 
+# The kind of trees: nodes compare with class means.
+PROPOSER = "ncm"
+
 Floats = npt.NDArray[np.float64]
 
 

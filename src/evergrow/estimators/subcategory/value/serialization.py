@@ -18,8 +18,7 @@ from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess.registry import guesser_from_json, guesser_to_json
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.estimators.subcategory.request import SplitsOfTrees
-from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
+from evergrow.estimators.subcategory.value.fitted import PROPOSER, FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import UnconfirmedSamples
 from evergrow.foundation.errors import ModelFileError
 from evergrow.storage.models.header import arrays_inside, check_array, common_header, feature_names
@@ -72,7 +71,7 @@ def from_file(
     if not isinstance(method, str) or method not in METHODS:
         raise ModelFileError(f"the model file was trained by an unknown method {method!r}")
     own = {name: array for name, array in tensors.items() if not name.startswith(_FIRST)}
-    forest = from_tensors(tree.core_labels, header, own, SplitsOfTrees.proposer)
+    forest = from_tensors(tree.core_labels, header, own, PROPOSER)
     stack = _read_stack(header.get("stack"), tensors, tree) if METHODS[method].is_stacked else None
     if stack is not None and forest.n_features != stack.n_features + len(tree.coarse_ids):
         raise ModelFileError(
@@ -104,7 +103,7 @@ def _read_stack(entry: Any, tensors: Tensors, tree: LabelTree) -> Stack:
     if not isinstance(scale, float) or not 0 <= scale < np.inf or not isinstance(inside, dict):
         raise ModelFileError("the model file lacks the first of its two forests")
     arrays = arrays_inside(tensors, _FIRST)
-    first = from_tensors(tree.coarse_level().core_labels, inside, arrays, SplitsOfTrees.proposer)
+    first = from_tensors(tree.coarse_level().core_labels, inside, arrays, PROPOSER)
     shape = (first.n_features,)
     mean = check_array(tensors.get("stack.mean"), "stack.mean", np.float64, shape)
     spread = check_array(tensors.get("stack.scale"), "stack.scale", np.float64, shape)
