@@ -63,7 +63,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "fewer classes": (lambda m: m["classes"]["values"].pop(), r"labels\.npy.*from -1 to 2"),
     "a name without end": (
         lambda m: m["classes"]["values"].append("x" * 20_000),
-        "up to 20000 characters exceed the limit",
+        "a name has 20000 characters, the limit is 10000",
     ),
     "mixed classes": (lambda m: m["classes"]["values"].append(3), "mixed"),
     "classes by number with a point": (
