@@ -38,7 +38,7 @@ def load(
     ----------
     path : path
         The file.
-    expect : class or tuple of classes, default=None
+    expect : type or tuple, default=None
         Estimators that the file may hold, for example ``RLSClassifier``; None for any. A file that
         holds another one is refused before its arrays are read.
     max_bytes : int, default=None
