@@ -16,7 +16,7 @@ ClassHierarchy::ClassHierarchy(std::vector<std::int32_t> parents)
                                         " must be a class");
         if (parent != c) children_[parent].push_back(static_cast<std::int32_t>(c));
     }
-    // From the top level down, which reaches every class exactly once if there are no cycles.
+    // Walk down from the top level: a class that is not reached is part of a cycle.
     std::vector<std::int32_t> pending;
     std::size_t n_reached = 0;
     for (std::size_t c = 0; c < parents_.size(); ++c)

@@ -23,9 +23,9 @@ _RULE = """\
 One rule decides all claims. A claim is about a difference, which has a 95 % interval over the
 seeds. That one side is above another *agrees* if the whole interval is above zero, and *differs*
 if the whole interval is below the least difference that counts: half a percentage point of an
-accuracy, 5 % of a time or a count. So *differs* means either the reverse or that there is no
-difference that counts, and the interval says which; a difference that is clear of zero agrees
-however small it is. Otherwise a claim is *open*. Claims with a bound, such as "at least
+accuracy, 5 % of a time or a count. The interval then shows whether the order is reversed or both
+sides are the same. A small difference agrees, too, if its interval is above zero. Otherwise a claim
+is *open*. Claims with a bound, such as "at least
 10 points", agree or differ if the interval does not contain the bound; bounds are printed numbers,
 or our reading of a word such as "much", which the claim then states. For claims of several parts
 the deciding part is shown. Where five seeds left a claim open some pages have more, up to 20;

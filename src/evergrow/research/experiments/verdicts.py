@@ -3,7 +3,7 @@
 One rule for all claims. A claim is about a difference, which has a 95 % interval over the seeds.
 That one side is above another agrees if the whole interval is above zero. It differs if the whole
 interval is below the least difference that counts: half a percentage point of an accuracy, 5 % of
-a time or a count; it is then reversed, or there is no difference that counts. Otherwise it is open.
+a time or a count: the order is reversed, or both sides are the same. Otherwise it is open.
 Claims with a bound of their own, such as "at least 10 points", agree or differ if the interval does
 not contain the bound.
 """

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from evergrow.research import Dataset, digits
-from evergrow.research.papers.cvpr2015.data import _alphabets
-from evergrow.research.papers.cvpr2015.fisher import _patches, fisher_vectors
+from evergrow.research.papers.cvpr2015.data import _alphabets, _patches, fisher_vectors
 
 
 def test_patches_of_one_value_are_left_out():

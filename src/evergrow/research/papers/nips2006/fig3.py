@@ -158,7 +158,7 @@ def _on_object(table: ex.Table) -> tuple[str, ex.Verdict]:
     found = _most(table, "on_object", "beside_object")
     return (
         f"The mean posterior is {table.mean('on_object'):.2f} on the object and "
-        f"{table.mean('beside_object'):.2f} beside it, higher on it in {found.mean + _MOST:.0f} % "
+        f"{table.mean('beside_object'):.2f} around it, higher on it in {found.mean + _MOST:.0f} % "
         "of the images."
     ), found.verdict
 

@@ -139,7 +139,7 @@ EXPERIMENT = protocol.make_experiment(
     draw=plots.draw_over_classes,
     notes=(
         "The report leaves the spirals' constants open; they are those of "
-        "`evergrow.research.spirals`, drawn anew for each seed, and come in the order of angles.",
+        "`evergrow.research.spirals`. Each seed has its own; classes come in the order of angles.",
         "The report names no number of trees, no smallest leaf and no share of the nodes that RTST "
         "chooses: here 50 trees (10 in a quick run), 5 samples, and 80 % of the nodes. RTST "
         "chooses them uniformly, RTSTQ by quality. Other shares are measured at the last step.",

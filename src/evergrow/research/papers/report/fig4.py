@@ -249,7 +249,7 @@ EXPERIMENT = protocol.make_experiment(
         "The report's times are of its own Matlab code on another machine: only their ratios "
         "can be compared. Training time is that of the last step.",
         "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Spirals are drawn anew for each seed. The share of the nodes that "
+        "run) and 5 samples. Each seed has its own spirals. The share of the nodes that "
         "RTST chooses, the SVMs per node and the trees are varied to explain differences.",
     ),
 )

@@ -134,6 +134,6 @@ EXPERIMENT = protocol.make_experiment(
         "Test work is judged by comparisons per tree and sample, which do not depend on how busy "
         "the machine is; seconds are in the picture.",
         "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Spirals are drawn anew for each seed.",
+        "run) and 5 samples. Each seed has its own spirals.",
     ),
 )

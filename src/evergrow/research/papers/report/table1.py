@@ -289,6 +289,6 @@ EXPERIMENT = protocol.make_experiment(
         "spirals whose constants it does not print.",
         "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
         "run) and 5 samples; with 10 samples ULS from 6 to 16 classes falls 4 points short. "
-        "Spirals are drawn anew for each seed.",
+        "Each seed has its own spirals.",
     ),
 )
