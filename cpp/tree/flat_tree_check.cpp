@@ -62,7 +62,7 @@ void check_lengths(const FlatTree& flat, std::size_t width) {
         "an array is too long");
 }
 
-// Each node except the root has one parent, which comes before it. So there are no cycles.
+// Every node except the root has one parent with a smaller index, so a tree has no cycles.
 void check_links(const FlatTree& flat) {
     const std::size_t n = flat.left.size();
     std::vector<std::int32_t> depth(n, -1);

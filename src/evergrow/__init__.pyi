@@ -28,6 +28,7 @@ from .foundation.errors import (
     ClusterWarning,
     DatasetError,
     DatasetWarning,
+    DiskFullError,
     EvergrowError,
     ImageError,
     InvalidInputError,
@@ -36,6 +37,7 @@ from .foundation.errors import (
     ServiceError,
     ShardError,
     WorkspaceError,
+    WorkspaceWarning,
 )
 from .foundation.ragged import RaggedArray
 from .foundation.version import __version__
@@ -57,6 +59,7 @@ __all__ = [
     "ClusterWarning",
     "DatasetError",
     "DatasetWarning",
+    "DiskFullError",
     "ERCForest",
     "Embedder",
     "EvergrowError",
@@ -82,6 +85,7 @@ __all__ = [
     "SubcategoryForestClassifier",
     "UpdateReport",
     "WorkspaceError",
+    "WorkspaceWarning",
     "__version__",
     "cluster",
     "distributed",

@@ -25,6 +25,7 @@ from evergrow.distributed.worker import (
     submit_to_node,
 )
 from evergrow.foundation.errors import ClusterError, InvalidInputError
+from evergrow.foundation.extras import install_command
 
 _CLIENT = "ray://"
 _CLIENT_ATTEMPTS = 3
@@ -140,7 +141,7 @@ def _import_ray() -> Any:
             import ray
     except ImportError as error:
         raise ImportError(
-            'evergrow.cluster needs Ray: pip install "evergrow[cluster]" '
+            f"evergrow.cluster needs Ray: {install_command('cluster')} "
             "(evergrow.cluster(None) works without)"
         ) from error
     return ray

@@ -1,7 +1,8 @@
-"""Atomic writes: a file is replaced completely or not at all."""
+"""Atomic writes: a file is replaced completely or not at all; a full disk is named."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -11,16 +12,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from evergrow.foundation.errors import DiskFullError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that replaces the target when the block ends without an error.
 
     The content goes to a temporary file in the same folder, is synced to disk and renamed. If
-    anything fails, the temporary file is removed and the target stays as it was.
+    anything fails, the temporary file is removed and the target stays as it was. A full disk is a
+    ``DiskFullError`` that names the target.
+
+    A link stays a link, and the file it points to is replaced, with the permissions that it had. A
+    ``private`` file can be read by its owner only, and replaces a link.
     """
-    # A link stays a link; the file it points to is replaced.
-    target = Path(os.path.realpath(path))
+    target = Path(path) if private else Path(os.path.realpath(path))
+    if private and target.is_symlink():
+        target.unlink()
     if target.is_dir():
         raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a directory, name a file")
     if target.exists() and not target.is_file():
@@ -30,18 +40,55 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             f"cannot save to {str(path)!r}: the folder {str(target.parent)!r} does not exist"
         )
     temporary = target.with_name(f".evergrow-{secrets.token_hex(8)}.tmp")
+    with name_full_disk(target):
+        try:
+            with _open_temporary(temporary, str(path), private=private) as file:
+                if target.exists() and not private:
+                    os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(target.parent)
+
+
+def _open_temporary(temporary: Path, target: str, *, private: bool) -> BinaryIO:
+    """Create the temporary file; an error names the target, which the caller knows."""
     try:
-        with open(temporary, "xb") as file:
-            if target.exists():
-                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        return open(temporary, "xb", opener=_open_private if private else None)
+    except PermissionError as error:
+        raise PermissionError(
+            f"cannot write {target!r}: permission to create files in its folder is missing"
+        ) from error
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+@contextmanager
+def name_full_disk(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise a ``DiskFullError`` that names the file, where the system only says "no space"."""
+    try:
+        yield
+    except DiskFullError:
+        # The file that was written inside of the block is on another disk perhaps.
         raise
-    sync_folder(target.parent)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise disk_full(path) from error
+        raise
+
+
+def disk_full(path: str | os.PathLike[str]) -> DiskFullError:
+    """The error for a file or folder whose disk is full."""
+    place = Path(os.path.abspath(path))
+    while not os.path.ismount(place) and place != place.parent:
+        place = place.parent
+    return DiskFullError(str(path), str(place))
 
 
 def sync_folder(folder: Path) -> None:

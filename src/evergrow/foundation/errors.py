@@ -4,16 +4,22 @@
 refused: bad parameters, labels, images, files or requests. The command line reports such an error
 in one line and the service answers it with a 4xx, 503 or 507 status. :class:`ClusterError` and
 :class:`ServiceError` report a cluster or a service that failed. Problems of the system, such as an
-unreadable file or a missing package, are an ``OSError`` or ``ImportError``. Any other exception, a
+unreadable file or a missing package, are an ``OSError`` or ``ImportError``; a full disk is a
+:class:`DiskFullError`, or a ``WorkspaceFullError`` in a workspace. Any other exception, a
 plain ``ValueError`` included, is a bug.
 """
 
 import contextlib
+import errno
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+# An error names at most this many images.
+_MAX_NAMED_IMAGES = 10
 # Frames that a warning skips: this package, and the context managers between its functions.
 _SKIPPED = (str(Path(__file__).parents[1]), contextlib.__file__)
 
@@ -77,28 +83,33 @@ class ServiceError(EvergrowError, RuntimeError):
         return f"{self.detail} ({self.status})" if self.status else self.detail
 
 
-class DatasetError(InvalidInputError):
-    """A file of a data set is damaged, malicious, incomplete, or not the expected one."""
+class DiskFullError(EvergrowError, OSError):
+    """The disk of ``filename`` is full; ``disk`` is where that disk is mounted.
 
-
-class ImageError(InvalidInputError):
-    """An image cannot be read; ``source`` names it and ``reason`` says why.
+    It is an ``OSError``, as every problem of the system.
 
     Examples
     --------
-    >>> from evergrow import ImageError
-    >>> str(ImageError("'cat.jpg'", "the file is empty"))
-    "cannot read 'cat.jpg': the file is empty"
+    >>> from evergrow import DiskFullError
+    >>> str(DiskFullError("/backup/model.evergrow", "/backup"))
+    "the disk of '/backup/model.evergrow' (mounted at '/backup') is full: free some space"
     """
 
-    def __init__(self, source: str, reason: str) -> None:
-        # Both are arguments of the error, so that it can be pickled between processes.
-        super().__init__(source, reason)
-        self.source = source
-        self.reason = reason
+    def __init__(self, filename: str, disk: str) -> None:
+        super().__init__(
+            errno.ENOSPC, f"the disk of {filename!r} (mounted at {disk!r}) is full", filename
+        )
+        self.disk = disk
 
     def __str__(self) -> str:
-        return f"cannot read {self.source}: {self.reason}"
+        return f"{self.strerror}: free some space"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        return type(self), (self.filename, self.disk)
+
+
+class DatasetError(InvalidInputError):
+    """A file of a data set is damaged, malicious, incomplete, or not the expected one."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,40 @@ class BadImage:
         return f"{self.source}: {self.reason}"
 
 
+class ImageError(InvalidInputError):
+    """An image cannot be read; ``source`` names it and ``reason`` says why.
+
+    ``more`` are further images of the same call that cannot be read, if these are known.
+
+    Examples
+    --------
+    >>> from evergrow import BadImage, ImageError
+    >>> str(ImageError("'cat.jpg'", "the file is empty"))
+    "cannot read 'cat.jpg': the file is empty"
+    >>> str(ImageError("'cat.jpg'", "it is empty", (BadImage(3, "'dog.jpg'", "it is truncated"),)))
+    "cannot read 'cat.jpg': it is empty; 'dog.jpg': it is truncated"
+    """
+
+    def __init__(self, source: str, reason: str, more: tuple[BadImage, ...] = ()) -> None:
+        # All are arguments of the error, so that it can be pickled between processes.
+        super().__init__(source, reason, more)
+        self.source = source
+        self.reason = reason
+        self.more = more
+
+    @classmethod
+    def of(cls, problems: Sequence[BadImage]) -> Self:
+        """One error for all of these images, at least one."""
+        first, *more = problems
+        return cls(first.source, first.reason, tuple(more))
+
+    def __str__(self) -> str:
+        named = [f"{self.source}: {self.reason}", *map(str, self.more)]
+        hidden = len(named) - _MAX_NAMED_IMAGES
+        end = f"; and {hidden} more, {len(named)} in all" if hidden > 0 else ""
+        return f"cannot read {'; '.join(named[:_MAX_NAMED_IMAGES])}{end}"
+
+
 class BadImageWarning(UserWarning):
     """Some images were left out because they could not be read."""
 
@@ -134,6 +179,10 @@ class CacheWarning(UserWarning):
 
 class ClusterWarning(UserWarning):
     """Work that a cluster was asked for is done without it; results are not affected."""
+
+
+class WorkspaceWarning(UserWarning):
+    """A workspace can be read by other users of the computer."""
 
 
 class DatasetWarning(UserWarning):

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from itertools import chain
+from typing import Any
+
+# A value that is not known.
+MISSING = "\N{EN DASH}"
+
+# Names less similar than this, from 0 to 1, are not taken for misspelt ones.
+_LEAST_SIMILARITY = 0.65
 
 # A unit: the least number that is written in it, its size, and its name.
 Unit = tuple[float, float, str]
@@ -59,6 +69,72 @@ def format_bytes(n_bytes: float) -> str:
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"
     return f"{math.ceil(n_bytes)} B"
+
+
+_SIZE_UNITS: Sequence[Unit] = (
+    (1e9, 1e9, "GB"),
+    (1e6, 1e6, "MB"),
+    (1e3, 1e3, "kB"),
+    (0.0, 1.0, "bytes"),
+)
+
+
+def format_size(n_bytes: float) -> str:
+    """Format a size with two digits in the largest decimal unit that gives at least one.
+
+    >>> format_size(13_250_000), format_size(512), format_size(1_400)
+    ('13 MB', '512 bytes', '1.4 kB')
+    """
+    return format_in_units(n_bytes, _SIZE_UNITS)
+
+
+def format_percent(share: float | None) -> str:
+    """Format a share in percent; a share that is not known is a dash.
+
+    >>> format_percent(0.70071), format_percent(None) == MISSING
+    ('70.1%', True)
+    """
+    return MISSING if share is None or math.isnan(share) else f"{100 * share:.1f}%"
+
+
+def natural_order(name: object) -> tuple[list[Any], str]:
+    """Return a key that sorts names as people do: numbers by value, letters without case.
+
+    >>> sorted(["10", "9b", "Bee", "9", "cat", "ant", "1"], key=natural_order)
+    ['1', '9', '9b', '10', 'ant', 'Bee', 'cat']
+    """
+    text = str(name)
+    pieces = re.split("([0-9]+)", text.casefold())
+    # Numbers are compared by length, then as text, so that none is too long to convert.
+    numbers = [(len(piece.lstrip("0")), piece.lstrip("0")) for piece in pieces[1::2]]
+    pairs = zip(pieces[::2], [*numbers, (0, "")], strict=True)
+    # Names may be equal but for case or zeros.
+    return list(chain.from_iterable(pairs)), text
+
+
+def list_names(names: Iterable[object], most: int = 10) -> str:
+    """List names in quotes, at most ``most`` of them.
+
+    >>> list_names(["ant", "bee", "cat"], 2)
+    "'ant', 'bee' and 1 more"
+    """
+    listed = [repr(name) for name in names]
+    more = len(listed) - most
+    shown = ", ".join(listed[:most])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def suggest(name: object, known: Iterable[object]) -> str:
+    """Ask whether one of the similar names was meant; empty if there is none.
+
+    >>> suggest("sunflwer", ["rose", "sunflower"])
+    "did you mean 'sunflower'?"
+    >>> suggest("watch", ["ketch"])
+    ''
+    """
+    by_text = {str(each): each for each in known}
+    near = get_close_matches(str(name), by_text, 3, _LEAST_SIMILARITY)
+    return f"did you mean {' or '.join(repr(by_text[each]) for each in near)}?" if near else ""
 
 
 def printable(text: str) -> str:

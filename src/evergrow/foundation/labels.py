@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+from evergrow.foundation.formatting import list_names, natural_order, suggest
 
 # The new column of a class that is removed.
 GONE = -1
@@ -91,8 +92,17 @@ def _check_exact(classes: npt.NDArray[Any], names: list[Any]) -> None:
         )
 
 
-def _listed(names: list[Any]) -> str:
-    return f"{names[:20]}" + ("" if len(names) <= 20 else f" and {len(names) - 20} more")
+def describe_unknown(unknown: Sequence[Any], known: Sequence[Any]) -> str:
+    """Return the message for classes that a model does not know, with similar names that it knows.
+
+    >>> describe_unknown(["sunflwer"], ["rose", "sunflower"])
+    "unknown class 'sunflwer': did you mean 'sunflower'? The model knows 'rose', 'sunflower'"
+    """
+    noun = "class" if len(unknown) == 1 else "classes"
+    hint = suggest(unknown[0], known)
+    between = f": {hint} The" if hint else "; the"
+    known_names = list_names(sorted(known, key=natural_order))
+    return f"unknown {noun} {list_names(unknown)}{between} model knows {known_names}"
 
 
 def _family(dtype: np.dtype[Any]) -> str:
@@ -209,10 +219,7 @@ class ClassList:
         column = self._column_of
         unknown = list(dict.fromkeys(name for name in names if name not in column))
         if unknown:
-            raise InvalidInputError(
-                f"unknown classes {_listed(unknown)}; "
-                f"the model knows {_listed(self.classes.tolist())}"
-            )
+            raise InvalidInputError(describe_unknown(unknown, self.classes.tolist()))
         return [column[name] for name in names]
 
     @cached_property
@@ -239,8 +246,8 @@ class ClassList:
         odd = [n for n in distinct if n not in column and not (whole and _WHOLE.fullmatch(n))]
         if odd:
             raise InvalidTypeError(
-                f"the known classes are numbers, {_listed(known)}; names must be numbers too, "
-                f"got {_listed(odd)}"
+                f"the known classes are numbers, {list_names(known)}; names must be numbers too, "
+                f"got {list_names(odd)}"
             )
         labels = {name: known[column[name]] if name in column else int(name) for name in distinct}
         return np.array([labels[name] for name in names])

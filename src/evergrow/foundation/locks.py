@@ -1,11 +1,12 @@
 """Locks: between threads that change one estimator or file, and between processes.
 
-``exclusive`` and ``path_mutex`` work between the threads of one process. ``lock_or_wait`` and
-:class:`ProcessLock` use lock files, and work between processes.
+``exclusive`` and ``path_mutex`` work between the threads of one process. ``lock_or_wait`` uses lock
+files and :class:`FolderLock` locks a folder itself; both work between processes.
 """
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -52,6 +53,8 @@ def path_mutex(path: str | None) -> Iterator[None]:
 
 # Polling interval where the system cannot wait for a lock.
 _POLL_SECONDS = 0.1
+# A link in place of a lock file would create a file elsewhere.
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 if sys.platform == "win32":
     import msvcrt
@@ -95,7 +98,7 @@ def lock_or_wait(path: str | os.PathLike[str], on_wait: Callable[[], None]) -> I
     """
     file = lock_path(path)
     while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o666)
         try:
             if not _try_lock(descriptor):
                 on_wait()
@@ -123,48 +126,132 @@ def _remove_afterwards(file: Path, descriptor: int) -> Iterator[None]:
 def _is_same_file(file: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(file), os.fstat(descriptor))
-    except FileNotFoundError:
+    except OSError:
+        # Missing, or not reachable any more: a folder on the way is a file or a loop of links now.
         return False
 
 
-class ProcessLock:
-    """A lock that a process holds until it releases it; others fail instead of waiting.
+# What flock reports for a folder on file systems that lock only files open for writing, or none.
+_CANNOT_LOCK = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+# :func:`is_locked` holds the lock for a moment, which must not look like another holder.
+_ATTEMPTS, _ATTEMPT_SECONDS = 5, 0.02
 
-    The file is created if missing, and never removed. The note is written into it: it is the text
-    of the ``BlockingIOError`` that other processes get.
+
+class FolderLock:
+    """An exclusive lock on a folder, held until it is released; others fail instead of waiting.
+
+    The folder itself is locked: its inode is the same through every link and mount, and no file in
+    it can be removed to get around the lock. The file ``name`` in the folder, which is created if
+    missing and never removed, is locked too. It excludes processes of earlier versions, which lock
+    only this file, and is all there is to lock where the system cannot lock folders. The holder
+    may write a note into it: it is the text of the ``BlockingIOError`` that other processes get.
+
+    The lock is on the folder that was at the path when it was locked. :meth:`is_current` says
+    whether it still is there.
     """
 
-    def __init__(self, file: str | os.PathLike[str], note: str = "") -> None:
-        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _try_lock(self._descriptor):
-            found = _read_note(self._descriptor)
-            os.close(self._descriptor)
-            raise BlockingIOError(found)
-        # The note is informative; a full disk must not prevent locking.
-        with suppress(OSError):
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, note.encode())
+    def __init__(self, folder: str | os.PathLike[str], name: str) -> None:
+        self._folder = Path(folder)
+        self._file = self._folder / name
+        self._descriptors: list[int] = []
+        # What the previous holder wrote, which it leaves behind when it is killed.
+        self.last_note = ""
+        try:
+            self._locks_folder = self._lock_folder()
+            self._lock_file()
+        except BaseException:
+            self.release()
+            raise
+
+    def _lock_folder(self) -> bool:
+        """Lock the folder; False if the system cannot."""
+        # Windows cannot open folders. Nor can it remove or rename a file that is open.
+        if sys.platform == "win32":
+            return False
+        self._descriptors.append(os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY))
+        try:
+            locked = _try_lock_briefly(self._descriptors[0])
+        except OSError as error:
+            if error.errno in _CANNOT_LOCK:
+                return False
+            raise
+        if not locked:
+            raise BlockingIOError(read_note(self._file))
+        return True
+
+    def _lock_file(self) -> None:
+        self.last_note = read_note(self._file)
+        self._descriptors.append(os.open(self._file, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600))
+        if not _try_lock_briefly(self._descriptors[-1]):
+            raise BlockingIOError(self.last_note)
+
+    def write_note(self, note: str, *, sync: bool = False) -> bool:
+        """Replace the note, with ``sync`` durably; False if the disk is full, for instance."""
+        file, content = self._descriptors[-1], note.encode()
+        try:
+            os.lseek(file, 0, os.SEEK_SET)
+            # Others may read it at any time, so it is never empty in between.
+            os.write(file, content)
+            os.ftruncate(file, len(content))
+            if sync:
+                os.fsync(file)
+        except OSError:
+            # Half a note would be wrong. A full disk must not prevent locking.
+            with suppress(OSError):
+                os.ftruncate(file, 0)
+            return False
+        return True
+
+    def is_current(self) -> bool:
+        """Whether what was locked is still what the path names."""
+        if not self._descriptors:
+            return False
+        if self._locks_folder:
+            return _is_same_file(self._folder, self._descriptors[0])
+        return _is_same_file(self._file, self._descriptors[-1])
 
     def release(self) -> None:
         """Release the lock."""
-        os.close(self._descriptor)
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
 
-def is_held(file: str | os.PathLike[str]) -> bool:
-    """Whether a process holds the lock of a file through :class:`ProcessLock`."""
+def is_locked(folder: str | os.PathLike[str], name: str) -> bool:
+    """Whether a process holds the :class:`FolderLock` of a folder."""
+    return any(_is_locked(path) for path in (folder, Path(folder, name)))
+
+
+def _is_locked(path: str | os.PathLike[str]) -> bool:
     try:
-        descriptor = os.open(file, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW)
     except OSError:
         return False
     try:
         return not _try_lock(descriptor)
+    except OSError:
+        return False
     finally:
         os.close(descriptor)
 
 
-def _read_note(descriptor: int) -> str:
+def _try_lock_briefly(descriptor: int) -> bool:
+    for _ in range(_ATTEMPTS):
+        if _try_lock(descriptor):
+            return True
+        time.sleep(_ATTEMPT_SECONDS)
+    return False
+
+
+def read_note(file: Path) -> str:
+    """The note in the lock file of a folder; empty if there is none or it cannot be read."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return ""
     try:
         return os.read(descriptor, 1000).decode(errors="replace").strip()
     except OSError:
         # Windows does not allow reading a locked file.
         return ""
+    finally:
+        os.close(descriptor)

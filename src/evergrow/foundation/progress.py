@@ -12,7 +12,8 @@ def progress_bar(
 ) -> Iterator[Callable[[int], None] | None]:
     """Show a progress bar on standard error during the block, if ``verbose`` is positive.
 
-    Yields a function that takes the number of finished items, or None when there is no bar.
+    The description is shown with a capital letter. Yields a function that takes
+    the number of finished items, or None if no bar is shown.
     """
     if not verbose:
         yield None
@@ -30,6 +31,6 @@ def progress_bar(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     times = (TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, *times, console=Console(stderr=True)) as progress:
-        task = progress.add_task(description, total=total)
+        task = progress.add_task(description[:1].upper() + description[1:], total=total)
         yield lambda done: progress.update(task, completed=done)
         progress.update(task, completed=total)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO
+from io import BufferedReader
 
 from evergrow.foundation.errors import InvalidInputError
 
 
-def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> BufferedReader:
     """Open a regular file to read; an ``InvalidInputError`` for a folder, pipe or device."""
     # Windows cannot open a folder, so this is checked first.
     if os.path.isdir(path):

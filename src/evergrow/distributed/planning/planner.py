@@ -26,6 +26,7 @@ from evergrow.distributed.planning.workload import (
     this_machine,
 )
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.extras import install_command
 from evergrow.foundation.formatting import format_bytes, format_count, format_seconds
 from evergrow.foundation.params import Flag, Nothing, bytes_of, check_parameters
 
@@ -301,4 +302,5 @@ class _Task:
                 "embedded by one worker; smaller shards (--rows-per-shard) keep more of them busy"
             )
         if self.work.images and not self.cost.images:
-            yield 'images: embedding is not counted; install "evergrow[vision]" to measure it'
+            how = install_command("vision")
+            yield f"images: embedding is not counted; to measure it, {how}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
@@ -141,7 +142,9 @@ class LinearDecision:
         node, right, _, score, _ = traced
         normal = query.fitted.forest.centroid(query.tree, node, 0)
         length = float(np.linalg.norm(normal.astype(np.float64)))
-        return cls(node, abs(score) / length, _side(right))
+        # A normal of zeros, which files may hold, has no plane: all samples are on one side.
+        distance = abs(score) / length if length else math.inf
+        return cls(node, distance, _side(right))
 
     def __str__(self) -> str:
         """Describe the decision in one line."""

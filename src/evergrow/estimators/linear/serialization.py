@@ -15,6 +15,7 @@ from evergrow.estimators.linear.selection import Selection
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Moments
 from evergrow.estimators.sums.serialization import (
+    MOST_LEARNT,
     Arrays,
     holdout_from_arrays,
     holdout_header,
@@ -129,6 +130,8 @@ def _read_fixed(entry: Any, arrays: Arrays, sizes: tuple[int, int]) -> tuple[Mom
     weights = check_array(arrays.get("weights"), "weights", np.float64, (n_classes, width))
     counts = check_array(arrays.get("class_weights"), "class_weights", np.float64, (n_classes,))
     examples = check_array(arrays.get("class_examples"), "class_examples", np.int64, (n_classes,))
+    if (examples < 0).any() or float(examples.sum(dtype=np.float64)) > MOST_LEARNT:
+        raise ModelFileError("the model file is inconsistent: a count is out of range")
     if (counts < 0).any() or not counts.any() or ((counts > 0) != (examples > 0)).any():
         raise ModelFileError("the model file is inconsistent: it has classes without weight")
     flags = [entry.get(name) for name in ("standardize", "intercept")] if entry else []

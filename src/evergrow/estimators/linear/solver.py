@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, lapack
 
 from evergrow import _core
 from evergrow.estimators.linear.equations import (
@@ -28,6 +27,7 @@ from evergrow.estimators.linear.equations import (
 )
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.errors import InvalidInputError, warn_user
+from evergrow.foundation.lapack import cholesky, solve_both, solve_transposed
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,9 +59,7 @@ def factorise(gram: Floats, ridge: Ridge) -> Floats:
     while True:
         factor = gram.copy()
         np.einsum("ii->i", factor)[:] += penalties + extra
-        # The upper triangle in row order is the lower triangle in LAPACK's column order.
-        _, problem = lapack.dpotrf(factor.T, lower=1, clean=0, overwrite_a=1)
-        if not problem:
+        if cholesky(factor):
             break
         extra = _more(extra, gram)
     if extra:
@@ -85,14 +83,14 @@ def _more(extra: float, gram: Floats) -> float:
 def back_substitute(factor: Floats, right: Floats) -> Floats:
     """Solve ``R'R w = b`` for every row of ``right``."""
     weights = np.array(right, order="C")
-    lapack.dpotrs(factor.T, weights.T, lower=1, overwrite_b=1)
+    solve_both(factor, weights)
     return weights
 
 
 def forward_substitute(factor: Floats, right: Floats) -> Floats:
     """Solve ``R'z = b`` for every row of ``right``, so that ``z.z' = b.A^-1 b'``."""
     half = np.array(right, order="C")
-    blas.dtrsm(1.0, factor.T, half.T, lower=1, overwrite_b=1)
+    solve_transposed(factor, half)
     return half
 
 

@@ -222,7 +222,8 @@ def predicted_labels(
         raise InvalidTypeError(f"unknown_label must be {kind} like the classes, got {unknown!r}")
     if unknown in labels.classes.tolist():
         raise InvalidInputError(
-            f"unknown_label must differ from all classes, but there is a class {unknown!r}"
+            f"unknown_label must differ from all classes, but there is a class {unknown!r}: rename "
+            "the class or its folder"
         )
     grown, _ = labels.extend(_smallest(unknown))
     return unknown, grown.classes

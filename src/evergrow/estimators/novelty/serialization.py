@@ -71,7 +71,7 @@ def _read_penalty(header: dict[str, Any]) -> float | None:
     penalty = header.get("penalty")
     if penalty is None:
         return None
-    if not isinstance(penalty, (int, float)) or not 0 < penalty < np.inf:
+    if type(penalty) not in (int, float) or not 0 < penalty < np.inf:
         raise ModelFileError("the model file is inconsistent: its penalty is not positive")
     return float(penalty)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas
+
+from evergrow.foundation.lapack import add_gram
 
 if TYPE_CHECKING:
     from evergrow.estimators.sums.moments import Batch
@@ -18,8 +19,7 @@ Floats = npt.NDArray[np.float64]
 def add_products(gram: Floats, batch: Batch) -> None:
     """Add ``sum w x x'`` to the upper triangle of a matrix, in place."""
     if len(batch.rows):
-        # The upper triangle in row order is the lower triangle in BLAS's column order.
-        blas.dsyrk(batch.sign, batch.scaled.T, beta=1.0, c=gram.T, lower=1, overwrite_c=1)
+        add_gram(gram, batch.scaled, batch.sign)
 
 
 def add_class_products(class_grams: tuple[Floats, ...], batch: Batch) -> None:

@@ -10,23 +10,24 @@ import numpy.typing as npt
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.holdout import ClassHoldout, HeldExample, Holdout
 from evergrow.estimators.sums.moments import Moments
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.storage.models.header import check_array
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-# No model can have learnt more examples, or larger means and rows.
-_MOST_LEARNT = 2**53
+# No model can have learnt more examples, all classes together, or larger means and rows. Sums of
+# such counts fit into 64 bits, whichever classes are merged later.
+MOST_LEARNT = 2**53
 _LARGEST_MEAN = 1e141
-_MOST_SEEN = 1 << 62
 _LARGEST_ROW = 1e140
 _HOLDOUT = "held_out."
 
 
 def moments_to_arrays(moments: Moments) -> Arrays:
     """Return sums as named arrays; of symmetric matrices the upper triangle, row by row."""
+    _check_total(moments.class_examples)
     arrays: Arrays = {
         "class_sums": moments.sums,
         "class_weights": moments.class_weights,
@@ -51,7 +52,7 @@ def moments_from_arrays(arrays: Arrays, n_features: int, n_classes: int) -> Mome
     squares = check_array(arrays.get("class_squares"), "class_squares", np.float64, (n,))
     peak = check_array(arrays.get("peak"), "peak", np.float64, (1,))
     smallest = min(weights.min(), examples.min(), squares.min(), peak[0])
-    if smallest < 0 or examples.max() > _MOST_LEARNT:
+    if smallest < 0 or _total(examples) > MOST_LEARNT:
         raise ModelFileError("the model file is inconsistent: a count is out of range")
     present = examples > 0
     if not present.any() or ((weights > 0) != present).any():
@@ -68,7 +69,22 @@ def moments_from_arrays(arrays: Arrays, n_features: int, n_classes: int) -> Mome
         if "class_grams" in arrays:
             packed = check_array(arrays["class_grams"], "class_grams", np.float64, (n, size))
             grams = tuple(unpack(row, d) for row in packed)
+            for each in grams:
+                _check_products(each)
     return Moments(tuple(sums), weights, examples, squares, gram, grams, float(peak[0]))
+
+
+def _total(counts: npt.NDArray[Any]) -> float:
+    """Return the sum of counts that may be damaged: as a float, which does not overflow."""
+    return float(counts.sum(dtype=np.float64))
+
+
+def _check_total(counts: npt.NDArray[Any]) -> None:
+    """Raise a ``ValueError`` for counts that could not be loaded again."""
+    if _total(counts) > MOST_LEARNT:
+        raise InvalidInputError(
+            f"the model cannot be saved: it counts more than {MOST_LEARNT} examples"
+        )
 
 
 def _triangle(gram: Floats) -> Floats:
@@ -100,6 +116,7 @@ def holdout_to_arrays(holdout: Holdout) -> Arrays:
         (held.n_seen, held.n_forgotten, held.n_drawn, int(held.has_evicted))
         for held in holdout.classes
     ]
+    _check_total(np.array([held.n_seen for held in holdout.classes], dtype=np.float64))
     arrays: Arrays = {f"{_HOLDOUT}counts": np.array(counts, dtype=np.int64).reshape(-1, 4)}
     if not len(holdout):
         return arrays
@@ -153,7 +170,7 @@ def holdout_from_arrays(header: Any, arrays: Arrays, n_features: int, n_classes:
 def _check_counts(counts: Integers, kept: Integers, share: int) -> None:
     seen, forgotten, drawn, has_evicted = counts.T
     # Differences of non-negative numbers cannot overflow.
-    fits = (counts >= 0).all() and (seen < _MOST_SEEN).all() and (forgotten <= seen).all()
+    fits = (counts >= 0).all() and _total(seen) <= MOST_LEARNT and (forgotten <= seen).all()
     fits = fits and (drawn <= seen - forgotten).all() and (kept <= drawn).all()
     if not fits or (kept > share).any():
         raise ModelFileError(

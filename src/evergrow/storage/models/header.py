@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,6 +20,10 @@ Build = Callable[[dict[str, Any], Tensors], Any]
 # Parameters that do not affect predictions, and their defaults. They fit the machine and terminal
 # that saved a model, not another; a file must not choose how many threads a computer starts.
 MACHINE_PARAMETERS: dict[str, Any] = {"n_jobs": None, "verbose": 0}
+# A loaded model may start this many threads, or as many as there are processors.
+_MOST_THREADS = 64
+# No machine that saved a model has more.
+_ANY_MACHINE = 1 << 10
 
 # Types of class labels that can be saved, and how JSON holds each; object arrays hold strings.
 _LABEL_TYPES: dict[str, type] = {"<U": str, "|O": str, "|b1": bool, "|i1": int, "|u1": int}
@@ -86,6 +91,22 @@ def reset_machine_parameters(header: Any) -> Any:
             # A pipeline of scikit-learn has a flag in place of a level.
             flag = isinstance(parameters[name], bool)
             parameters[name] = False if flag else MACHINE_PARAMETERS[name]
+    return plain
+
+
+def limit_threads(header: Any) -> Any:
+    """Return a header whose models, nested ones too, ask for no more threads than are of use."""
+    if isinstance(header, list):
+        return [limit_threads(entry) for entry in header]
+    if not isinstance(header, dict):
+        return header
+    plain = {name: limit_threads(entry) for name, entry in header.items()}
+    parameters = plain.get("parameters")
+    if isinstance(parameters, dict) and type(parameters.get("n_jobs")) is int:
+        if parameters["n_jobs"] > _ANY_MACHINE:
+            raise ModelFileError(f"the model file asks for {parameters['n_jobs']} threads")
+        most = max(_MOST_THREADS, os.cpu_count() or 1)
+        parameters["n_jobs"] = min(parameters["n_jobs"], most)
     return plain
 
 

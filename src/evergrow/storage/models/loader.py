@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.storage.models.format import read_model
+from evergrow.storage.models.header import limit_threads
 from evergrow.storage.models.pipelines import READERS
 
 # The rooms whose public estimators can be loaded. Strings, not imports: they lie above this room.
@@ -73,7 +74,7 @@ def load(
         check_header=partial(_check_wanted, str(path), expect, networks),
     )
     try:
-        return _build(header, tensors)
+        return _build(limit_threads(header), tensors)
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
     except RecursionError as error:

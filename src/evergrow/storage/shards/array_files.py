@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.atomic import name_full_disk
 from evergrow.foundation.errors import InvalidInputError, ShardError
 from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.npy import npy_header, read_npy_header
@@ -135,7 +136,7 @@ def write_temporary(
     hashed, n_bytes = hashlib.sha256(header), 0
     temporary = folder / f".evergrow-{secrets.token_hex(8)}.tmp"
     try:
-        with open(temporary, "xb") as file:
+        with name_full_disk(folder), open(temporary, "xb") as file:
             file.write(header)
             for part in parts:
                 content = np.ascontiguousarray(part, dtype=dtype).reshape(-1).view(np.uint8).data

@@ -62,6 +62,9 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
 def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a forest, from the header of its model file."""
     parameters = parameters_of(header)
+    # A file must not decide where the computer that loads it writes.
+    if parameters.get("memory") is not None:
+        raise ModelFileError("the model file names a file for its samples")
     if isinstance(parameters.get("update"), dict):
         parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
     pairs = parameters.get("class_weight")

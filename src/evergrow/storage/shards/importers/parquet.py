@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ShardError
+from evergrow.foundation.extras import install_command
 from evergrow.storage.shards.importers.source import LABELS, Block, Keys, report_damage
 
 _BLOCK_BYTES = 8 << 20
@@ -26,7 +27,7 @@ def open_parquet(path: Path, keys: Keys) -> Iterator[ParquetRows]:
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(
-            'reading Parquet files needs pyarrow: pip install "evergrow[cluster]"'
+            f"reading Parquet files needs pyarrow: {install_command('cluster', 'pyarrow')}"
         ) from error
     try:
         file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)

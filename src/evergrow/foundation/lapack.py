@@ -1,0 +1,101 @@
+"""Matrix functions of SciPy's BLAS and LAPACK, called without holding Python's lock (the GIL).
+
+``scipy.linalg.blas`` and ``scipy.linalg.lapack`` hold it: a thread that factorises a large matrix
+stops all others, for example those of a service. These are the same functions with the same
+results. Matrices are in row order; a matrix that is changed must be contiguous.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cython_blas, cython_lapack
+
+Floats = npt.NDArray[np.float64]
+
+
+def add_gram(gram: Floats, rows: Floats, sign: float) -> None:
+    """Add ``sign * rows' rows`` to the upper triangle of a matrix, in place."""
+    n = _order(gram, rows)
+    rows = np.ascontiguousarray(rows)
+    # The upper triangle in row order is the lower triangle in the column order of BLAS.
+    sizes = (n, len(rows))
+    _call("dsyrk", b"L", b"N", *sizes, float(sign), rows, n, 1.0, _changed(gram), n)
+
+
+def cholesky(matrix: Floats) -> bool:
+    """Replace the upper triangle of ``A = R'R`` by ``R``, in place; False if it is not definite.
+
+    >>> matrix = np.array([[4.0, 2.0], [0.0, 5.0]])
+    >>> cholesky(matrix), matrix.tolist()
+    (True, [[2.0, 1.0], [0.0, 2.0]])
+    """
+    n, info = _order(matrix, matrix), ctypes.c_int()
+    _call("dpotrf", b"L", n, _changed(matrix), n, info)
+    return info.value == 0
+
+
+def solve_both(factor: Floats, rows: Floats) -> None:
+    """Replace each row ``b`` by the solution of ``R'R x = b``, in place."""
+    n = _order(factor, rows)
+    _call("dpotrs", b"L", n, len(rows), factor, n, _changed(rows), n, ctypes.c_int())
+
+
+def solve_transposed(factor: Floats, rows: Floats) -> None:
+    """Replace each row ``b`` by the solution of ``R'x = b``, in place."""
+    n = _order(factor, rows)
+    kind = (b"L", b"L", b"N", b"N")
+    _call("dtrsm", *kind, n, len(rows), 1.0, factor, n, _changed(rows), n)
+
+
+def _order(matrix: Floats, rows: Floats) -> int:
+    """The number of rows of a square matrix; a ``ValueError`` if the rows do not fit it."""
+    n = len(matrix)
+    if matrix.shape != (n, n) or rows.ndim != 2 or rows.shape[1] != n:
+        raise ValueError(f"shapes {matrix.shape} and {rows.shape} do not fit")
+    return n
+
+
+def _changed(array: Floats) -> Floats:
+    """An array that is written to; a ``ValueError`` if it cannot be."""
+    if not array.flags.writeable:
+        raise ValueError("the array is read-only")
+    return array
+
+
+def _call(name: str, *arguments: Any) -> None:
+    """Call a function with pointers to all arguments, as Fortran does."""
+    if all(not isinstance(one, np.ndarray) or one.size for one in arguments):
+        _function(name)(*(_pointer(one) for one in arguments))
+
+
+def _pointer(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        if argument.dtype != np.float64 or not argument.flags.c_contiguous:
+            raise ValueError("arrays must be contiguous and of 64-bit numbers")
+        return argument.ctypes.data_as(ctypes.c_void_p)
+    if isinstance(argument, bytes):
+        return ctypes.c_char_p(argument)
+    if isinstance(argument, int):
+        argument = ctypes.c_int(argument)
+    elif isinstance(argument, float):
+        argument = ctypes.c_double(argument)
+    return ctypes.cast(ctypes.pointer(argument), ctypes.c_void_p)
+
+
+@cache
+def _function(name: str) -> Any:
+    """A function by its name; calls through ctypes release Python's lock."""
+    functions = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    capsule = functions[name]
+    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return ctypes.CFUNCTYPE(None)(address)
