@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.linear import RLSClassifier
+from evergrow.estimators.means import NCMClassifier
 from evergrow.foundation.params import Satisfies
 
 
@@ -61,6 +62,20 @@ def _make_rls(options: ComponentOptions) -> Any:
     return RLSClassifier(random_state=options.seed, verbose=options.verbose)
 
 
+def _make_random_rls(options: ComponentOptions) -> Any:
+    return RLSClassifier(
+        n_random_features="auto", random_state=options.seed, verbose=options.verbose
+    )
+
+
+def _make_means(_: ComponentOptions) -> Any:
+    return NCMClassifier()
+
+
+def _make_lda(_: ComponentOptions) -> Any:
+    return NCMClassifier(metric="mahalanobis")
+
+
 def _make_forest(options: ComponentOptions) -> Any:
     # Folders of photographs have tens of images per class, not thousands.
     return NCMForestClassifier(
@@ -76,7 +91,20 @@ FEATURES: dict[str, Callable[[ComponentOptions], Any]] = {
     "embed": partial(_make_embedder, ()),
     **{name: partial(_make_bag, name) for name in ("haar", "hsl", "sift")},
 }
-LEARNERS: dict[str, Callable[[ComponentOptions], Any]] = {"forest": _make_forest, "rls": _make_rls}
+LEARNERS: dict[str, Callable[[ComponentOptions], Any]] = {
+    "rls": _make_rls,
+    "rls-random": _make_random_rls,
+    "means": _make_means,
+    "lda": _make_lda,
+    "forest": _make_forest,
+}
+LEARNER_TITLES = {
+    "rls": "least squares",
+    "rls-random": "least squares on random features",
+    "means": "class means",
+    "lda": "streaming LDA",
+    "forest": "forest of class means",
+}
 
 
 def _is_features(value: object) -> bool:
@@ -101,8 +129,8 @@ def make_features(features: Any, options: ComponentOptions, learner: Any) -> Any
     """Create an unfitted transformer of images for a learner."""
     if isinstance(features, str):
         # Blocks among which the learner does not choose might do harm.
-        chooses = bool(_unset_blocks(make_learner(learner, options)))
-        return FEATURES["embed" if features == "auto" and not chooses else features](options)
+        alone = features == "auto" and not chooses_blocks(learner, options)
+        return FEATURES["embed" if alone else features](options)
     if not hasattr(features, "transform"):
         from evergrow.vision.embedding import Embedder
 
@@ -117,6 +145,11 @@ def make_learner(learner: Any, options: ComponentOptions, features: Any = None) 
     if len(blocks) < 2:
         return made
     return made.set_params(**dict.fromkeys(_unset_blocks(made), tuple(blocks.values())))
+
+
+def chooses_blocks(learner: Any, options: ComponentOptions) -> bool:
+    """Whether a learner selects among blocks of features."""
+    return bool(_unset_blocks(make_learner(learner, options)))
 
 
 def _unset_blocks(learner: Any) -> list[str]:

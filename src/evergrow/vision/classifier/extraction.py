@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -12,12 +13,13 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from evergrow.foundation.errors import BadImage, InvalidInputError
+from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, check_label_types
-from evergrow.vision.images import Extraction, find_labelled, iterate_images
-from evergrow.vision.images.folders import raise_first
+from evergrow.foundation.naming import display_name
+from evergrow.vision.images import Extraction, LabelledImages, find_labelled, iterate_images
+from evergrow.vision.images.folders import Split, raise_unreadable, search_images, warn_doubt
 from evergrow.vision.images.prefetch import MAX_GROUP_BYTES, group_by_size
-from evergrow.vision.images.reader import check_sources
+from evergrow.vision.images.reader import check_sources, find_bad_images
 from evergrow.vision.images.results import warn_about
 from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content_once
 
@@ -29,10 +31,22 @@ LabelledSources = tuple[list[Any], npt.NDArray[Any], tuple[BadImage, ...]]
 
 
 def list_sources(images: Any) -> list[Any]:
-    """Images as a list; an error for a single image or none.
+    """Images as a list, those of a folder included; an error for a single image or none.
 
     Open files are replaced by their content, because some features read an image more than once.
     """
+    if isinstance(images, LabelledImages):
+        return list(images.paths)
+    if isinstance(images, (str, os.PathLike)) and os.path.isdir(images):
+        found = search_images(images)
+        raise_unreadable(found.unreadable)
+        warn_about(found.ignored)
+        return list(found.paths)
+    if isinstance(images, (str, os.PathLike)):
+        raise InvalidTypeError(
+            f"images must be a folder or a list of sources, got one {type(images).__name__}: put "
+            f"it into a list; there is no folder {display_name(images)}"
+        )
     check_sources(images)
     sources = [_read_open_file(source) for source in images]
     if not sources:
@@ -48,20 +62,28 @@ def _read_open_file(source: Any) -> Any:
 
 
 def labelled_sources(
-    images: Any, y: npt.ArrayLike | None, on_error: str, known: ClassList | None = None
+    images: Any,
+    y: npt.ArrayLike | None,
+    on_error: str,
+    known: ClassList | None = None,
+    *,
+    split: Split = "train",
 ) -> LabelledSources:
     """Images and labels: those given, or those of a folder with one subfolder per class.
 
     Folder names are converted to the type of the known classes.
     """
     if y is None:
-        if not isinstance(images, (str, os.PathLike)):
-            raise InvalidInputError(
-                "images without labels must be a folder with one subfolder per class"
-            )
-        found = find_labelled(images)
-        if on_error == "raise":
-            raise_first(found.unreadable)
+        found = images
+        if not isinstance(images, LabelledImages):
+            if not isinstance(images, (str, os.PathLike)):
+                raise InvalidInputError(
+                    "images without labels must be a folder with one subfolder per class"
+                )
+            found = find_labelled(images, split=split)
+            warn_doubt(found)
+        if on_error == "raise" and found.unreadable:
+            raise_unreadable([*found.unreadable, *find_bad_images(found.paths)])
         warn_about(found.problems)
         names: npt.NDArray[Any] = found.labels
         labels = names if known is None else known.from_text(names.tolist())
@@ -80,7 +102,9 @@ def fit_and_extract(
 ) -> Extraction:
     """Fit a transformer to images, and transform them."""
     if on_error == "raise" or not get_tags(features).requires_fit:
-        return extract(features.fit(sources, labels), sources, on_error)
+        with _naming_all_bad(features, sources, on_error):
+            features = features.fit(sources, labels)
+        return extract(features, sources, on_error)
     # A bad image would make fitting fail, so bad images are found first.
     read = iterate_images(sources, on_error="skip", n_jobs=getattr(features, "n_jobs", None))
     problems = tuple(image for _, image in read if isinstance(image, BadImage))
@@ -94,8 +118,12 @@ def fit_and_extract(
 
 
 def extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
-    """Transform images with a fitted transformer; the result may be empty."""
-    found = _extract(features, sources, on_error)
+    """Transform images with a fitted transformer; the result may be empty.
+
+    If images cannot be read and ``on_error`` is "raise", the error names all of them.
+    """
+    with _naming_all_bad(features, sources, on_error):
+        found = _extract(features, sources, on_error)
     if not len(found.kept):
         return found
     matrix = found.features
@@ -109,8 +137,28 @@ def extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
     return Extraction(dense, found.kept, found.problems)
 
 
+@contextmanager
+def _naming_all_bad(features: Any, sources: list[Any], on_error: str) -> Iterator[None]:
+    """Turn the error about the first bad image into one that names all of them."""
+    try:
+        yield
+    except ImageError as error:
+        if on_error != "raise":
+            raise
+        # The others are decoded, which is fast, but no features are computed.
+        bad = find_bad_images(sources, getattr(features, "n_jobs", None))
+        if all(one.source != error.source for one in bad):
+            # The features have stricter limits, or the file is readable again.
+            bad.insert(0, BadImage(None, error.source, error.reason))
+        if len(bad) == 1:
+            raise
+        raise ImageError.of(bad) from error
+
+
 def _extract(features: Any, sources: list[Any], on_error: str) -> Extraction:
     if isinstance(features, Pipeline) and len(features.steps) > 1:
+        if features[0] in ("passthrough", None):
+            return _extract(features[1:], sources, on_error)
         first = _extract(features[0], sources, on_error)
         if not len(first.kept):
             return first

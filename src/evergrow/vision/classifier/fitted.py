@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,7 @@ from evergrow.storage.models.header import (
     reset_machine_parameters,
 )
 from evergrow.storage.models.pipelines import from_file, to_file
-
-Codes = npt.NDArray[np.int32]
+from evergrow.vision.classifier.fingerprints import NO_FINGERPRINTS, Codes, Fingerprints
 
 _FEATURES = "features/"
 _LEARNER = "learner/"
@@ -36,6 +35,9 @@ class Answers:
     ----------
     labels : ndarray of shape (n_answers,)
         The predicted class of each image that could be read, as from ``predict``.
+    known : ndarray of shape (n_answers,)
+        False for images that the learner rejects because they fit no class. Their labels are its
+        unknown label, which is none of the classes.
     top_labels : ndarray of shape (n_answers, k)
         The most probable classes, best first.
     top_probabilities : ndarray of shape (n_answers, k)
@@ -47,6 +49,7 @@ class Answers:
     """
 
     labels: npt.NDArray[Any]
+    known: npt.NDArray[np.bool_]
     top_labels: npt.NDArray[Any]
     top_probabilities: npt.NDArray[np.float64]
     kept: npt.NDArray[np.int64]
@@ -67,6 +70,9 @@ class ImageReport:
         Time to train the learner.
     problems : tuple of BadImage
         Images and files that were left out, and why.
+    n_known_images : int
+        Number of images that ``partial_fit(skip_known=True)`` left out because their class has
+        them already.
 
     Examples
     --------
@@ -79,6 +85,7 @@ class ImageReport:
     seconds_features: float
     seconds_learning: float
     problems: tuple[BadImage, ...] = ()
+    n_known_images: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +154,7 @@ class FittedImages:
     labels: ClassList
     counts: npt.NDArray[np.int64]
     rows: ExampleRows | None
+    fingerprints: Fingerprints = NO_FINGERPRINTS
     report: ImageReport | None = None
 
     @property
@@ -156,17 +164,28 @@ class FittedImages:
 
     @classmethod
     def train(
-        cls, features: Any, learner: Any, matrix: npt.NDArray[Any], y: Any, *, keep: bool
+        cls,
+        features: Any,
+        learner: Any,
+        matrix: npt.NDArray[Any],
+        y: Any,
+        digests: Sequence[bytes | None],
+        *,
+        keep: bool,
     ) -> FittedImages:
         """Train an unfitted learner; ``keep`` stores the rows if it needs them to forget."""
         learner.fit(matrix, y)
         labels, codes = ClassList.of(y)
         counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
         rows = ExampleRows().extend(matrix, codes) if keep and needs_rows(learner) else None
-        return cls(features, learner, labels, counts, rows)
+        return cls(features, learner, labels, counts, rows, Fingerprints.of(digests, codes))
 
     def update(
-        self, matrix: npt.NDArray[Any], y: npt.NDArray[Any], prepare: Callable[[Any], Any]
+        self,
+        matrix: npt.NDArray[Any],
+        y: npt.NDArray[Any],
+        digests: Sequence[bytes | None],
+        prepare: Callable[[Any], Any],
     ) -> FittedImages:
         """Add examples of known and new classes; ``prepare`` sets options of the learner."""
         learner = prepare(copy.deepcopy(self.learner)).partial_fit(matrix, y)
@@ -174,7 +193,8 @@ class FittedImages:
         counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
         counts[: len(self.counts)] += self.counts
         rows = None if self.rows is None else self.rows.extend(matrix, codes)
-        return FittedImages(self.features, learner, labels, counts, rows)
+        known = self.fingerprints.extend(digests, codes)
+        return FittedImages(self.features, learner, labels, counts, rows, known)
 
     def forget(self, classes: npt.ArrayLike) -> FittedImages:
         """Remove classes."""
@@ -190,8 +210,7 @@ class FittedImages:
             values, codes = self.rows.select(gone)
             learner.forget(values, self.labels.classes[codes], classes=names)
         labels, columns = self.labels.without(gone)
-        rows = None if self.rows is None else self.rows.relabel(columns)
-        return FittedImages(self.features, learner, labels, np.delete(self.counts, gone), rows)
+        return self._with_columns(learner, labels, np.delete(self.counts, gone), columns)
 
     def rename(self, names: Mapping[Any, Any]) -> FittedImages:
         """Rename classes; classes that get the same name are merged."""
@@ -199,14 +218,21 @@ class FittedImages:
         learner = copy.deepcopy(self.learner).rename_classes(names)
         counts = np.zeros(len(labels), dtype=np.int64)
         np.add.at(counts, columns, self.counts)
+        return self._with_columns(learner, labels, counts, columns)
+
+    def _with_columns(
+        self, learner: Any, labels: ClassList, counts: npt.NDArray[np.int64], columns: list[int]
+    ) -> FittedImages:
+        """With another learner, for which class ``k`` is class ``columns[k]``, or is gone if -1."""
         rows = None if self.rows is None else self.rows.relabel(columns)
-        return FittedImages(self.features, learner, labels, counts, rows)
+        known = self.fingerprints.relabel(columns)
+        return FittedImages(self.features, learner, labels, counts, rows, known)
 
     def to_file(self) -> tuple[dict[str, Any], Tensors]:
         """Header entries and arrays of a model file, including those of features and learner."""
         features, feature_arrays = to_file(self.features)
         learner, learner_arrays = to_file(self.learner)
-        tensors = {"image_counts": self.counts}
+        tensors = {"image_counts": self.counts, **self.fingerprints.to_tensors()}
         tensors |= {_FEATURES + name: array for name, array in feature_arrays.items()}
         tensors |= {_LEARNER + name: array for name, array in learner_arrays.items()}
         if self.rows is not None:
@@ -237,7 +263,8 @@ class FittedImages:
         rows = ExampleRows.from_tensors(tensors, int(learner.n_features_in_), counts)
         if rows is not None and not needs_rows(learner):
             raise ModelFileError("the model file is inconsistent: its learner needs no examples")
-        return cls(features, learner, labels, counts, rows)
+        known = Fingerprints.from_tensors(tensors, counts)
+        return cls(features, learner, labels, counts, rows, known)
 
 
 def needs_rows(learner: Any) -> bool:

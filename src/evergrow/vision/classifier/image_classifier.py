@@ -46,10 +46,13 @@ class ImageClassifier(ImageLearner):
         textures and drawings. Any other transformer of a list of images is accepted, for example a
         scikit-learn pipeline, a PyTorch module, or a function from a list of RGB arrays to a
         matrix; a model with a module or a function cannot be saved.
-    learner : {"rls", "forest"} or classifier, default="rls"
-        The classifier of the vectors: :class:`RLSClassifier`, which is fast to update and chooses
-        its penalty itself, :class:`NCMForestClassifier`, or any classifier of Evergrow with
-        ``partial_fit``, such as a :class:`RejectingClassifier`; it is cloned.
+    learner : {"rls", "rls-random", "means", "lda", "forest"} or classifier, default="rls"
+        The classifier of the vectors. ``"rls"`` is an :class:`RLSClassifier`, which is fast to
+        update and chooses its penalty itself, ``"rls-random"`` the same on random features, for
+        hundreds of images per class. ``"means"`` is an :class:`NCMClassifier`, ``"lda"`` one with
+        ``metric="mahalanobis"``, ``"forest"`` an :class:`NCMForestClassifier`. Any classifier of
+        Evergrow with ``partial_fit`` is accepted, such as a :class:`RejectingClassifier`; it is
+        cloned.
     keep_features : bool, default=True
         Keep the features of the training images, 4 bytes per number, if the learner needs them to
         :meth:`forget` a class; forests keep theirs anyway. False makes the model smaller, but it
@@ -90,7 +93,7 @@ class ImageClassifier(ImageLearner):
     """
 
     features: Literal["auto", "embed", "sift", "hsl", "haar"] | Callable[..., Any] | Any = "auto"
-    learner: Literal["rls", "forest"] | Any = "rls"
+    learner: Literal["rls", "rls-random", "means", "lda", "forest"] | Any = "rls"
     _: KW_ONLY
     keep_features: bool = True
     on_error: Literal["raise", "skip"] = "raise"
@@ -123,8 +126,9 @@ class ImageClassifier(ImageLearner):
 
         Parameters
         ----------
-        images : list of images
-            As in :meth:`fit`. :meth:`answer` can skip images that cannot be read.
+        images : list of images, path or LabelledImages
+            Images as in :meth:`fit`; of a folder those that :func:`~evergrow.vision.find_images`
+            lists, in that order. :meth:`answer` can skip images that cannot be read.
 
         Returns
         -------
@@ -135,12 +139,15 @@ class ImageClassifier(ImageLearner):
         return cast("npt.NDArray[Any]", reader._fitted.learner.predict(matrix))
 
     def predict_proba(self, images: Any) -> npt.NDArray[np.float64]:
-        """Predict class probabilities of each image, in the order of ``classes_``."""
+        """Predict class probabilities of images as in :meth:`predict`; columns as ``classes_``."""
         reader, matrix = self._matrix(images)
         return cast("npt.NDArray[np.float64]", reader._fitted.learner.predict_proba(matrix))
 
     def predict_top_k(self, images: Any, k: int = 5) -> npt.NDArray[Any]:
-        """Predict the ``k`` best classes of each image, best first; fewer if there are fewer."""
+        """Predict the ``k`` best classes of images as in :meth:`predict`, best first.
+
+        There are fewer than ``k`` if the model knows fewer.
+        """
         check_parameters({"k": k}, {"k": [Integer(1)]})
         return self.answer(images, k=min(k, len(self.classes_))).top_labels
 
@@ -151,8 +158,8 @@ class ImageClassifier(ImageLearner):
 
         Parameters
         ----------
-        images : list of images
-            As in :meth:`fit`.
+        images : list of images, or path
+            As in :meth:`predict`.
         k : int, default=1
             Number of classes per image, at most the number of known classes.
         on_error : {"raise", "skip"}, default="raise"
@@ -182,21 +189,22 @@ class ImageClassifier(ImageLearner):
         found = extract(reader._usable_features(), list_sources(images), on_error)
         if not len(found.kept):
             nothing = known.labels.classes[:0]
-            shares = np.zeros((0, k))
-            return Answers(
-                nothing, nothing.repeat(k).reshape(0, k), shares, found.kept, found.problems
-            )
+            best, shares = nothing.repeat(k).reshape(0, k), np.zeros((0, k))
+            is_known = np.zeros(0, dtype=bool)
+            return Answers(nothing, is_known, best, shares, found.kept, found.problems)
         labels = known.learner.predict(found.features)
-        best, probabilities = _best_classes(known.learner, found.features, k)
-        return Answers(labels, best, probabilities, found.kept, found.problems)
+        is_known = np.isin(labels, known.labels.classes)
+        best, shares = _best_classes(known.learner, found.features, k)
+        return Answers(labels, is_known, best, shares, found.kept, found.problems)
 
     def score(self, images: Any, y: npt.ArrayLike | None = None) -> float:
         """Accuracy on labelled images; without ``y``, of a folder with one subfolder per class.
 
-        An error if an image, or a file that may be one, cannot be read.
+        Of a folder that is split, ``test`` or else ``val`` is measured. An error if an image, or a
+        file that may be one, cannot be read.
         """
         known: FittedImages = self._require_fitted("answers")
-        sources, labels, _ = labelled_sources(images, y, "raise", known.labels)
+        sources, labels, _ = labelled_sources(images, y, "raise", known.labels, split="test")
         return float(np.mean(self.predict(sources) == labels))
 
     def _to_file(self) -> ModelContent:

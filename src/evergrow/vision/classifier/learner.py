@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Literal, Self
@@ -13,8 +14,18 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import GrowingClassifier, check_targets, replace_fitted
+from evergrow.foundation.errors import BadImage
+from evergrow.foundation.formatting import format_count
 from evergrow.foundation.locks import exclusive
-from evergrow.foundation.params import Choice, Flag, Nothing, RandomState, Rule
+from evergrow.foundation.naming import display_name
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Nothing,
+    RandomState,
+    Rule,
+    check_parameters,
+)
 from evergrow.vision.classifier.components import (
     FEATURES,
     IS_FEATURES,
@@ -30,8 +41,77 @@ from evergrow.vision.classifier.extraction import (
     fit_and_extract,
     labelled_sources,
 )
+from evergrow.vision.classifier.fingerprints import hash_images
 from evergrow.vision.classifier.fitted import FittedImages, ImageReport
+from evergrow.vision.images import Extraction
 from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE
+from evergrow.vision.images.results import warn_about
+
+# A warning names at most this many images.
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True)
+class _Images:
+    """Images to learn with their labels and hashes, and what was left out."""
+
+    sources: list[Any]
+    labels: npt.NDArray[Any]
+    digests: list[bytes | None]
+    problems: tuple[BadImage, ...]
+    n_known_images: int = 0
+
+    def without_known(self, known: FittedImages) -> _Images:
+        """Without those that were learnt before; a warning names those of other classes."""
+        classes, codes = known.labels.extend(self.labels)
+        found = known.fingerprints.find_known(self.digests, codes)
+        names = classes.classes.tolist()
+        elsewhere = [
+            BadImage(
+                place,
+                display_name(self.sources[place]),
+                f"the class {names[column]!r} has it already, so {names[codes[place]]!r} does not "
+                "get it",
+            )
+            for place, column in found.elsewhere
+        ]
+        warn_about(elsewhere)
+        new = self._select(found.new)
+        return replace(new, problems=(*self.problems, *elsewhere), n_known_images=found.n_same)
+
+    def readable(self, found: Extraction) -> _Images:
+        """Those that have features."""
+        left = self._select(found.kept.tolist())
+        return replace(left, problems=(*self.problems, *found.problems))
+
+    def warn_about_contradictions(self) -> None:
+        """Name images that are given in more than one class, and are learnt in each."""
+        first: dict[bytes, int] = {}
+        found = []
+        labels = self.labels.tolist()
+        for place, digest in enumerate(self.digests):
+            other = place if digest is None else first.setdefault(digest, place)
+            if labels[other] != labels[place]:
+                same = display_name(self.sources[other])
+                found.append(f"{display_name(self.sources[place])} is the same as {same}")
+        if found:
+            listed = "; ".join(found[:_MAX_NAMED]) + ("; ..." if len(found) > _MAX_NAMED else "")
+            images = format_count(len(found), "image")
+            text = f"{images} learnt in two classes, which makes the model worse: {listed}"
+            warnings.warn(text, UserWarning, stacklevel=3)
+
+    def report(self, seconds_features: float, seconds_learning: float) -> ImageReport:
+        """The report after these images were learnt."""
+        seconds = (seconds_features, seconds_learning)
+        return ImageReport(len(self.sources), *seconds, self.problems, self.n_known_images)
+
+    def _select(self, places: list[int]) -> _Images:
+        return replace(
+            self,
+            sources=[self.sources[place] for place in places],
+            labels=self.labels[places],
+            digests=[self.digests[place] for place in places],
+        )
 
 
 class ImageLearner(GrowingClassifier):
@@ -62,9 +142,9 @@ class ImageLearner(GrowingClassifier):
 
         Parameters
         ----------
-        images : list of images, or path
+        images : list of images, path or LabelledImages
             Paths, bytes, binary files, Pillow images or arrays; or, without ``y``, one folder with
-            one subfolder per class.
+            one subfolder per class, or what :func:`~evergrow.vision.find_labelled` found in it.
         y : array-like of shape (n_images,), default=None
             Classes: integers or strings.
 
@@ -91,28 +171,41 @@ class ImageLearner(GrowingClassifier):
         features = make_features(self.features, options, self.learner)
         found = fit_and_extract(features, sources, labels, self.on_error)
         check_not_empty(found.kept, sources)
+        given = _Images(sources, labels, hash_images(sources, self.n_jobs), problems)
+        given = given.readable(found)
+        given.warn_about_contradictions()
         middle = perf_counter()
-        learner, y = make_learner(self.learner, options, features), labels[found.kept]
+        learner = make_learner(self.learner, options, features)
         keep = bool(self.keep_features)
-        fitted = FittedImages.train(features, learner, found.features, y, keep=keep)
+        fitted = FittedImages.train(
+            features, learner, found.features, given.labels, given.digests, keep=keep
+        )
         seconds = (middle - start, perf_counter() - middle)
-        report = ImageReport(len(found.kept), *seconds, (*problems, *found.problems))
-        self._take(replace(fitted, report=report))
+        self._take(replace(fitted, report=given.report(*seconds)))
         return self
 
     @exclusive
-    def partial_fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, images: Any, y: npt.ArrayLike | None = None, *, skip_known: bool = False
+    ) -> Self:
         """Add images of known and new classes.
+
+        Images that were learnt before are learnt once more, and then count twice, unless
+        ``skip_known`` is set.
 
         Features are not updated: the visual words of ``"sift"``, ``"hsl"`` and ``"haar"`` are those
         of the first images. If later classes look very different, call :meth:`fit` again.
 
         Parameters
         ----------
-        images : list of images, or path
+        images : list of images, path or LabelledImages
             As in :meth:`fit`.
         y : array-like of shape (n_images,), default=None
             Classes, of the same type (integers or strings) as the known ones.
+        skip_known : bool, default=False
+            Leave out images with the same content as one that was learnt before: files and bytes,
+            not arrays and Pillow images. ``report_`` counts those that their class has. An image
+            that is known in another class is left out, too, and named in a warning.
 
         Returns
         -------
@@ -132,21 +225,28 @@ class ImageLearner(GrowingClassifier):
         if not self.__sklearn_is_fitted__():
             return self.fit(images, y)
         self._check_parameters()
+        check_parameters({"skip_known": skip_known}, {"skip_known": [Flag()]})
         known = self._fitted
-        given = labelled_sources(images, y, self.on_error, known.labels)
-        sources, labels, problems = given
+        sources, labels, problems = labelled_sources(images, y, self.on_error, known.labels)
         check_targets(labels)
         # Labels of another type are an error: raised before minutes of extraction.
         known.labels.extend(labels)
         start = perf_counter()
-        found = extract(self._usable_features(), sources, self.on_error)
-        check_not_empty(found.kept, sources)
-        middle = perf_counter()
-        prepare = partial(self._with_options, self.learner)
-        updated = known.update(found.features, labels[found.kept], prepare)
+        given = _Images(sources, labels, hash_images(sources, self.n_jobs), problems)
+        given = given.without_known(known) if skip_known else given
+        updated, middle = known, start
+        if given.sources:
+            found = extract(self._usable_features(), given.sources, self.on_error)
+            # If some are known, it is not an error that no other can be read.
+            if len(given.sources) == len(sources):
+                check_not_empty(found.kept, sources)
+            given, middle = given.readable(found), perf_counter()
+        if given.sources:
+            given.warn_about_contradictions()
+            prepare = partial(self._with_options, self.learner)
+            updated = known.update(found.features, given.labels, given.digests, prepare)
         seconds = (middle - start, perf_counter() - middle)
-        report = ImageReport(len(found.kept), *seconds, (*problems, *found.problems))
-        self._take(replace(updated, report=report))
+        self._take(replace(updated, report=given.report(*seconds)))
         return self
 
     @exclusive

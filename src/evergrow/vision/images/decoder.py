@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import struct
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.vision.images.completeness import check_jpeg_rows, check_png_length, check_png_rows
 from evergrow.vision.images.sources import ReadLimits, import_extra
 
 if TYPE_CHECKING:
@@ -29,9 +31,16 @@ _FORMATS = {
     "GIF": ("PIL.GifImagePlugin", "image/gif"),
     "TIFF": ("PIL.TiffImagePlugin", "image/tiff"),
     "PPM": ("PIL.PpmImagePlugin", "image/x-portable-anymap"),
+    "AVIF": ("PIL.AvifImagePlugin", "image/avif"),
+    "HEIF": ("pillow_heif", "image/heif"),
 }
 _MEDIA_TYPES = {name: media_type for name, (_, media_type) in _FORMATS.items()}
 _MEDIA_TYPES["MPO"] = _MEDIA_TYPES["JPEG"]
+# MIME types of all images that can be decoded.
+MEDIA_TYPES = tuple(dict.fromkeys(_MEDIA_TYPES.values()))
+# What Pillow imports while it decodes some images: photographs with several frames or EXIF data,
+# palettes, colours in Lab.
+_LATE_MODULES = ("MpoImagePlugin", "TiffImagePlugin", "ImagePalette", "ImageCms")
 
 # File name extensions of these formats.
 SUFFIXES = frozenset(
@@ -40,6 +49,17 @@ SUFFIXES = frozenset(
         ("jpg", "jpeg", "jpe", "jfif", "mpo"),
         ("png", "webp", "bmp", "gif", "tif", "tiff"),
         ("ppm", "pgm", "pbm", "pnm"),
+        ("avif", "heic", "heif", "hif"),
+    )
+    for ending in endings
+)
+# Extensions of images that cannot be read: other formats, raw data of cameras, drawings.
+FOREIGN_SUFFIXES = frozenset(
+    f".{ending}"
+    for endings in (
+        ("jp2", "j2k", "jpf", "jpx", "jxl", "tga", "ico", "pcx", "exr", "hdr", "dds", "psd", "xcf"),
+        ("dng", "cr2", "cr3", "nef", "arw", "orf", "raf", "rw2", "pef", "srw", "raw"),
+        ("svg", "svgz", "eps", "ai"),
     )
     for ending in endings
 )
@@ -49,6 +69,13 @@ _WRONG_FORMAT_ERRORS = (SyntaxError, IndexError, TypeError, KeyError, EOFError, 
 # The openers recognise their format by this many bytes.
 _PREFIX_BYTES = 16
 _ORIENTATION_TAG = 0x0112
+# Files of these two formats begin with a list of the formats that they comply with. AVIF complies
+# with the more general brands of HEIF, too, so it is looked for first.
+_BRANDS = {
+    "AVIF": {b"avif", b"avis"},
+    "HEIF": {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"heif"},
+}
+_MAX_BRANDS = 64
 # Orientations that swap width and height.
 _SIDEWAYS = (5, 6, 7, 8)
 _WHITE = 255
@@ -106,8 +133,7 @@ def decode_image(content: bytes, limits: ReadLimits, max_side: int | None) -> De
             width, height = image.size
             limits.check_size(width, height)
             media_type = _MEDIA_TYPES[image.format]
-            if max_side is not None and image.format in ("JPEG", "MPO"):
-                image.draft(None, (max_side, max_side))
+            _load_all_rows(image, content, max_side)
             pixels = _upright_rgb(image)
             if _orientation(image) in _SIDEWAYS:
                 width, height = height, width
@@ -156,9 +182,8 @@ def _open(content: bytes) -> Any:
     ``Image.open`` does the same, but warns about many pixels by a limit and warning filters that
     the whole process shares. Here each call has its own limit, and exceeding it is an error.
     """
-    for module, _ in _FORMATS.values():
-        import_extra(module)
-    openers = import_extra("PIL.Image").OPEN
+    _import_openers()
+    openers = {**import_extra("PIL.Image").OPEN, **_box_openers(content)}
     prefix = content[:_PREFIX_BYTES]
     for name in _FORMATS:
         opener, accepts = openers[name]
@@ -174,6 +199,64 @@ def _open(content: bytes) -> Any:
             reason = str(error) or type(error).__name__
             raise InvalidInputError(f"the {name} file is damaged: {reason}") from error
     raise UnknownFormatError(f"it is not an image of a known format: {', '.join(_FORMATS)}")
+
+
+def _load_all_rows(image: Any, content: bytes, max_side: int | None) -> None:
+    """Decode an image; an ``InvalidInputError`` if rows are missing, which Pillow may accept."""
+    if image.format == "PNG":
+        check_png_length(content)
+        image.load()
+        check_png_rows(content, image)
+    elif image.format in ("JPEG", "MPO"):
+        load = partial(_load_jpeg, max_side=max_side)
+        check_jpeg_rows(content, load(image), lambda longer: load(_open(longer)))
+    else:
+        image.load()
+
+
+def _load_jpeg(image: Any, max_side: int | None) -> Any:
+    if max_side is not None:
+        image.draft(None, (max_side, max_side))
+    image.load()
+    return image
+
+
+def load_formats() -> None:
+    """Import all modules that decoding may need, for processes that then give up reading files.
+
+    They decode one image at a time in one thread: there is one such process per processor.
+    """
+    _import_openers()
+    for module in _LATE_MODULES:
+        import_extra(f"PIL.{module}")
+    import_extra("PIL.AvifImagePlugin").DEFAULT_MAX_THREADS = 1
+    import_extra("pillow_heif").options.DECODE_THREADS = 1
+
+
+def _import_openers() -> None:
+    for module, _ in _FORMATS.values():
+        import_extra(module)
+
+
+def _box_openers(content: bytes) -> dict[str, tuple[Any, Any]]:
+    """Return how AVIF and HEIF files are opened and recognised, which Pillow does by less."""
+    avif = import_extra("PIL.AvifImagePlugin")
+    heif = import_extra("pillow_heif").HeifImageFile
+    found = _box_format(content)
+    missing = "Pillow was built without AVIF"
+    return {
+        "AVIF": (avif.AvifImageFile, lambda _: found == "AVIF" and (avif.SUPPORTED or missing)),
+        "HEIF": (heif, lambda _: found == "HEIF"),
+    }
+
+
+def _box_format(content: bytes) -> str | None:
+    """AVIF or HEIF by the brands in the first box of a file; None for other files."""
+    if content[4:8] != b"ftyp":
+        return None
+    end = min(int.from_bytes(content[:4], "big"), 4 * _MAX_BRANDS)
+    brands = {content[8:12], *(content[place : place + 4] for place in range(16, end, 4))}
+    return next((name for name, own in _BRANDS.items() if brands & own), None)
 
 
 def _upright_rgb(image: Image) -> RGB:

@@ -74,7 +74,7 @@ class ImageJob:
                 part = self.parts[place]
                 problems = self._problems(found, part)
                 if problems and on_error == "raise":
-                    raise ImageError(problems[0].source, problems[0].reason)
+                    raise ImageError.of(problems)
                 yield part, found, problems
 
     def _problems(self, found: Arrays, part: ImagePart) -> list[BadImage]:

@@ -19,9 +19,11 @@ from evergrow.vision.images.decoder import array_to_rgb, decode_image, pillow_to
 from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE
 from evergrow.vision.images.prefetch import prefetch
 from evergrow.vision.images.results import ReadImages, read_or_skip, warn_about
-from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, read_content
+from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, is_pillow, read_content
 
 _SIDE: list[Rule] = [Nothing(), Integer(1)]
+# Large enough that all of a JPEG is read, small enough that it is fast.
+_CHECKED_SIDE = 64
 # Channels of a colour image, without and with transparency.
 _CHANNELS = (3, 4)
 
@@ -33,7 +35,7 @@ def read_image(
 ) -> RGB:
     """Read one image as 8-bit RGB.
 
-    The formats JPEG, PNG, WebP, BMP, GIF, TIFF and PPM are recognised by content, not by file name.
+    The formats JPEG, PNG, WebP, HEIC, AVIF, BMP, GIF, TIFF and PPM are recognised by content.
     The image is rotated upright by its EXIF orientation, transparent pixels are blended with white,
     16 bits per channel are scaled to 8, and of an animation the first frame is read.
 
@@ -138,7 +140,7 @@ def iterate_images(
     >>> for index, image in iterate_images(sources, on_error="skip"):
     ...     print(index, getattr(image, "shape", image))
     0 (2, 3, 3)
-    1 <4 bytes>: it is not an image of a known format: JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM
+    1 <4 bytes>: it is not an image of a known format: JPEG, PNG, ...
     """
     given = {"on_error": on_error, "n_jobs": n_jobs, "max_side": max_side}
     check_parameters(given, {"on_error": ON_ERROR, "n_jobs": JOBS, "max_side": _SIDE})
@@ -206,15 +208,24 @@ def read_images(
     return ReadImages(images, np.array(kept, dtype=np.int64), tuple(problems))
 
 
+def find_bad_images(sources: Iterable[Any], n_jobs: int | None = None) -> list[BadImage]:
+    """The images that cannot be read; all of them are decoded to find out."""
+    read = iterate_images(sources, on_error="skip", n_jobs=n_jobs, max_side=_CHECKED_SIDE)
+    return [image for _, image in read if isinstance(image, BadImage)]
+
+
 def check_is_list(sources: object) -> None:
     """Raise a ``TypeError`` for a single file or a number instead of a list."""
-    if isinstance(sources, (str, bytes, bytearray, memoryview, os.PathLike)):
+    if isinstance(sources, (str, os.PathLike)):
         raise InvalidTypeError(
-            f"images must be a list of sources, got one {type(sources).__name__}: "
-            "put it into a list, or list the images of a folder with find_images"
+            f"images must be a list of sources, got one {type(sources).__name__}: put it into a "
+            "list; evergrow.vision.find_images lists the images of a folder"
         )
-    if not isinstance(sources, Iterable):
-        raise InvalidTypeError(f"images must be a list of sources, got {type(sources).__name__}")
+    is_one = isinstance(sources, (bytes, bytearray, memoryview)) or is_pillow(sources)
+    if is_one or not isinstance(sources, Iterable):
+        kind = "Pillow image" if is_pillow(sources) else type(sources).__name__
+        got = f"one {kind}: put it into a list" if is_one else kind
+        raise InvalidTypeError(f"images must be a list of sources, got {got}")
 
 
 def check_sources(sources: object) -> None:
@@ -226,5 +237,5 @@ def check_sources(sources: object) -> None:
     if sources.ndim == 3 and sources.shape[2] in _CHANNELS:
         raise InvalidTypeError(
             f"images must be a list of sources, got one image of shape {sources.shape}: "
-            "give a list of images"
+            "put it into a list"
         )

@@ -62,8 +62,13 @@ def warn_about(problems: Sequence[BadImage], *, stacklevel: int = 3) -> None:
         return
     named = "; ".join(str(problem) for problem in problems[:_MAX_NAMED])
     more = f"; and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""
-    left_out = "1 image was" if len(problems) == 1 else f"{len(problems)} images were"
-    warnings.warn(f"{left_out} left out: {named}{more}", BadImageWarning, stacklevel=stacklevel)
+    if any(problem.index is None for problem in problems):
+        # Found in a search: folders and links too, of which it is not known how many images.
+        text = f"skipped in the search for images: {named}{more}"
+    else:
+        left_out = "1 image was" if len(problems) == 1 else f"{len(problems)} images were"
+        text = f"{left_out} left out: {named}{more}"
+    warnings.warn(text, BadImageWarning, stacklevel=stacklevel)
 
 
 def read_or_skip(

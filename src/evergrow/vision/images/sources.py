@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError, InvalidInputError
+from evergrow.foundation.extras import install_command
 from evergrow.foundation.naming import display_name
 from evergrow.foundation.regular_files import open_regular
 
@@ -24,14 +25,12 @@ def import_extra(name: str, extra: str = "vision") -> Any:
     >>> import_extra("no_such_module")
     Traceback (most recent call last):
     ...
-    ImportError: images need the module no_such_module: pip install "evergrow[vision]"
+    ImportError: images need the module no_such_module: pip install ...
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(
-            f'images need the module {name}: pip install "evergrow[{extra}]"'
-        ) from error
+        raise ImportError(f"images need the module {name}: {install_command(extra)}") from error
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def read_content(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any]
         if isinstance(source, (bytes, bytearray, memoryview)):
             limits.check_bytes(memoryview(source).nbytes)
             return bytes(source)
-        if isinstance(source, np.ndarray) or _is_pillow(source):
+        if isinstance(source, np.ndarray) or is_pillow(source):
             return source
         if callable(getattr(source, "read", None)):
             return _stream_bytes(source, limits)
@@ -135,7 +134,8 @@ def read_content_once(source: Any, limits: ReadLimits) -> Any:
         return UnreadableSource(error)
 
 
-def _is_pillow(source: object) -> bool:
+def is_pillow(source: object) -> bool:
+    """Whether a source is an image of Pillow."""
     # If it is a Pillow image, Pillow is already imported.
     image_module = sys.modules.get("PIL.Image")
     return image_module is not None and isinstance(source, image_module.Image)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+from evergrow.foundation.extras import install_command
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
@@ -328,7 +329,7 @@ def _figure(path: str | os.PathLike[str], *, width: float, height: float) -> Any
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "evergrow[plot]"') from error
+        raise ImportError(f"plots need matplotlib: {install_command('plot')}") from error
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 

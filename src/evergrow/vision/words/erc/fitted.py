@@ -175,6 +175,11 @@ class FittedERC:
         )
         columns = _extend_columns(self.columns, self.words_per_tree, trees.words_per_tree)
         counts = _count_classes(trees, columns, descriptors, len(labels), request.n_threads)
+        # Only a file can hold others: to check them while loading would take as long as learning.
+        if not counts.any(axis=1).all():
+            raise InvalidInputError(
+                "the stored descriptors are not those that the words were learnt from: fit again"
+            )
         return replace(
             self,
             labels=labels,
