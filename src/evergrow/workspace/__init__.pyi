@@ -22,8 +22,10 @@ from .records import (
     Status,
     TaughtImages,
     TeachResult,
+    UndoStep,
     WorkspaceFullError,
     WorkspaceLockedError,
+    WorkspaceLostError,
 )
 from .store.layout import is_workspace
 from .workspace import Workspace
@@ -51,9 +53,11 @@ __all__ = [
     "Status",
     "TaughtImages",
     "TeachResult",
+    "UndoStep",
     "Workspace",
     "WorkspaceFullError",
     "WorkspaceLockedError",
+    "WorkspaceLostError",
     "check_workspace",
     "is_workspace",
     "re_embed_workspace",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from evergrow.foundation.errors import WorkspaceError
 
@@ -151,3 +152,24 @@ def normalise_name(text: str, what: str = "label") -> str:
 def _kind_of(character: str) -> str:
     """The kind of a refused character."""
     return next(kind for low, high, kind in _REFUSED if low <= ord(character) <= high)
+
+
+def similar_names(new: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """New names that differ from a known one, or from each other, only by case or spaces.
+
+    >>> similar_names(["Sun flower", "rose", "Rose", "pen"], ["sunflower", "pen"])
+    {'Sun flower': 'sunflower', 'Rose': 'rose'}
+    """
+    taken = dict.fromkeys(known)
+    seen = {_fold(name): name for name in taken}
+    found = {}
+    for name in dict.fromkeys(new):
+        if name not in taken:
+            other = seen.setdefault(_fold(name), name)
+            if other != name:
+                found[name] = other
+    return found
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", name)).casefold()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changes.idempotency import find_answer
-from evergrow.workspace.changes.undo import newest_change
+from evergrow.workspace.changes.undo import newest_step
 from evergrow.workspace.check.backup import Backup, back_up
 from evergrow.workspace.model.assessment import Assessment, sign_of
 from evergrow.workspace.model.projection import ModelProjection
@@ -32,6 +32,7 @@ from evergrow.workspace.records import (
     Review,
     Status,
     TeachResult,
+    UndoStep,
 )
 from evergrow.workspace.store.creation import folder_size
 from evergrow.workspace.store.database import translate_disk_errors
@@ -69,6 +70,8 @@ class WorkspaceReader:
         self.read_only = store.database.read_only
         self._model = ModelProjection(store.layout.models, store.manifest)
         self._reviewer = Reviewer(store, self._model)
+        # The newest event, and what an undo would take back then.
+        self._undoable: tuple[int, UndoStep] | None = None
 
     @property
     def version(self) -> int:
@@ -205,12 +208,19 @@ class WorkspaceReader:
         """The image file of an example, unchanged."""
         return self._store.images.content(self._image_of(example_id))
 
-    def thumbnail(self, example_id: int) -> bytes:
-        """A small JPEG of the image of an example."""
+    def thumbnail(self, example_id: int) -> bytes | None:
+        """The stored thumbnail of an example, a small JPEG; None if there is none.
+
+        Thumbnails are missing after a full disk or a power failure. The service makes them again;
+        see :meth:`write_thumbnail`.
+        """
+        return self._store.images.thumbnail(self._image_of(example_id))
+
+    def write_thumbnail(self, example_id: int, content: bytes) -> None:
+        """Store a thumbnail that was made again; ignored if the workspace is read-only."""
         store = self._store
-        return store.images.thumbnail(
-            self._image_of(example_id), store=not store.database.read_only
-        )
+        if not store.database.read_only:
+            store.images.write_thumbnail(self._image_of(example_id), content)
 
     def events(
         self, *, after: str | None = None, limit: int = 100, newest_first: bool = True
@@ -234,10 +244,15 @@ class WorkspaceReader:
         with self._store.database.read_transaction() as connection:
             return events_page(connection, after=after, limit=limit, newest_first=newest_first)
 
-    def undoable(self) -> Event | None:
-        """The change that ``undo`` would undo; None if there is none."""
+    def undoable(self) -> UndoStep:
+        """What ``undo`` would take back; its ``event`` is None if there is nothing."""
         with self._store.database.read_transaction() as connection:
-            return newest_change(connection)
+            event = newest_event_number(connection)
+            known = self._undoable
+            # A step may have many changes, and clients ask after each of them.
+            if known is None or known[0] != event:
+                self._undoable = known = (event, newest_step(connection))
+            return known[1]
 
     def stored_answer(
         self, request: Request, digest: str | None = None
@@ -273,6 +288,21 @@ class WorkspaceReader:
         """The confusion matrix of the last assessment."""
         return self._reviewer.confusion()
 
+    def confused_examples(self, label: str, answer: str | None, limit: int = 100) -> list[Example]:
+        """Examples of a class that were mistaken for another class in the last assessment.
+
+        Parameters
+        ----------
+        label : str
+            The class of the examples.
+        answer : str or None
+            The class that they were mistaken for; None for those taken for something unknown.
+        limit : int, default=100
+            Most examples to list.
+        """
+        predicted = None if answer is None else normalise_name(answer)
+        return self._reviewer.confused_examples(normalise_name(label), predicted, limit)
+
     def status(self) -> Status:
         """The workspace at a glance."""
         store, assessment = self._store, self.assessment
@@ -283,6 +313,7 @@ class WorkspaceReader:
             n_bytes += folder_size(folder)
         return Status(
             id=store.manifest.id,
+            name=store.layout.folder.resolve().name,
             event=event,
             n_examples=n_examples,
             n_classes=n_classes,

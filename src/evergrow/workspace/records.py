@@ -69,11 +69,15 @@ class Request:
         Idempotency key of this one request: the same key gets the same answer again.
     digest : str or None
         Digest of the request: the same key with another digest is refused.
+    action : str or None
+        What the user did, such as dropping a folder: changes of one actor and action that follow
+        each other are undone together.
     """
 
     actor: str = "command line"
     key: str | None = None
     digest: str | None = None
+    action: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,9 @@ class NewExample:
         The image that the embedding was computed from, if any.
     request : Request
         Who teaches it.
+    move : bool
+        Whether an image that another class has already moves to this class. Otherwise it stays
+        where it is.
     """
 
     embedding: npt.NDArray[np.float32]
@@ -99,6 +106,7 @@ class NewExample:
     fine: str | None = None
     picture: Picture | None = None
     request: Request = field(default_factory=Request)
+    move: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,10 @@ class TeachResult:
     # For a known image with a fine class: whether the example now has it ("taken") or keeps
     # another one that was given before ("kept"). None otherwise.
     known_fine: Literal["taken", "kept"] | None = None
+    # The class that has the same image already; the example stays there and nothing was taught.
+    known_as: str | None = None
+    # The class that had the image before, if it was moved.
+    moved_from: str | None = None
     # Whether this is the stored answer to a repeated request; nothing was taught now.
     replayed: bool = field(default=False, compare=False)
 
@@ -172,12 +184,46 @@ class TaughtImages:
 
 @dataclass(frozen=True)
 class Change(Record):
-    """A change that was made: its number, kind, a summary, and the number of its examples."""
+    """A change that was made: its number, kind, a summary, and the number of its examples.
+
+    ``n_changes`` is the number of changes that an undo took back.
+    """
 
     event: Count
     kind: str
     summary: str
     n_examples: Count
+    n_changes: Count = 1
+
+
+@dataclass(frozen=True)
+class UndoStep(Record):
+    """What an undo takes back: the newest change, with the others of the same action.
+
+    Attributes
+    ----------
+    event : int or None
+        The newest change; None if there is nothing to undo.
+    kind, body
+        Of that change.
+    n_changes, n_examples : int
+        Changes of the step, and the examples that they moved.
+    kinds : dict
+        Number of changes by kind.
+    labels : tuple of str
+        The first three classes that examples were taught to or taken out of.
+    n_labels : int
+        How many such classes there are.
+    """
+
+    event: Count | None = None
+    kind: str | None = None
+    body: dict[str, Any] | None = None
+    n_changes: Count = 0
+    n_examples: Count = 0
+    kinds: dict[str, Count] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    n_labels: Count = 0
 
 
 @dataclass(frozen=True)
@@ -253,10 +299,10 @@ class Answer:
 
     Attributes
     ----------
-    label : str
-        The most probable class.
+    label : str or None
+        The most probable class; None if the embedding is not known.
     probability : float
-        Probability of that class, given that it is one of the known ones.
+        Probability of the most probable class, ``top[0]``, given that it is one of the known ones.
     known : bool
         False if the embedding fits none of the classes and may belong to a new one.
     novelty : float or None
@@ -270,7 +316,7 @@ class Answer:
         classes if the embedding is not known.
     """
 
-    label: str
+    label: str | None
     probability: float
     known: bool
     novelty: float | None
@@ -365,6 +411,8 @@ class Status(Record):
     assessed_event: Count | None
     snapshot_event: Count | None
     n_bytes: Count
+    # Of its folder; services of earlier versions do not send it.
+    name: str = field(default="", kw_only=True)
 
 
 class WorkspaceFullError(WorkspaceError):
@@ -375,12 +423,23 @@ class WorkspaceLockedError(WorkspaceError):
     """Another process has the workspace open for writing."""
 
 
+class WorkspaceLostError(WorkspaceError):
+    """The folder was moved or replaced, or another process writes to it; nothing was changed."""
+
+
 class NewerWorkspaceError(WorkspaceError):
     """The folder was written by a newer version of Evergrow."""
 
 
 class NoSuchClassError(WorkspaceError):
-    """There is no class of this name."""
+    """The class called ``name`` does not exist."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no class {name!r}")
+        self.name = name
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return type(self), (self.name,)
 
 
 class NoSuchExampleError(WorkspaceError):

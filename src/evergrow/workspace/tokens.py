@@ -3,6 +3,10 @@
 Only hashes are stored, in a file that only its owner can read. Tokens can be added and revoked
 while a service runs; it reads the file again with the next request. A token has 256 random bits, so
 a plain hash is safe and no slow one is needed.
+
+A token that has been expired for an hour is marked in the file, and stays expired when the clock is
+set back. The hour is measured by a clock that cannot be set: if the time jumps forward by mistake
+and is corrected within the hour, no token has ended.
 """
 
 from __future__ import annotations
@@ -14,8 +18,9 @@ import os
 import re
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +29,7 @@ from typing import Any, Literal, get_args
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, WorkspaceError
 from evergrow.foundation.locks import lock_or_wait
+from evergrow.foundation.regular_files import open_regular
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import ConflictError, NewerWorkspaceError
 from evergrow.workspace.store.database import translate_disk_errors
@@ -37,6 +43,8 @@ Refusal = Literal["unknown", "expired", "revoked"]
 _FORMAT = 1
 _TOKEN = re.compile(r"eg_(?:teach|read)_[A-Za-z0-9_-]{43}")
 _RANDOM_BYTES = 32
+# For how long the clock must say that a token is expired until that is final.
+_FINAL_AFTER_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -53,8 +61,10 @@ class TokenRecord:
         Hash of the token.
     created : str
         Time of creation, in UTC.
-    expires, revoked : str or None
-        When it expires, and when it was revoked.
+    expires : str or None
+        When it expires.
+    revoked : str or None
+        When it was revoked, or found to be expired for good.
     """
 
     name: str
@@ -70,11 +80,19 @@ class TokenRecord:
 
     def refusal(self, at: str) -> Refusal | None:
         """Why it is refused at a time; None if it is valid."""
-        if self.revoked is not None:
-            return "revoked"
-        if self.expires is not None and self.expires <= at:
+        end = at if self.revoked is None else self.revoked
+        if self.expires is not None and self.expires <= end:
             return "expired"
-        return None
+        return None if self.revoked is None else "revoked"
+
+
+# The name under which the token of one run of the service acts; no stored token has it.
+SESSION = "session"
+
+
+def new_token(scope: Scope) -> str:
+    """Return a new random token."""
+    return f"eg_{scope}_{secrets.token_urlsafe(_RANDOM_BYTES)}"
 
 
 class Tokens:
@@ -86,6 +104,8 @@ class Tokens:
         Folder of the workspace.
     read_clock : callable
         Returns the current time.
+    read_monotonic : callable
+        Returns seconds that only ever go forward, at the same rate.
 
     Examples
     --------
@@ -102,18 +122,28 @@ class Tokens:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, read_clock: Callable[[], datetime] = now
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        read_clock: Callable[[], datetime] = now,
+        read_monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._path = Layout(folder).tokens
         self._read_clock = read_clock
+        self._read_monotonic = read_monotonic
         self._guard = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._records: tuple[TokenRecord, ...] = ()
+        # Since when the clock says that a token is expired, by its hash.
+        self._expired_since: dict[str, float] = {}
+        # When a token was found to be expired for good, in case it cannot be written to the file.
+        self._ended: dict[str, str] = {}
 
     def list(self) -> tuple[TokenRecord, ...]:
         """All tokens, including revoked and expired ones, oldest first."""
         with self._guard, translate_disk_errors(self._path.parent):
             self._refresh()
+            self._end_expired()
             return self._records
 
     def add(self, name: str, scope: Scope, *, expires_in: timedelta | None = None) -> str:
@@ -137,7 +167,11 @@ class Tokens:
             raise WorkspaceError(f"scope must be one of ['read', 'teach'], got {scope!r}")
         if expires_in is not None and expires_in <= timedelta(0):
             raise WorkspaceError("expires_in must be positive: a token must expire in the future")
-        token = f"eg_{scope}_{secrets.token_urlsafe(_RANDOM_BYTES)}"
+        if name == SESSION:
+            raise WorkspaceError(
+                f"the name {SESSION!r} is used by 'evergrow serve': choose another one"
+            )
+        token = new_token(scope)
         moment = self._read_clock()
         record = TokenRecord(
             name=normalise_name(name, "the token's name"),
@@ -175,6 +209,7 @@ class Tokens:
         digest = _hash(token) if _TOKEN.fullmatch(token) else ""
         with self._guard:
             self._refresh()
+            at = self._end_expired()
             records = self._records
         found: TokenRecord | None = None
         # Every hash is compared, in constant time.
@@ -183,7 +218,38 @@ class Tokens:
                 found = record
         if found is None:
             return "unknown"
-        return found.refusal(format_time(self._read_clock())) or found
+        return found.refusal(at) or found
+
+    def _end_expired(self) -> str:
+        """Mark tokens that have been expired for long enough; return the time."""
+        at, seconds = format_time(self._read_clock()), self._read_monotonic()
+        expired = {one.sha256 for one in self._records if one.refusal(at) == "expired"}
+        # It starts again if the clock goes back in between.
+        self._expired_since = {
+            sha256: self._expired_since.get(sha256, seconds) for sha256 in expired
+        }
+        for sha256, since in self._expired_since.items():
+            if seconds - since >= _FINAL_AFTER_SECONDS:
+                self._ended.setdefault(sha256, at)
+        self._mark_ended()
+        return at
+
+    def _mark_ended(self) -> None:
+        ended = tuple(
+            replace(record, revoked=self._ended[record.sha256])
+            if record.revoked is None and record.sha256 in self._ended
+            else record
+            for record in self._records
+        )
+        if ended == self._records:
+            return
+        before = self._records
+        self._records = ended
+        # On a disk that is full or read-only it holds at least until this process ends.
+        with suppress(OSError), lock_or_wait(self._path, lambda: None):
+            # Another process may have changed the file since it was read: the next call does it.
+            if _read(self._path) == before:
+                self._write(ended)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -209,8 +275,7 @@ class Tokens:
 
     def _write(self, records: tuple[TokenRecord, ...]) -> None:
         content = {"format": _FORMAT, "tokens": [asdict(record) for record in records]}
-        with atomic_write(self._path) as file:
-            os.chmod(file.name, 0o600)
+        with atomic_write(self._path, private=True) as file:
             file.write((json.dumps(content, indent=2) + "\n").encode())
         self._refresh()
 
@@ -229,7 +294,8 @@ def _end(moment: datetime, expires_in: timedelta) -> str:
 
 def _read(path: Path) -> tuple[TokenRecord, ...]:
     try:
-        content = json.loads(path.read_bytes())
+        with open_regular(path, follow_links=False) as file:
+            content = json.loads(file.read())
         version = content["format"]
         entries = content["tokens"] if version == _FORMAT else []
         records = tuple(_record(entry) for entry in entries)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Self
 
-from evergrow.foundation.locks import ProcessLock
 from evergrow.foundation.progress import progress_bar
 from evergrow.vision.embedding import Embedder
+from evergrow.vision.images import LabelledImages
 from evergrow.workspace.changes.classes import merge, rename, split, unsplit
 from evergrow.workspace.changes.examples import finish_erasure, forget, relabel, remove
 from evergrow.workspace.changes.image_batches import StrPath, find_labelled_paths, read_batches
@@ -30,7 +32,9 @@ from evergrow.workspace.records import (
 from evergrow.workspace.store.creation import create_folder, create_subfolders
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.layout import Layout
+from evergrow.workspace.store.ownership import Ownership
 from evergrow.workspace.store.store import Store, open_store
+from evergrow.workspace.store.trust import report_damage, verify_references
 
 _COMMAND_LINE = Request()
 
@@ -57,7 +61,7 @@ class Workspace(WorkspaceReader):
     [('mug', 1), ('pen', 1)]
     """
 
-    def __init__(self, store: Store, lock: ProcessLock | None) -> None:
+    def __init__(self, store: Store, lock: Ownership | None) -> None:
         super().__init__(store)
         self._lock = lock
         self._writer = ChangeWriter(store, self._model)
@@ -131,11 +135,17 @@ class Workspace(WorkspaceReader):
         workspace : Workspace
             To be closed, or used in a ``with`` statement.
         """
-        workspace = cls(*open_store(Layout(path), read_only=read_only))
+        store, lock = open_store(Layout(path), read_only=read_only)
         try:
-            workspace._recover()
+            with store.database.read_transaction() as connection:
+                verify_references(connection, store.layout.database)
+            with report_damage(store.layout.folder):
+                workspace = cls(store, lock)
+                workspace._recover()
         except BaseException:
-            workspace.close()
+            store.database.close()
+            if lock is not None:
+                lock.release()
             raise
         return workspace
 
@@ -157,7 +167,8 @@ class Workspace(WorkspaceReader):
         """Teach examples: all of them, or none if one is not valid.
 
         An image that the class has already is not learnt twice, so teaching can be repeated. Its
-        file is restored if it was lost, and it gets the fine class unless one was given before.
+        file is restored if it was lost, and it gets the fine class unless one was given before. An
+        image that another class has stays there (``known_as``), unless the example says ``move``.
 
         Parameters
         ----------
@@ -175,16 +186,19 @@ class Workspace(WorkspaceReader):
             If an example is not valid; the message has its number if there are several.
         WorkspaceFullError
             If the disk is full; nothing was taught.
+        WorkspaceLostError
+            If the folder was moved or replaced while it was open; nothing was taught.
         """
         return self._writer.teach(examples)
 
     def teach_images(
         self,
-        images: StrPath | Iterable[StrPath],
+        images: StrPath | Iterable[StrPath] | LabelledImages,
         label: str | None = None,
         *,
         fine: str | None = None,
         fine_folders: bool = False,
+        move: bool = False,
         on_error: str = "raise",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -192,19 +206,23 @@ class Workspace(WorkspaceReader):
         on_batch: Callable[[TaughtImages], None] | None = None,
         guard: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> TaughtImages:
-        """Teach image files, in batches that are on disk one after the other.
+        """Teach image files, in batches that are on disk one after the other, and one undo.
 
         Parameters
         ----------
-        images : path, or list of paths
-            A folder with one sub-folder per class; with a ``label``, its files and folders.
+        images : path, list of paths, or LabelledImages
+            A folder with one sub-folder per class, or what :func:`~evergrow.vision.find_labelled`
+            found there; with a ``label``, its files and folders.
         label, fine : str, default=None
             Class and fine class of all images; None to take the class from the sub-folders.
         fine_folders : bool, default=False
             Whether folders within a class folder are fine classes.
+        move : bool, default=False
+            Whether images that another class has already move to the new class; otherwise they
+            stay, and their results say where (``known_as``).
         on_error : {"raise", "skip"}, default="raise"
-            Raise an ``ImageError`` for an image that cannot be read, or leave it out. Batches
-            before the error stay taught.
+            Raise an ``ImageError`` that names all images that cannot be read, or leave them out.
+            Batches before the first of them stay taught.
         n_jobs : int, default=None
             Threads that decode and embed; None for one, -1 for one per processor.
         verbose : int, default=0
@@ -221,8 +239,11 @@ class Workspace(WorkspaceReader):
         taught : TaughtImages
             A result per image, and the images that were left out.
         """
+        if request.action is None:
+            # All of them are undone at once.
+            request = replace(request, action=secrets.token_hex(8))
         labelled = find_labelled_paths(images, label, fine, fine_folders, on_error)
-        batches = read_batches(self._store, labelled, on_error, n_jobs, request)
+        batches = read_batches(self._store, labelled, on_error, n_jobs, request, move)
         taught = TaughtImages()
         with progress_bar("Learning", len(labelled), verbose) as show:
             for batch in batches:
@@ -318,14 +339,16 @@ class Workspace(WorkspaceReader):
         count: int = 1,
         request: Request = _COMMAND_LINE,
     ) -> Change:
-        """Undo the newest change that was not undone yet, or several.
+        """Undo the newest step that was not undone yet, or several.
+
+        A step is one change, or all changes of one :attr:`~evergrow.workspace.Request.action`.
 
         Parameters
         ----------
         event : int, default=None
             Only if the newest change is this event, to avoid undoing a change of someone else.
         since, count : int
-            Undo this event and all later changes, or this many changes: all of them or none.
+            Undo this event and all later changes, or this many steps: all of them or none.
         """
         return self._writer.change(request, undo, event, since, count)
 
@@ -370,7 +393,15 @@ class Workspace(WorkspaceReader):
         Returns whether it was saved; a snapshot of the newest event is never written twice.
         """
         with translate_disk_errors(self.layout.folder):
+            self.prove()
             return self._model.save(self.log, force=force)
+
+    def prove(self) -> None:
+        """Raise a ``WorkspaceLostError`` if the folder is not the one that was opened any more.
+
+        It was moved, removed or replaced, so that its path names other files than those in use.
+        """
+        self._store.database.prove()
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """Verify every hash and count; with ``repair`` also repair them and delete leftovers.

@@ -17,8 +17,8 @@ from evergrow.foundation.formatting import format_count
 from evergrow.workspace.changes.transaction import ChangeTransaction, LabelledExample
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import Change
-from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.queries import class_existed
+from evergrow.workspace.store.schema import clear_answers
 from evergrow.workspace.store.store import Store
 
 # Examples outside of all classes of which something is still stored.
@@ -161,31 +161,30 @@ def finish_erasure(store: Store) -> None:
 
     An erased example that still has a hash has files left to delete, perhaps since a crash.
     """
-    vectors, writer = store.vectors, store.database.writer
-    found = writer.execute(
-        "SELECT id, image FROM example WHERE erased = 1 AND row_sha256 != ''"
-    ).fetchall()
-    if vectors is None or not found:
+    vectors, query = store.vectors, "FROM example WHERE erased = 1 AND row_sha256 != ''"
+    if vectors is None or not store.database.writer.execute(f"SELECT 1 {query}").fetchone():
         return
-    with translate_disk_errors(store.layout.folder):
+    # Within the transaction no other process can use a row or an image again meanwhile.
+    with store.database.transaction() as connection:
+        found = connection.execute(f"SELECT id, image {query}").fetchall()
         vectors.erase(np.array([number - 1 for number, _ in found], dtype=np.int64))
         unused = [
             (image,)
             for image in sorted({image for _, image in found if image is not None})
-            if not writer.execute(
+            if not connection.execute(
                 "SELECT 1 FROM example WHERE image = ? AND class_id IS NOT NULL", (image,)
             ).fetchone()
         ]
         for (image,) in unused:
             store.images.delete(image)
-        with store.database.transaction() as connection:
-            connection.execute(
-                "UPDATE example SET row_sha256 = '', image = NULL"
-                " WHERE erased = 1 AND row_sha256 != ''"
-            )
-            # Other examples of the same image are in no class and cannot be restored any more.
-            connection.executemany("UPDATE example SET image = NULL WHERE image = ?", unused)
-            connection.executemany("DELETE FROM picture WHERE sha256 = ?", unused)
+        connection.execute(
+            "UPDATE example SET row_sha256 = '', image = NULL WHERE erased = 1 AND row_sha256 != ''"
+        )
+        # Other examples of the same image are in no class and cannot be restored any more.
+        connection.executemany("UPDATE example SET image = NULL WHERE image = ?", unused)
+        connection.executemany("DELETE FROM picture WHERE sha256 = ?", unused)
+        clear_answers(connection)
+    store.database.drop_log()
 
 
 def _erase_forgotten(transaction: ChangeTransaction, name: str) -> Change:

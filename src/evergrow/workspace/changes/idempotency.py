@@ -9,8 +9,19 @@ import sqlite3
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.records import Change, Example, KeyReusedError, Request, TeachResult
 
+# Of each actor: no token can make the workspace forget the keys of another.
 KEPT_KEYS = 100_000
 LONGEST_KEY = 255
+# Old keys are deleted whenever this part of them was added.
+_SURPLUS = 100
+_DELETE_OLD_KEYS = """
+DELETE FROM request_key WHERE number IN (
+    SELECT number FROM (
+        SELECT number, row_number() OVER (PARTITION BY actor ORDER BY number DESC) AS place
+        FROM request_key
+    ) WHERE place > ?
+)
+"""
 
 
 def request_digest(request: Request, *parts: object, content: bytes = b"") -> str:
@@ -41,6 +52,11 @@ def find_answer(
     ).fetchone()
     if found is None:
         return None
+    if not found[1]:
+        raise KeyReusedError(
+            f"the example that the key {request.key!r} taught was erased: use a new key to teach "
+            "it again"
+        )
     if found[0] != digest:
         raise key_reused(request)
     return _from_json(found[1])
@@ -60,13 +76,13 @@ def store_answer(
     """Store the answer to a request with a key, within the transaction of the change."""
     if request.key is None:
         return
-    connection.execute(
+    added = connection.execute(
         "INSERT INTO request_key (actor, key, digest, answer) VALUES (?, ?, ?, ?)",
         (request.actor, request.key, digest, _to_json(answer)),
     )
-    connection.execute(
-        "DELETE FROM request_key WHERE number <= last_insert_rowid() - ?", (KEPT_KEYS,)
-    )
+    # Sorting all keys takes a while, so a few more are stored in between.
+    if (added.lastrowid or 0) % max(1, KEPT_KEYS // _SURPLUS) == 0:
+        connection.execute(_DELETE_OLD_KEYS, (KEPT_KEYS,))
 
 
 def _to_json(answer: TeachResult | Change) -> str:

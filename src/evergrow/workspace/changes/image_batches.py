@@ -19,9 +19,9 @@ from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError, Wo
 from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import check_parameters
 from evergrow.vision.embedding import Embedder
-from evergrow.vision.images import find_labelled
+from evergrow.vision.images import LabelledImages, find_labelled
 from evergrow.vision.images.decoder import decode_image
-from evergrow.vision.images.folders import raise_first, search_images
+from evergrow.vision.images.folders import raise_unreadable, search_images, warn_doubt
 from evergrow.vision.images.parameters import JOBS, ON_ERROR
 from evergrow.vision.images.prefetch import group_by_size, prefetch
 from evergrow.vision.images.results import warn_about
@@ -57,7 +57,7 @@ class ImageBatch:
 
 
 def find_labelled_paths(
-    images: StrPath | Iterable[StrPath],
+    images: StrPath | Iterable[StrPath] | LabelledImages,
     label: str | None,
     fine: str | None,
     fine_folders: bool,
@@ -66,6 +66,8 @@ def find_labelled_paths(
     """The images with their labels; all names are checked before the slow work starts."""
     check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
     if label is not None:
+        if isinstance(images, LabelledImages):
+            raise WorkspaceError("images with labels of their own take no label")
         if fine_folders:
             raise WorkspaceError("fine_folders needs a folder per class: leave out the label")
         name = normalise_name(label)
@@ -75,11 +77,15 @@ def find_labelled_paths(
         return [LabelledPath(path, name, fine_name) for path in files.paths]
     if fine is not None:
         raise WorkspaceError("fine names all images of one class: give the label too")
-    if not isinstance(images, (str, os.PathLike)):
-        raise WorkspaceError("a list of images needs a label; a folder per class needs none")
-    found = find_labelled(images)
+    found = images
+    if not isinstance(found, LabelledImages):
+        if not isinstance(images, (str, os.PathLike)):
+            raise WorkspaceError("a list of images needs a label; a folder per class needs none")
+        found = find_labelled(images)
+        if not fine_folders:
+            warn_doubt(found)
     _report(found.problems, found.unreadable, on_error)
-    root = Path(images)
+    root = found.root
     return [
         LabelledPath(path, normalise_name(one), _fine_name(root, path) if fine_folders else None)
         for path, one in zip(found.paths, found.labels.tolist(), strict=True)
@@ -92,11 +98,12 @@ def read_batches(
     on_error: str,
     n_jobs: int | None,
     request: Request,
+    move: bool,
 ) -> Iterator[ImageBatch]:
     """Read and embed images, one batch after the other.
 
-    With ``on_error="raise"`` an ``ImageError`` is raised for the first image that cannot be read;
-    the batches before it are complete.
+    With ``on_error="raise"`` an ``ImageError`` names all images that cannot be read; it is raised
+    in place of the batch with the first of them, and the batches before it are complete.
     """
     check_parameters({"n_jobs": n_jobs}, {"n_jobs": JOBS})
     if store.embedder is None:
@@ -104,28 +111,35 @@ def read_batches(
             f"{str(store.layout.folder)!r} takes embeddings, not images: teach embeddings, or "
             "create a workspace with an embedder"
         )
-    return _batches(
-        store.embedder.set_params(n_jobs=n_jobs, verbose=0), labelled, on_error, request
+    embedder = store.embedder.set_params(n_jobs=n_jobs, verbose=0)
+    return (
+        replace(
+            batch, examples=[replace(one, request=request, move=move) for one in batch.examples]
+        )
+        for batch in _batches(embedder, labelled, on_error)
     )
 
 
 def _batches(
-    embedder: Embedder, labelled: Sequence[LabelledPath], on_error: str, request: Request
+    embedder: Embedder, labelled: Sequence[LabelledPath], on_error: str
 ) -> Iterator[ImageBatch]:
     ahead = prefetch(_read, labelled, effective_n_jobs(embedder.n_jobs))
-    for group in group_by_size(ahead, _n_bytes, max_items=_MOST_IMAGES, max_bytes=_MOST_BYTES):
+    groups = group_by_size(ahead, _n_bytes, max_items=_MOST_IMAGES, max_bytes=_MOST_BYTES)
+    for group in groups:
         problems = [one for _, one in group if isinstance(one, BadImage)]
         read = [(one, picture) for one, picture in group if isinstance(picture, Picture)]
         examples, more = _embed(read, embedder)
         problems += more
         if problems and on_error == "raise":
-            raise ImageError(problems[0].source, problems[0].reason)
-        yield ImageBatch([replace(one, request=request) for one in examples], problems)
+            # The rest is decoded to name all bad images at once, but not embedded.
+            problems += [one for rest in groups for _, one in rest if isinstance(one, BadImage)]
+            raise ImageError.of(problems)
+        yield ImageBatch(examples, problems)
 
 
 def _report(problems: Sequence[BadImage], unreadable: Sequence[BadImage], on_error: str) -> None:
     if on_error == "raise":
-        raise_first(unreadable)
+        raise_unreadable(unreadable)
     warn_about(problems)
 
 

@@ -157,7 +157,7 @@ class _Embedding:
         if not erase_lost:
             self._lost.refuse()
         # A leftover of an interrupted attempt was deleted on opening.
-        self._new.folder.mkdir()
+        self._new.folder.mkdir(0o700)
         try:
             hashes = self._embed_all(pictures, manifest, verbose)
             if not erase_lost:
@@ -167,6 +167,7 @@ class _Embedding:
             self._write_files(replace(manifest, embedded_by=event))
             self._commit(manifest, event, hashes)
         finally:
+            store.database.prove()
             # Deletes the new files unless they were committed.
             settle(store.layout, writer)
         return ReEmbedded(
@@ -196,7 +197,7 @@ class _Embedding:
         vectors = VectorStore(self._new.embeddings, manifest.rows_per_shard, n_features)
         # Every row has its place, also those of erased examples.
         n_examples = next_id(self._store.database.writer, "example") - 1
-        self._new.embeddings.mkdir()
+        self._new.embeddings.mkdir(0o700)
         for shard in range(-(-n_examples // manifest.rows_per_shard)):
             vectors.recreate(shard)
         hashes: dict[int, str] = {}
@@ -235,6 +236,7 @@ class _Embedding:
     def _write_files(self, manifest: Manifest) -> None:
         """Write the embedder and the manifest, so that everything is on disk."""
         self._embedder.save(self._new.features)
+        os.chmod(self._new.features, 0o600)
         digest = sha256_of_file(self._new.features)
         write_manifest(self._new, replace(manifest, features_sha256=digest))
         for folder in (self._new.embeddings, self._new.folder, self._store.layout.folder):

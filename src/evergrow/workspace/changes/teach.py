@@ -1,16 +1,16 @@
 """Teaches examples: they are planned, then written, and the commit makes them count.
 
-Planning reads the database and assigns all ids; only one process writes, so nothing can change in
-between. Files are written before the one transaction that makes them count.
+Planning reads the database and reserves all ids, within the transaction that will commit them: no
+other process can take the same ids or write the same rows meanwhile. Files are written before the
+commit that makes them count.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from evergrow.workspace.changes.transaction import (
     PendingClass,
     PendingClasses,
     apply_moves,
+    event_body,
     next_id,
 )
 from evergrow.workspace.events import NO_FINE, DomainEvent, ExampleBlock, ExamplesAdded
@@ -34,6 +35,7 @@ from evergrow.workspace.records import Example, NewExample, Picture, Request, Te
 from evergrow.workspace.store.files import Rows, row_sha256, sha256_of
 from evergrow.workspace.store.layout import MOST_FEATURES
 from evergrow.workspace.store.queries import example_by_id
+from evergrow.workspace.store.trust import require_media_type
 
 
 def check_embedding(embedding: npt.ArrayLike, n_features: int | None) -> Rows:
@@ -69,7 +71,7 @@ class PendingTeach:
     events: list[tuple[Any, ...]] = field(default_factory=list)
     examples: list[tuple[Any, ...]] = field(default_factory=list)
     moves: list[tuple[Any, ...]] = field(default_factory=list)
-    # Moves of known examples that get a fine class.
+    # Moves of known examples that get a fine class or another class.
     relabels: list[tuple[Any, ...]] = field(default_factory=list)
     results: list[TeachResult] = field(default_factory=list)
     answers: list[tuple[Request, str, TeachResult]] = field(default_factory=list)
@@ -126,6 +128,15 @@ class PendingTeach:
             store_answer(connection, request, digest, answer)
 
 
+@dataclass(frozen=True)
+class _Holder:
+    """The example that has an image, with its class and given fine class."""
+
+    example: Example
+    class_id: int
+    fine_id: int | None
+
+
 class TeachPlanner:
     """Turns new examples into a pending change, one after the other.
 
@@ -144,7 +155,7 @@ class TeachPlanner:
         )
         # Results of earlier examples of the same call, which the database does not have yet.
         self._answered: dict[tuple[str, str], tuple[str, TeachResult]] = {}
-        self._taught: dict[tuple[str, int], TeachResult] = {}
+        self._held: dict[str, _Holder] = {}
 
     def plan(self, examples: Sequence[NewExample]) -> PendingTeach:
         """The pending change for all examples; an error for the first that is not valid."""
@@ -154,7 +165,8 @@ class TeachPlanner:
             except WorkspaceError as error:
                 if len(examples) == 1:
                     raise
-                raise type(error)(f"example {number} of {len(examples)}: {error}") from error
+                error.args = (f"example {number} of {len(examples)}: {error}",)
+                raise
         return self._pending
 
     def _plan_one(self, new: NewExample) -> TeachResult:
@@ -162,15 +174,19 @@ class TeachPlanner:
         fine = None if new.fine is None else normalise_name(new.fine, "fine")
         row = check_embedding(new.embedding, self._n_features)
         image = None if new.picture is None else sha256_of(new.picture.content)
+        if new.picture is not None:
+            require_media_type(new.picture.media_type)
         request = new.request
-        digest = request_digest(request, "teach", label, fine, image, content=row.tobytes())
+        parts = ("teach", label, fine, image, *(["move"] if new.move else []))
+        digest = request_digest(request, *parts, content=row.tobytes())
         answer = self._find_answer(request, digest)
         if answer is not None:
             return answer
         result = self._known_picture(new, label, fine, image)
         if result is None:
             result = self._new_example(new, label, fine, row, image)
-        if request.key is not None:
+        # Nothing was changed if another class has the image: the request may come again.
+        if request.key is not None and result.known_as is None:
             self._answered[request.actor, request.key] = (digest, result)
             self._pending.answers.append((request, digest, result))
         return result
@@ -189,13 +205,13 @@ class TeachPlanner:
     def _known_picture(
         self, new: NewExample, label: str, fine: str | None, image: str | None
     ) -> TeachResult | None:
-        """The result for an image that the class has already; None for any other."""
-        known_class = None if image is None else self._pending.classes.find(label)
-        if image is None or new.picture is None or known_class is None:
+        """The result for an image that a class has already; None for any other."""
+        if image is None or new.picture is None:
             return None
-        example = self._known_example(image, known_class)
-        if example is None:
-            return None
+        known_class = self._pending.classes.find(label)
+        example = None if known_class is None else self._known_example(image, known_class)
+        if example is None or known_class is None:
+            return self._known_elsewhere(new, label, fine, image, new.picture)
         self._pending.pictures.setdefault(image, new.picture)
         result = TeachResult(example, example.event, True, False, known_class.n_examples)
         if fine is None or (example.fine_kind == "given" and example.fine == fine):
@@ -203,14 +219,71 @@ class TeachPlanner:
         if example.fine_kind == "given":
             # A given name is changed by a correction, not by teaching the image again.
             return replace(result, known_fine="kept")
-        result = self._set_fine_name(new, result, known_class, fine)
-        self._taught[image, known_class.id] = result
+        return self._set_fine_name(new, result, known_class, fine, image)
+
+    def _known_elsewhere(
+        self, new: NewExample, label: str, fine: str | None, image: str, picture: Picture
+    ) -> TeachResult | None:
+        """The result for an image that another class has; None if no class has it."""
+        held = self._held.get(image) or self._find_holder(image)
+        if held is None:
+            return None
+        self._pending.pictures.setdefault(image, picture)
+        example, source = held.example, self._pending.classes.require(held.example.label)
+        if not new.move:
+            known_as, n_examples = source.name, source.n_examples
+            return TeachResult(example, example.event, True, False, n_examples, known_as=known_as)
+        pending = self._pending
+        target = pending.classes.find_or_create(label)
+        is_new = target.n_examples == 0
+        fine_class = None if fine is None else pending.classes.find_or_create(fine, target.id)
+        fine_id = None if fine_class is None else fine_class.id
+        event = self._relabel(new, example.id, (source, held.fine_id), (target, fine_id))
+        # The database counts them when the moves are applied.
+        source.n_examples -= 1
+        target.n_examples += 1
+        kind: Literal["given"] | None = None if fine is None else "given"
+        now = replace(example, label=label, fine=fine, fine_kind=kind, fine_probability=None)
+        result = TeachResult(now, event, False, is_new, target.n_examples, moved_from=source.name)
+        self._held[image] = _Holder(now, target.id, fine_id)
         return result
 
+    def _find_holder(self, image: str) -> _Holder | None:
+        found = self._connection.execute(
+            "SELECT id, class_id, fine_id FROM example WHERE image = ? AND class_id IS NOT NULL"
+            " ORDER BY id LIMIT 1",
+            (image,),
+        ).fetchone()
+        if found is None:
+            return None
+        number, class_id, fine_id = found
+        return _Holder(example_by_id(self._connection, number), class_id, fine_id)
+
+    def _relabel(
+        self,
+        new: NewExample,
+        example: int,
+        before: tuple[PendingClass, int | None],
+        after: tuple[PendingClass, int | None],
+    ) -> int:
+        """Move a known example from a class and fine class to others; return the event."""
+        event = self._pending.first_event + len(self._pending.events)
+        body: dict[str, Any] = {"example": example}
+        for name, (of_class, fine_id) in (("from", before), ("to", after)):
+            body[name] = {"class": of_class.id, "label": of_class.name, "fine": fine_id}
+        self._add_event(event, "relabel", new, body)
+        ids = (before[0].id, before[1], after[0].id, after[1])
+        self._pending.relabels.append((event, example, *ids))
+        return event
+
+    def _add_event(self, event: int, kind: str, new: NewExample, body: dict[str, Any]) -> None:
+        text = event_body(body, new.request.action)
+        self._pending.events.append((event, kind, self._at, new.request.actor, text))
+
     def _known_example(self, image: str, known_class: PendingClass) -> Example | None:
-        taught = self._taught.get((image, known_class.id))
-        if taught is not None:
-            return taught.example
+        held = self._held.get(image)
+        if held is not None:
+            return held.example if held.class_id == known_class.id else None
         found = self._connection.execute(
             "SELECT id FROM example WHERE image = ? AND class_id = ? ORDER BY id LIMIT 1",
             (image, known_class.id),
@@ -218,19 +291,14 @@ class TeachPlanner:
         return None if found is None else example_by_id(self._connection, found[0])
 
     def _set_fine_name(
-        self, new: NewExample, known: TeachResult, known_class: PendingClass, fine: str
+        self, new: NewExample, known: TeachResult, known_class: PendingClass, fine: str, image: str
     ) -> TeachResult:
         """Give a known example a fine class, where none was given before."""
         pending, example = self._pending, known.example
-        event = pending.first_event + len(pending.events)
         fine_class = pending.classes.find_or_create(fine, known_class.id)
-        before = {"class": known_class.id, "label": known_class.name, "fine": None}
-        body = {"example": example.id, "from": before, "to": {**before, "fine": fine_class.id}}
-        pending.events.append((event, "relabel", self._at, new.request.actor, json.dumps(body)))
-        pending.relabels.append(
-            (event, example.id, known_class.id, None, known_class.id, fine_class.id)
-        )
+        event = self._relabel(new, example.id, (known_class, None), (known_class, fine_class.id))
         now = replace(example, fine=fine, fine_kind="given", fine_probability=None)
+        self._held[image] = _Holder(now, known_class.id, fine_class.id)
         return replace(known, example=now, event=event, known_fine="taken")
 
     def _new_example(
@@ -249,7 +317,7 @@ class TeachPlanner:
         fine_id = None if fine_class is None else fine_class.id
         body = {"example": number, "class": coarse.id, "label": label, "fine": fine}
         pending.rows.append(row)
-        pending.events.append((event, "teach", self._at, new.request.actor, json.dumps(body)))
+        self._add_event(event, "teach", new, body)
         pending.examples.append((number, event, row_sha256(row), image, coarse.id, fine_id))
         pending.moves.append((event, number, None, None, coarse.id, fine_id))
         if image is not None and picture is not None:
@@ -270,5 +338,5 @@ class TeachPlanner:
         )
         result = TeachResult(example, event, False, is_new, coarse.n_examples)
         if image is not None:
-            self._taught[image, coarse.id] = result
+            self._held[image] = _Holder(example, coarse.id, fine_id)
         return result

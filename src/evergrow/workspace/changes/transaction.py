@@ -32,6 +32,19 @@ def next_id(connection: sqlite3.Connection, table: str) -> int:
     return 1 + int((found.fetchone() or (0,))[0])
 
 
+def event_body(body: Mapping[str, Any], action: str | None) -> str:
+    """The body of an event as JSON; the action that it belongs to is its last member."""
+    return json.dumps(body if action is None else {**body, "action": action})
+
+
+def action_ending(action: str) -> str:
+    """How the body of an event of this action ends.
+
+    No other body ends so: quotes within a text are escaped.
+    """
+    return json.dumps({"action": action})[1:]
+
+
 @dataclass
 class PendingClass:
     """A class as it will be once the change is written."""
@@ -87,7 +100,7 @@ class PendingClasses:
         """The class of this name; a ``NoSuchClassError`` if there is none."""
         known = self.find(name, parent)
         if known is None:
-            raise NoSuchClassError(f"there is no class {name!r}")
+            raise NoSuchClassError(name)
         return known
 
     def find_or_create(self, name: str, parent: int = COARSE) -> PendingClass:
@@ -157,6 +170,8 @@ class ChangeTransaction:
     at: str
     actor: str
     max_classes: int
+    # What the user did: see ``Request``.
+    action: str | None = None
     # Domain events of the classes that it created, restored or renamed.
     class_events: list[ClassNamed] = field(default_factory=list)
 
@@ -185,7 +200,7 @@ class ChangeTransaction:
         found = self.connection.execute(
             "INSERT INTO event (kind, at, actor, body, undoes, nonce)"
             " VALUES (?, ?, ?, ?, ?, hex(randomblob(8)))",
-            (kind, self.at, self.actor, json.dumps(body), undoes),
+            (kind, self.at, self.actor, event_body(body, self.action), undoes),
         )
         return int(found.lastrowid or 0)
 
@@ -216,14 +231,18 @@ class ChangeTransaction:
             for before, after in pairs
         )
 
-    def apply_moves(self, seq: int) -> None:
-        """Update the current state by the moves of an event."""
-        self.class_events += apply_moves(self.connection, seq)
+    def apply_moves(self, seq: int, last: int | None = None) -> None:
+        """Update the current state by the moves of an event, or of all until the ``last``."""
+        self.class_events += apply_moves(self.connection, seq, last)
+
+    def last_event(self) -> int:
+        """The number of the newest event."""
+        found = self.connection.execute("SELECT coalesce(max(seq), 0) FROM event")
+        return int(found.fetchone()[0])
 
     def unchanged(self, kind: str, summary: str) -> Change:
         """The result of a request that changes nothing."""
-        found = self.connection.execute("SELECT coalesce(max(seq), 0) FROM event")
-        return Change(found.fetchone()[0], kind, summary, 0)
+        return Change(self.last_event(), kind, summary, 0)
 
     def set_name(self, seq: int, class_id: int, name: str) -> None:
         """Change the name of a class, without an event."""
@@ -257,17 +276,27 @@ class ChangeTransaction:
         return seq
 
 
-def apply_moves(connection: sqlite3.Connection, seq: int) -> list[ClassNamed]:
-    """Update examples and classes by the moves of an event; return the classes that appeared."""
-    _uncount_guesses(connection, seq)
+def apply_moves(
+    connection: sqlite3.Connection, seq: int, last: int | None = None
+) -> list[ClassNamed]:
+    """Update examples and classes by the moves of an event, or of all until the ``last``.
+
+    Returns the classes that appeared.
+    """
+    last = seq if last is None else last
+    bounds = {"seq": seq, "last": last}
+    _uncount_guesses(connection, bounds)
     connection.execute(
         "UPDATE example SET class_id = m.to_class, fine_id = m.to_fine, guess_id = NULL,"
-        " guess_probability = NULL FROM move m WHERE m.event = ? AND m.example = example.id",
-        (seq,),
+        # An example that was moved several times is where the last of them put it.
+        " guess_probability = NULL FROM (SELECT example, to_class, to_fine, max(event) FROM move"
+        " WHERE event >= :seq AND event <= :last GROUP BY example) m WHERE m.example = example.id",
+        bounds,
     )
     parts = [
         f"SELECT {column} AS class, {sign} AS n, {sign} * (image IS NOT NULL) AS pictures"
-        f" FROM move JOIN example ON id = example WHERE move.event = :seq AND {column} IS NOT NULL"
+        " FROM move JOIN example ON id = example"
+        f" WHERE move.event >= :seq AND move.event <= :last AND {column} IS NOT NULL"
         for column, sign in (("from_class", -1), ("from_fine", -1), ("to_class", 1), ("to_fine", 1))
     ]
     counted = connection.execute(
@@ -275,27 +304,28 @@ def apply_moves(connection: sqlite3.Connection, seq: int) -> list[ClassNamed]:
         f" ({' UNION ALL '.join(parts)}) JOIN class ON class.id = class GROUP BY class"
         # Emptied classes first: another class may take a name that becomes free.
         " ORDER BY sum(n), class",
-        {"seq": seq},
+        bounds,
     ).fetchall()
     named = []
     for class_id, name, parent, n_before, n_more, n_pictures in counted:
         connection.execute(
             "UPDATE class SET n_examples = n_examples + ?, n_pictures = n_pictures + ?,"
             " changed_by = ? WHERE id = ?",
-            (n_more, n_pictures, seq, class_id),
+            (n_more, n_pictures, last, class_id),
         )
         if n_before + n_more == 0:
             clear_guesses(connection, "guess_id", class_id)
         elif n_before == 0:
-            named.append(ClassNamed(seq, class_id, name, parent or None))
+            named.append(ClassNamed(last, class_id, name, parent or None))
     return sorted(named, key=lambda one: one.class_id)
 
 
-def _uncount_guesses(connection: sqlite3.Connection, seq: int) -> None:
+def _uncount_guesses(connection: sqlite3.Connection, bounds: Mapping[str, int]) -> None:
     found = connection.execute(
-        "SELECT guess_id, count(*) FROM move JOIN example ON id = example"
-        " WHERE move.event = ? AND guess_id IS NOT NULL GROUP BY guess_id",
-        (seq,),
+        "SELECT guess_id, count(DISTINCT id) FROM move JOIN example ON id = example"
+        " WHERE move.event >= :seq AND move.event <= :last AND guess_id IS NOT NULL"
+        " GROUP BY guess_id",
+        bounds,
     ).fetchall()
     connection.executemany(
         "UPDATE class SET n_guessed = n_guessed - ? WHERE id = ?",

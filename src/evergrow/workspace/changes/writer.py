@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.changes.examples import finish_erasure, forget, forget_lost
 from evergrow.workspace.changes.idempotency import (
     find_answer,
@@ -28,9 +29,8 @@ from evergrow.workspace.events import (
     Projection,
 )
 from evergrow.workspace.records import Change, NewExample, Request, TeachResult, WorkspaceFullError
-from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import Clock, newest_event_number
-from evergrow.workspace.store.files import VectorStore
+from evergrow.workspace.store.layout import Manifest
 from evergrow.workspace.store.queries import event_by_number
 from evergrow.workspace.store.store import Store
 
@@ -59,15 +59,7 @@ class ChangeWriter:
         """Teach examples, all or none; they are on disk when this returns."""
         store = self._store
         with self.lock:
-            planner = TeachPlanner(
-                store.database.writer,
-                at=self.clock(),
-                n_features=store.n_features,
-                max_classes=store.manifest.max_classes,
-            )
-            with translate_disk_errors(store.layout.folder):
-                pending = planner.plan(examples)
-                self._write(pending)
+            pending = self._commit(examples)
             before = pending.first_event - 1
             events: Iterable[DomainEvent] = pending.domain_events()
             if pending.relabels:
@@ -96,7 +88,7 @@ class ChangeWriter:
                 raise key_reused(request)
             with database.transaction() as connection:
                 before = newest_event_number(connection)
-                transaction = self._transaction(connection, request.actor)
+                transaction = self._transaction(connection, request.actor, request.action)
                 change = make(transaction, *arguments)
                 store_answer(connection, request, digest, change)
             replayed = self._store.log.replay_on(database.writer, before, erased=True)
@@ -157,43 +149,67 @@ class ChangeWriter:
             self.publisher.publish(seq - 1, [FineNamesGuessed(seq, class_id)])
             return seq
 
-    def _transaction(self, connection: sqlite3.Connection, actor: str) -> ChangeTransaction:
-        return ChangeTransaction(connection, self.clock(), actor, self._store.manifest.max_classes)
+    def _transaction(
+        self, connection: sqlite3.Connection, actor: str, action: str | None = None
+    ) -> ChangeTransaction:
+        most = self._store.manifest.max_classes
+        return ChangeTransaction(connection, self.clock(), actor, most, action)
 
-    def _write(self, pending: PendingTeach) -> None:
-        """Write the files first, then the transaction that makes them count."""
+    def _commit(self, examples: Sequence[NewExample]) -> PendingTeach:
+        """Plan and write examples in one transaction, the files before the commit."""
         store, manifest = self._store, self._store.manifest
+        pending: PendingTeach | None = None
         written: list[str] = []
-        vectors: VectorStore | None = None
         try:
-            for sha256, picture in pending.pictures.items():
-                if store.images.write(sha256, picture.content):
-                    written.append(sha256)
-                    if picture.thumbnail is not None:
-                        store.images.write_thumbnail(sha256, picture.thumbnail)
-            if pending.rows:
-                vectors = store.vectors_for(len(pending.rows[0]))
-                vectors.write(pending.first_id - 1, pending.matrix())
-            if pending.events or pending.answers:
-                with store.database.transaction() as connection:
-                    pending.write(connection)
+            with store.database.transaction() as connection:
+                pending = TeachPlanner(
+                    connection,
+                    at=self.clock(),
+                    n_features=store.n_features,
+                    max_classes=manifest.max_classes,
+                ).plan(examples)
+                self._write_files(pending, written)
+                pending.write(connection)
         except BaseException:
-            # If the interrupt came after the commit, the examples are taught.
-            if next_id(store.database.writer, "event") == pending.first_event:
-                self._discard(pending, written, vectors)
-                # The first example fixes the length of embeddings only if it is taught.
-                store.release_n_features(manifest)
+            if pending is not None:
+                self._discard(pending, written, manifest)
             raise
+        return pending
 
-    def _discard(
-        self, pending: PendingTeach, written: Sequence[str], vectors: VectorStore | None
-    ) -> None:
-        """Free the disk space of examples that were not taught; leftovers would do no harm."""
+    def _write_files(self, pending: PendingTeach, written: list[str]) -> None:
+        """Write images and embeddings; ``written`` lists the images that are new."""
         store = self._store
-        with contextlib.suppress(OSError):
+        for sha256, picture in pending.pictures.items():
+            if store.images.write(sha256, picture.content):
+                written.append(sha256)
+                if picture.thumbnail is not None:
+                    store.images.write_thumbnail(sha256, picture.thumbnail)
+        if pending.rows:
+            vectors = store.vectors_for(len(pending.rows[0]))
+            vectors.write(pending.first_id - 1, pending.matrix())
+
+    def _discard(self, pending: PendingTeach, written: Sequence[str], manifest: Manifest) -> None:
+        """Free the disk space of examples that were not taught; leftovers would do no harm.
+
+        It is done within a transaction of its own, which only the writer gets: the rows of another
+        process are never touched.
+        """
+        store = self._store
+        with (
+            contextlib.suppress(OSError, WorkspaceError),
+            store.database.transaction() as connection,
+        ):
+            # If the interrupt came after the commit, the examples are taught.
+            if next_id(connection, "event") != pending.first_event:
+                return
+            vectors = None
+            if pending.rows and store.n_features is not None:
+                vectors = store.vectors_for(store.n_features)
+            # The first example fixes the length of embeddings only if it is taught.
+            store.release_n_features(manifest)
             for sha256 in written:
                 # A restored file of a known example stays.
-                if not store.database.writer.execute(
+                if not connection.execute(
                     "SELECT 1 FROM picture WHERE sha256 = ?", (sha256,)
                 ).fetchone():
                     store.images.delete(sha256)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import sqlite3
 from contextlib import closing
@@ -18,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from evergrow.foundation.atomic import atomic_write, sync_folder
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
+from evergrow.foundation.regular_files import open_regular
 from evergrow.workspace.store.creation import create_subfolders
 from evergrow.workspace.store.database import Database, translate_disk_errors
 from evergrow.workspace.store.files import ImageStore, VectorStore
@@ -74,10 +76,10 @@ def _state(store: Store) -> tuple[int, bool]:
 def _copy(layout: Layout, database: Database, copy: Layout) -> Backup:
     """Copy everything but the manifest, which is written last; clean up on failure."""
     existed = copy.folder.exists()
-    copy.folder.mkdir(parents=True, exist_ok=True)
+    copy.folder.mkdir(0o700, parents=True, exist_ok=True)
     try:
         create_subfolders(copy)
-        _copy_database(database, copy.database)
+        _copy_database(database, copy)
         with closing(sqlite3.connect(copy.database)) as connection:
             event, n_examples = (
                 connection.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0]
@@ -105,9 +107,18 @@ def _copy(layout: Layout, database: Database, copy: Layout) -> Backup:
     return Backup(copy.folder, event, n_examples, len(images) - len(lacking), tuple(lacking))
 
 
-def _copy_database(database: Database, target: Path) -> None:
-    with database.read_transaction() as source, closing(sqlite3.connect(target)) as connection:
+def _copy_database(database: Database, copy: Layout) -> None:
+    target = copy.database
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+    with (
+        database.read_transaction() as source,
+        # The errors of the copy, such as a full disk, are not those of the source.
+        translate_disk_errors(copy.folder),
+        closing(sqlite3.connect(target)) as connection,
+    ):
         source.backup(connection)
+        # A file of its own: put in the place of the source's, it is not taken for that.
+        connection.execute(f"PRAGMA application_id = {secrets.randbits(31)}")
         # A single file without a write-ahead log.
         connection.execute("PRAGMA journal_mode = DELETE")
     with open(target, "rb+") as file:
@@ -129,10 +140,12 @@ def _copy_embeddings(layout: Layout, copy: Layout, manifest: Manifest, n_example
 
 
 def _copy_file(source: Path, target: Path) -> str:
-    """Copy a file with its permissions; return the hash of its content."""
+    """Copy a file, for its owner only; return the hash of its content."""
     digest = hashlib.sha256()
-    with open(source, "rb") as file, atomic_write(target) as copy:
-        os.chmod(copy.name, source.stat().st_mode & 0o777)
+    with (
+        open_regular(source, follow_links=False) as file,
+        atomic_write(target, private=True) as copy,
+    ):
         while chunk := file.read(1 << 20):
             digest.update(chunk)
             copy.write(chunk)
@@ -145,24 +158,26 @@ def _copy_image(layout: Layout, copy: Layout, image: str) -> bool:
     source, target = sources.path(image), targets.path(image)
     if not source.is_file():
         return False
-    target.parent.mkdir(exist_ok=True)
+    target.parent.mkdir(0o700, exist_ok=True)
     whole = _copy_file(source, target) == image
     small, small_target = sources.thumbnail_path(image), targets.thumbnail_path(image)
     if small.is_file():
-        small_target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(small, small_target)
+        small_target.parent.mkdir(0o700, exist_ok=True)
+        _copy_file(small, small_target)
     return whole
 
 
 def _copy_snapshots(layout: Layout, copy: Layout, event: int) -> None:
     """Copy snapshots of the model up to an event; they are optional."""
     for folder in sorted(layout.models.glob("*")):
-        if not (folder.name.isdigit() and int(folder.name) <= event):
+        if not (folder.name.isdigit() and int(folder.name) <= event) or folder.is_symlink():
             continue
         target = copy.models / folder.name
         try:
-            shutil.copytree(folder, target)
-        except (OSError, shutil.Error):
+            target.mkdir(0o700)
+            for path in folder.iterdir():
+                _copy_file(path, target / path.name)
+        except (OSError, InvalidInputError):
             # The service may have deleted it meanwhile for a newer one.
             shutil.rmtree(target, ignore_errors=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ImageError, WorkspaceError
+from evergrow.foundation.errors import ImageError, InvalidInputError, WorkspaceError
 from evergrow.foundation.formatting import format_count
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.check.database import Problem, first_few
@@ -21,6 +21,9 @@ from evergrow.workspace.store.store import Store
 from evergrow.workspace.tokens import Tokens
 
 Rows = npt.NDArray[np.float32]
+
+_NOT_PLAIN = "that cannot be read, behind a link or not a plain file"
+REPLACE_LINK = "put the file or folder itself in the place of the link, pipe or device"
 
 
 class FileCheck:
@@ -209,24 +212,27 @@ class FileCheck:
             # Some may have been erased or restored since the database was read.
             used = {image for _, _, image in self._examples() if image is not None}
         states = {image: self._state_of(image) for image in found if image in used}
-        for state in ("missing", "damaged"):
+        restore = "restore them from a backup, or teach the same images again"
+        remedies = {"missing": restore, "damaged": restore, _NOT_PLAIN: REPLACE_LINK}
+        for state, remedy in remedies.items():
             names = [image for image, found_state in states.items() if found_state == state]
             if names:
                 yield Problem(
                     "damage",
                     f"{format_count(len(names), 'image file')} {state}: {first_few(names)}",
-                    "restore them from a backup, or teach the same images again; what was "
-                    "learnt from them is not affected",
+                    f"{remedy}; what was learnt from them is not affected",
                 )
 
     def _state_of(self, image: str) -> str:
-        path = self._images.path(image)
         try:
+            path = self._images.path(image)
             if not path.is_file():
                 return "missing"
             return "intact" if sha256_of_file(path) == image else "damaged"
         except FileNotFoundError:
             return "missing"
+        except InvalidInputError:
+            return _NOT_PLAIN
 
     def _leftovers(
         self, images: list[Path], thumbnails: list[Path], used: set[str]

@@ -18,15 +18,18 @@ from evergrow.workspace.check.database import (
     check_database,
     repair_and_report,
 )
-from evergrow.workspace.check.files import FileCheck
+from evergrow.workspace.check.files import REPLACE_LINK, FileCheck
 from evergrow.workspace.events import NullProjection
 from evergrow.workspace.model.snapshot_files import find_unusable
-from evergrow.workspace.records import NewerWorkspaceError, WorkspaceLockedError
-from evergrow.workspace.store.creation import acquire_lock
-from evergrow.workspace.store.database import Database
-from evergrow.workspace.store.layout import Layout, is_workspace, read_manifest
-from evergrow.workspace.store.migrations import check_newest, migrate
-from evergrow.workspace.store.store import Store
+from evergrow.workspace.records import (
+    NewerWorkspaceError,
+    WorkspaceLockedError,
+    WorkspaceLostError,
+)
+from evergrow.workspace.store.layout import Layout, is_workspace
+from evergrow.workspace.store.ownership import ReplacedDatabaseError
+from evergrow.workspace.store.store import Store, open_store
+from evergrow.workspace.store.trust import NotPlainError
 
 
 def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> list[Finding]:
@@ -48,22 +51,23 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
     ------
     evergrow.WorkspaceError
         If the folder is not a workspace or is of a newer version, or if it is to be repaired while
-        another process writes to it.
+        another process writes to it or its database has a second name.
     """
     layout = Layout(path)
     if not is_workspace(layout.folder):
         raise WorkspaceError(f"{str(layout.folder)!r} is not a workspace")
-    lock = acquire_lock(layout) if repair else None
     try:
         return _open_and_check(layout, repair=repair)
-    except (NewerWorkspaceError, WorkspaceLockedError):
+    except (NewerWorkspaceError, WorkspaceLockedError, WorkspaceLostError):
         raise
+    except NotPlainError as error:
+        return [Finding("damage", str(error), REPLACE_LINK)]
+    except ReplacedDatabaseError as error:
+        mend = "put the former file back, or let 'evergrow check --mend' accept this one"
+        return [Finding("damage", str(error), mend)]
     except WorkspaceError as error:
         # What prevents opening it is the finding.
         return [Finding("damage", str(error), RESTORE)]
-    finally:
-        if lock is not None:
-            lock.release()
 
 
 def check_store(store: Store, writer: ChangeWriter, *, repair: bool) -> list[Finding]:
@@ -89,13 +93,13 @@ def check_store(store: Store, writer: ChangeWriter, *, repair: bool) -> list[Fin
 
 
 def _open_and_check(layout: Layout, *, repair: bool) -> list[Finding]:
-    database = Database(layout.database, read_only=not repair)
+    store, ownership = open_store(layout, read_only=not repair, accept_database=repair)
     try:
-        (migrate if repair else check_newest)(layout, database)
-        store = Store(layout, database, read_manifest(layout))
         return check_store(store, ChangeWriter(store, NullProjection()), repair=repair)
     finally:
-        database.close()
+        store.database.close()
+        if ownership is not None:
+            ownership.release()
 
 
 def _snapshot_problems(store: Store, *, repairable: bool) -> Iterator[Problem]:

@@ -214,6 +214,15 @@ class Doubt:
     probability: float
 
 
+@dataclass(frozen=True)
+class Mistaken:
+    """An example that a model of the others does not recognise; ``predicted`` None for unknown."""
+
+    example_id: int
+    class_id: int
+    predicted: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class Assessment:
     """Quality of the model as of one event.
@@ -236,6 +245,12 @@ class Assessment:
         Class, predicted other class, and number of examples; the most frequent pairs.
     doubts : tuple of Doubt
         The most certain first.
+    unknown : mapping or None
+        Number of examples per class id that would be called unknown, if any; None if there are too
+        few examples to tell.
+    mistaken : tuple of Mistaken or None
+        Examples that a model of the others mistakes for another class or calls unknown, up to 100
+        of each pair of classes. None in assessments of earlier versions.
     """
 
     event: int
@@ -246,6 +261,8 @@ class Assessment:
     recognised: Mapping[int, Recognised]
     mistakes: tuple[tuple[int, int, int], ...]
     doubts: tuple[Doubt, ...]
+    unknown: Mapping[int, int] | None = None
+    mistaken: tuple[Mistaken, ...] | None = None
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -280,6 +297,10 @@ class Assessment:
             "recognised": [[k, *astuple(found)] for k, found in self.recognised.items()],
             "mistakes": [list(entry) for entry in self.mistakes],
             "doubts": [list(astuple(doubt)) for doubt in self.doubts],
+            "unknown": None
+            if self.unknown is None
+            else [list(one) for one in self.unknown.items()],
+            "mistaken": [list(astuple(one)) for one in self.mistaken or ()],
         }
 
     @classmethod
@@ -296,6 +317,7 @@ class Assessment:
                 {int(k): Recognised(*entry) for k, *entry in body["recognised"]},
                 tuple((int(a), int(b), int(n)) for a, b, n in body["mistakes"]),
                 tuple(Doubt(*entry) for entry in body["doubts"]),
+                *_unrecognised(body),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise WorkspaceError(
@@ -306,6 +328,17 @@ class Assessment:
     def is_whole(body: Mapping[str, Any]) -> bool:
         """Whether a body is a whole assessment, not only its hyperparameters."""
         return "class_counts" in body
+
+
+def _unrecognised(
+    body: Mapping[str, Any],
+) -> tuple[Mapping[int, int] | None, tuple[Mistaken, ...] | None]:
+    """Counts of unknown examples, and the mistaken ones; earlier versions have neither."""
+    if "mistaken" not in body:
+        return None, None
+    unknown = body["unknown"]
+    counts = None if unknown is None else {int(k): int(n) for k, n in unknown}
+    return counts, tuple(Mistaken(*entry) for entry in body["mistaken"])
 
 
 def _flag(value: Any) -> bool:

@@ -7,6 +7,7 @@ each class, find labels that look wrong, and calibrate the novelty limits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,7 @@ from evergrow.workspace.model.assessment import (
     MIN_EXAMPLES,
     Assessment,
     Doubt,
+    Mistaken,
     NoveltyLimits,
     Recognised,
 )
@@ -49,8 +51,11 @@ _SELECTION_SAMPLE = 1000
 _BLOCK = 500
 # Doubtful labels to store: more than anyone reviews before the next assessment.
 _MOST_DOUBTS = 200
-# Pairs of confused classes to store, the most frequent ones.
+# Pairs of confused classes to store, the most frequent ones; and examples of each.
 _MOST_PAIRS = 2000
+_MOST_MISTAKEN = 100
+# An assessment is repeated when this share of the examples of a class has changed.
+_DUE_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,38 +137,47 @@ def assess(
         )
         rehearsal = summed.rehearse(examples.plain_batch)
         n_own = moments.class_examples[examples.codes]
+        others = examples.part(np.flatnonzero(n_own > 1))
         n_own = n_own[n_own > 1]
         nearest = _nearest(summed, examples)
         n_classes = len(class_ids)
+        rejected = _rejected(nearest, n_classes, false_alarms, seed, rehearsal)
         limits = NoveltyLimits.of(class_ids, nearest, n_own, false_alarms, rehearsal)
         return Assessment(
             event=event,
             hyperparameters=replace(chosen, novelty_penalty=None) if limits is None else chosen,
             limits=limits,
-            measured_false_alarms=_measure_false_alarms(
-                nearest, n_classes, false_alarms, seed, rehearsal
-            ),
+            measured_false_alarms=None if rejected is None else float(rejected.mean()),
             class_counts=trained.class_counts,
             recognised=_recognised(class_ids, examples, left_out),
             mistakes=_mistakes(class_ids, examples, left_out),
             doubts=_doubts(class_ids, used, moments, seed),
+            unknown=None if rejected is None else _count_classes(class_ids, others, rejected),
+            mistaken=_mistaken(
+                [
+                    *_taken_for_others(class_ids, examples, left_out),
+                    *_taken_for_unknown(class_ids, others, rejected),
+                ]
+            ),
         )
 
 
 def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
     """Whether the examples changed so much since the last assessment that it should be repeated.
 
-    It is due when the number of examples, in total or of any class, has doubled or halved, or when
-    the set of classes changed. Classes with a single example cannot be assessed and do not count.
+    It is due when the number of examples, in total or of any class, has changed by a fifth, so that
+    a few wrong examples in a small class are noticed, or when the set of classes changed; also if
+    it was made by an earlier version. Classes with a single example cannot be assessed and do not
+    count.
     """
-    if last is None:
+    if last is None or last.mistaken is None:
         return bool(class_counts)
     then, now = _assessable(last.class_counts), _assessable(class_counts)
     if then.keys() != now.keys():
         return True
     pairs = [(sum(class_counts.values()), sum(last.class_counts.values()))]
     pairs += [(now[class_id], then[class_id]) for class_id in then]
-    return any(after >= 2 * before or 2 * after <= before for after, before in pairs)
+    return any(abs(after - before) >= _DUE_SHARE * before > 0 for after, before in pairs)
 
 
 def _assessable(class_counts: Mapping[int, int]) -> dict[int, int]:
@@ -263,6 +277,42 @@ def _mistakes(
     )
 
 
+def _count_classes(
+    class_ids: Ids, examples: _Sample, chosen: npt.NDArray[np.bool_]
+) -> dict[int, int]:
+    codes, counts = np.unique(examples.codes[chosen], return_counts=True)
+    return dict(zip(class_ids[codes].tolist(), counts.tolist(), strict=True))
+
+
+def _mistaken(found: list[Mistaken]) -> tuple[Mistaken, ...]:
+    """Some of each pair of classes, those that were confused most often."""
+    pairs = Counter((one.class_id, one.predicted) for one in found)
+    kept = {pair for pair, _ in pairs.most_common(_MOST_PAIRS)}
+    n_kept: Counter[tuple[int, int | None]] = Counter()
+    chosen = []
+    for one in found:
+        pair = (one.class_id, one.predicted)
+        if pair in kept and n_kept[pair] < _MOST_MISTAKEN:
+            n_kept[pair] += 1
+            chosen.append(one)
+    return tuple(chosen)
+
+
+def _taken_for_others(class_ids: Ids, examples: _Sample, left_out: _LeftOut) -> Iterator[Mistaken]:
+    wrong = np.flatnonzero(left_out.usable & (left_out.predicted != examples.codes))
+    for i in wrong.tolist():
+        true, predicted = examples.codes[i], left_out.predicted[i]
+        yield Mistaken(int(examples.ids[i]), int(class_ids[true]), int(class_ids[predicted]))
+
+
+def _taken_for_unknown(
+    class_ids: Ids, examples: _Sample, rejected: npt.NDArray[np.bool_] | None
+) -> Iterator[Mistaken]:
+    found = [] if rejected is None else np.flatnonzero(rejected).tolist()
+    for i in found:
+        yield Mistaken(int(examples.ids[i]), int(class_ids[examples.codes[i]]), None)
+
+
 def _doubts(class_ids: Ids, examples: _Sample, moments: Moments, seed: int) -> tuple[Doubt, ...]:
     """Labels for which the other examples suggest another class, the most suspicious first."""
     ridge = RotatedRidge.of_moments(moments)
@@ -279,14 +329,14 @@ def _doubts(class_ids: Ids, examples: _Sample, moments: Moments, seed: int) -> t
     )
 
 
-def _measure_false_alarms(
+def _rejected(
     found: BestScores,
     n_classes: int,
     false_alarms: float,
     seed: int,
     rehearsal: Rehearsal | None,
-) -> float | None:
-    """Share of known examples that would be called unknown, by two-fold cross-validation.
+) -> npt.NDArray[np.bool_] | None:
+    """Which known examples would be called unknown, by two-fold cross-validation.
 
     None if there are too few examples.
     """
@@ -295,10 +345,10 @@ def _measure_false_alarms(
         return None
     order = np.random.default_rng(seed).permutation(n_found)
     halves = (order[: n_found // 2], order[n_found // 2 :])
-    n_alarms = 0
+    rejected = np.zeros(n_found, dtype=np.bool_)
     for here, there in (halves, halves[::-1]):
         ones = np.ones(len(here))
         calibration = Calibration.of(found.at(here), ones, n_classes, rehearsal=rehearsal)
         novelty = calibration.novelty(found.at(there))
-        n_alarms += int((novelty > calibration.level(false_alarms)).sum())
-    return n_alarms / n_found
+        rejected[there] = novelty > calibration.level(false_alarms)
+    return rejected

@@ -45,6 +45,7 @@ from evergrow.workspace.model.snapshot_files import (
 )
 from evergrow.workspace.store.event_log import EventLog
 from evergrow.workspace.store.layout import Manifest
+from evergrow.workspace.store.trust import report_damage
 
 # Events after which a snapshot is due: that many are replayed in well under a second.
 _SNAPSHOT_EVERY = 1000
@@ -114,7 +115,9 @@ class ModelProjection:
             if state.trained.class_counts == counts:
                 self._publish(self._complete(state, log))
                 return
-        self._publish(self._complete(self._replay(self._initial(), log), log))
+        with report_damage(self._folder.parent):
+            state = self._complete(self._replay(self._initial(), log), log)
+        self._publish(state)
 
     def apply(self, events: Sequence[DomainEvent], log: EventLog) -> None:
         """Apply events that were just committed."""
@@ -216,6 +219,10 @@ class ModelProjection:
             raise WorkspaceError(
                 "the log has chosen blocks of features that the workspace does not have: restore "
                 "workspace.json from a backup"
+            )
+        if not state.trained.class_counts.keys() <= _names(log).keys():
+            raise WorkspaceError(
+                "the log has examples of classes that the workspace does not list: restore a backup"
             )
         return replace(state, event=max(state.event, version))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from contextlib import suppress
 
 import numpy as np
 
@@ -79,6 +80,23 @@ class Reviewer:
             for true, predicted, n in assessment.confusion
             if true in names and predicted in names
         ]
+
+    def confused_examples(self, label: str, answer: str | None, limit: int) -> list[Example]:
+        """Examples of a class that the last assessment mistook for another, or for unknown."""
+        assessment, names = self._model.assessment, self._current_names()
+        found: list[Example] = []
+        with self._store.database.read_transaction() as connection:
+            for one in () if assessment is None else assessment.mistaken or ():
+                predicted = None if one.predicted is None else names.get(one.predicted, "")
+                if names.get(one.class_id) != label or predicted != answer:
+                    continue
+                # It may have been removed or corrected since.
+                with suppress(NoSuchExampleError):
+                    example = example_by_id(connection, one.example_id)
+                    found += [example] if example.label == label else []
+                if len(found) == limit:
+                    break
+        return found
 
     def _guesses(self, connection: sqlite3.Connection, limit: int) -> list[Example]:
         """Uncertain guesses that differ from each other, the least certain first."""

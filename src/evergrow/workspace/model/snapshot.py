@@ -150,7 +150,7 @@ class Snapshot:
             fine_name, fine_top = fine.get(i, (None, ())) if known else (None, ())
             answers.append(
                 Answer(
-                    label=listed[0][0],
+                    label=listed[0][0] if known else None,
                     probability=listed[0][1],
                     known=known,
                     novelty=strange,
@@ -193,7 +193,10 @@ class Snapshot:
         try:
             rows = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise WorkspaceError(f"embeddings must be rows of numbers: {error}") from error
+            raise WorkspaceError(
+                f"embeddings must be rows of numbers: {error}; the embedder of a workspace makes "
+                "them from images"
+            ) from error
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise WorkspaceError(
                 f"embeddings must be rows of {self.n_features} numbers, got an array of shape "

@@ -20,6 +20,7 @@ from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.linear import RLSClassifier
 from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import ModelFileError, WorkspaceError
+from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.models.loader import load
 from evergrow.workspace.model.assessment import Assessment, hyperparameters_from
 from evergrow.workspace.model.forest import BackgroundForest
@@ -56,11 +57,11 @@ def write_snapshot(folder: Path, saved: SavedState, nonce: str | None) -> Path:
     its final name is complete.
     """
     target = folder / f"{saved.event:012d}"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(0o700, exist_ok=True)
     if target.is_dir():
         return target
     temporary = folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
-    temporary.mkdir()
+    temporary.mkdir(0o700)
     try:
         _write_files(temporary, saved, nonce)
         sync_folder(temporary)
@@ -129,20 +130,26 @@ def delete_foreign(folder: Path, nonce_of: NonceOf) -> None:
     for path in _folders(folder):
         nonce = nonce_of(int(path.name))
         # A damaged one cannot be told; 'check' reports it.
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+        with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
             if nonce is None or _index(path).get("nonce") != nonce:
                 shutil.rmtree(path, ignore_errors=True)
 
 
 def _index(path: Path) -> Any:
-    return json.loads((path / _INDEX).read_bytes())
+    with open_regular(path / _INDEX, follow_links=False) as file:
+        return json.loads(file.read())
 
 
 def _folders(folder: Path) -> list[Path]:
     """Folders of snapshots, the newest first."""
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()]
+    found = [
+        path
+        for path in folder.iterdir()
+        # A link is not followed, and left alone.
+        if path.name.isdecimal() and path.is_dir() and not path.is_symlink()
+    ]
     return sorted(found, key=lambda path: int(path.name), reverse=True)
 
 
@@ -151,6 +158,8 @@ def _write_files(temporary: Path, saved: SavedState, nonce: str | None) -> None:
         saved.trained.estimator().save(temporary / _LEAST_SQUARES)
     if saved.forest is not None and saved.forest.forest is not None:
         saved.forest.forest.save(temporary / _FOREST)
+    for path in temporary.iterdir():
+        os.chmod(path, 0o600)
     index = {
         "format": _FORMAT,
         "event": saved.event,
@@ -161,7 +170,7 @@ def _write_files(temporary: Path, saved: SavedState, nonce: str | None) -> None:
         "split_at": [list(item) for item in saved.split_at.items()],
         "files": {path.name: sha256_of_file(path) for path in sorted(temporary.iterdir())},
     }
-    with atomic_write(temporary / _INDEX) as file:
+    with atomic_write(temporary / _INDEX, private=True) as file:
         file.write(json.dumps(index).encode())
 
 
@@ -176,7 +185,7 @@ def _read(path: Path, nonce: str | None, seed: int) -> SavedState:
             if name not in (_LEAST_SQUARES, _FOREST) or sha256_of_file(path / name) != digest:
                 raise WorkspaceError(f"the snapshot {str(path)!r} is damaged: its file {name!r}")
         return _load(path, index, seed)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise WorkspaceError(f"the snapshot {str(path)!r} is damaged: {error!r}") from error
 
 

@@ -1,4 +1,4 @@
-"""Creates the folder of a new workspace, and locks an existing one."""
+"""Creates the folder of a new workspace."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 
 from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.locks import ProcessLock
 from evergrow.vision.classifier.components import DEFAULT_STAGES
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.records import WorkspaceLockedError
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import format_time, now
 from evergrow.workspace.store.files import sha256_of_file
@@ -60,6 +58,7 @@ def create_folder(
         create_database(layout)
         if embedder is not None:
             embedder.save(layout.features)
+            os.chmod(layout.features, 0o600)
             manifest = replace(manifest, features_sha256=sha256_of_file(layout.features))
         create_subfolders(layout)
         sync_folder(layout.folder)
@@ -70,7 +69,7 @@ def create_folder(
 def create_subfolders(layout: Layout) -> None:
     """Create the missing sub-folders of a workspace."""
     for folder in (layout.images, layout.thumbnails, layout.embeddings, layout.models):
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)
 
 
 def make_embedder(features: str | os.PathLike[str] | Embedder) -> Embedder:
@@ -98,7 +97,7 @@ def _prepare(layout: Layout) -> None:
         raise WorkspaceError(f"{str(folder)!r} is already a workspace")
     if folder.exists() and not folder.is_dir():
         raise WorkspaceError(f"{str(folder)!r} is a file: choose a folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
     for entry in sorted(folder.iterdir()):
         ours = entry.is_file() and entry.name.startswith(_OURS)
         empty = entry.is_dir() and entry.name in ("images", "thumbnails", "embeddings", "models")
@@ -113,18 +112,6 @@ def _prepare(layout: Layout) -> None:
             entry.rmdir()
         elif entry.name != "tokens.json":
             entry.unlink()
-
-
-def acquire_lock(layout: Layout) -> ProcessLock:
-    """Lock a workspace for writing; a ``WorkspaceLockedError`` if it is locked already."""
-    try:
-        return ProcessLock(layout.lock, f"process {os.getpid()} since {format_time(now())}\n")
-    except BlockingIOError as error:
-        who = f" by {error}" if str(error) else ""
-        raise WorkspaceLockedError(
-            f"the workspace {str(layout.folder)!r} is in use{who}: "
-            "use its service, or stop that process first"
-        ) from error
 
 
 def folder_size(folder: str | os.PathLike[str]) -> int:

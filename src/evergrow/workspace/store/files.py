@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import atomic_write, sync_folder
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.atomic import atomic_write, name_full_disk, sync_folder
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
+from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.npy import npy_header
-from evergrow.vision.images.thumbnails import make_thumbnail
+from evergrow.workspace.store.trust import require_image_name, require_plain
 
 Rows = npt.NDArray[np.float32]
 
@@ -50,8 +51,8 @@ class VectorStore:
         return self.n_features * _DTYPE.itemsize
 
     def path(self, shard: int) -> Path:
-        """The file of a shard."""
-        return self.folder / f"{shard:06d}.npy"
+        """The file of a shard; a ``WorkspaceError`` if it is a link."""
+        return require_plain(self.folder.parent, self.folder / f"{shard:06d}.npy")
 
     def write(self, first: int, rows: Rows) -> None:
         """Write rows starting at a number; they are on disk when this returns."""
@@ -68,20 +69,27 @@ class VectorStore:
             self._allocate(path)
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         try:
-            if os.fstat(descriptor).st_size != self.shard_bytes:
+            found = os.fstat(descriptor)
+            if found.st_nlink > 1:
+                raise WorkspaceError(
+                    f"{str(path)!r} is also a file of another folder, by a hard link: a write "
+                    "would change both; replace it by a copy of its own"
+                )
+            if found.st_size != self.shard_bytes:
                 raise WorkspaceError(
                     f"{str(path)!r} is damaged: it should have {self.shard_bytes} bytes; "
                     "'evergrow check --mend' recreates it from the images where possible"
                 )
-            _write_at(descriptor, part.tobytes(), len(self._header) + place * self._row_bytes)
-            # The size never changes, so only the data needs to be synced.
-            getattr(os, "fdatasync", os.fsync)(descriptor)
+            with name_full_disk(path):
+                _write_at(descriptor, part.tobytes(), len(self._header) + place * self._row_bytes)
+                # The size never changes, so only the data needs to be synced.
+                getattr(os, "fdatasync", os.fsync)(descriptor)
         finally:
             os.close(descriptor)
 
     def _allocate(self, path: Path) -> None:
-        self.folder.mkdir(exist_ok=True)
-        with atomic_write(path) as file:
+        self.folder.mkdir(0o700, exist_ok=True)
+        with atomic_write(path, private=True) as file:
             file.write(self._header)
             file.flush()
             if hasattr(os, "posix_fallocate"):
@@ -196,25 +204,32 @@ def sha256_of(content: bytes) -> str:
 
 
 def sha256_of_file(path: Path) -> str:
-    """The SHA-256 of a file's content."""
-    with open(path, "rb") as file:
+    """The SHA-256 of the content of a regular file, which may not be a link."""
+    with open_regular(path, follow_links=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class ImageStore:
-    """The folders of image files and thumbnails of a workspace."""
+    """The folders of image files and thumbnails of a workspace.
+
+    All paths are made by :meth:`path` and :meth:`thumbnail_path`, which refuse other names than
+    hashes, and links.
+    """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._images = folder / "images"
         self._thumbnails = folder / "thumbnails"
 
     def path(self, sha256: str) -> Path:
         """Path of an image file; sub-folders by the first two letters keep each folder small."""
-        return self._images / sha256[:2] / sha256
+        name = require_image_name(sha256)
+        return require_plain(self._folder, self._images / name[:2] / name)
 
     def thumbnail_path(self, sha256: str) -> Path:
         """Path of the thumbnail of an image."""
-        return self._thumbnails / sha256[:2] / f"{sha256}.jpg"
+        name = require_image_name(sha256)
+        return require_plain(self._folder, self._thumbnails / name[:2] / f"{name}.jpg")
 
     def write(self, sha256: str, content: bytes) -> bool:
         """Write an image file to disk; False if it was there already and intact."""
@@ -223,11 +238,12 @@ class ImageStore:
             if path.read_bytes() == content:
                 return False
         if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            sync_folder(self._images)
-            sync_folder(self._images.parent)
+            with name_full_disk(path):
+                _make_folders(path)
+                sync_folder(self._images)
+                sync_folder(self._images.parent)
         try:
-            with atomic_write(path) as file:
+            with atomic_write(path, private=True) as file:
                 file.write(content)
         except BaseException:
             # It may have been renamed already, but not durably.
@@ -239,10 +255,11 @@ class ImageStore:
         """Write a thumbnail, unless the disk is full: it can be made again at any time."""
         path = self.thumbnail_path(sha256)
         # Not synced, unlike everything else: 8 ms instead of 0.1 ms would halve the speed of
-        # teaching. After a power failure it may be empty, and is made again when it is read.
+        # teaching. After a power failure it may be empty: then there is none.
         temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_folders(path)
+            temporary.touch(0o600, exist_ok=False)
             temporary.write_bytes(content)
             os.replace(temporary, path)
         except OSError:
@@ -250,25 +267,28 @@ class ImageStore:
 
     def content(self, sha256: str) -> bytes:
         """The bytes of an image file."""
+        path = self.path(sha256)
         try:
-            return self.path(sha256).read_bytes()
-        except FileNotFoundError as error:
+            with open_regular(path, follow_links=False) as file:
+                return file.read()
+        except (FileNotFoundError, InvalidInputError) as error:
             raise WorkspaceError(
                 f"the image file {sha256} is missing: restore it from a backup; "
                 "what was learnt from it is not affected"
             ) from error
 
-    def thumbnail(self, sha256: str, *, store: bool) -> bytes:
-        """The thumbnail of an image, made now if there is none; stored if ``store`` is true."""
+    def thumbnail(self, sha256: str) -> bytes | None:
+        """The thumbnail of an image; None if there is none.
+
+        It is not made here: images are decoded only in processes that may crash.
+        """
+        path = self.thumbnail_path(sha256)
         try:
-            content = self.thumbnail_path(sha256).read_bytes()
-        except FileNotFoundError:
-            content = b""
-        if not content:
-            content = make_thumbnail(self.content(sha256))
-            if store:
-                self.write_thumbnail(sha256, content)
-        return content
+            with open_regular(path, follow_links=False) as file:
+                # A power failure may have left an empty file.
+                return file.read() or None
+        except (FileNotFoundError, InvalidInputError):
+            return None
 
     def delete(self, sha256: str) -> None:
         """Delete an image file and its thumbnail."""
@@ -282,6 +302,12 @@ class ImageStore:
     def thumbnail_files(self) -> Iterator[Path]:
         """All files in the folder of thumbnails, including unknown ones."""
         return _files_below(self._thumbnails)
+
+
+def _make_folders(path: Path) -> None:
+    """Make the folder of an image file, and the one that it is in."""
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(0o700, exist_ok=True)
 
 
 def _files_below(root: Path) -> Iterator[Path]:

@@ -13,10 +13,11 @@ from typing import Any
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
+from evergrow.foundation.regular_files import open_regular
 from evergrow.workspace.records import NewerWorkspaceError
 
 # Format that this version writes; migrations upgrade all earlier ones.
-FORMAT = 4
+FORMAT = 5
 # Files of embeddings are allocated in full: longer embeddings would make them huge.
 MOST_FEATURES = 1 << 16
 
@@ -39,7 +40,7 @@ class Layout:
         self.folder = Path(folder)
         # Written last, so that its presence makes the folder a workspace.
         self.manifest = self.folder / "workspace.json"
-        # Locked by the one process that may write.
+        # Names the process that may write, which has locked the folder.
         self.lock = self.folder / "lock"
         self.database = self.folder / "examples.sqlite"
         self.embeddings = self.folder / "embeddings"
@@ -140,18 +141,24 @@ def is_workspace(folder: Path) -> bool:
 
 def write_manifest(layout: Layout, manifest: Manifest) -> None:
     """Write the manifest atomically."""
-    with atomic_write(layout.manifest) as file:
+    with atomic_write(layout.manifest, private=True) as file:
         file.write((json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode())
 
 
 def read_values(layout: Layout) -> dict[str, Any]:
     """The values in the manifest, of this format or an earlier one; only the format is checked."""
     try:
-        content = json.loads(layout.manifest.read_bytes())
+        with open_regular(layout.manifest, follow_links=False) as file:
+            content = json.loads(file.read())
     except FileNotFoundError as error:
         raise WorkspaceError(
             f"{str(layout.folder)!r} is not a workspace: it has no {layout.manifest.name}; "
             "create one with 'evergrow init'"
+        ) from error
+    except NotADirectoryError as error:
+        raise WorkspaceError(
+            f"{str(layout.folder)!r} is not a workspace but a file; 'evergrow add', 'forget' and "
+            "'info' take model files"
         ) from error
     except (ValueError, RecursionError) as error:
         raise _damaged(layout, str(error)) from error

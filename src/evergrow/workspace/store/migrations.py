@@ -7,6 +7,7 @@ in one transaction. The tests keep a database of every earlier format.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -18,12 +19,16 @@ from evergrow.workspace.records import NewerWorkspaceError
 from evergrow.workspace.store.database import Database, translate_disk_errors
 from evergrow.workspace.store.files import ImageStore
 from evergrow.workspace.store.layout import FORMAT, Layout, manifest_of, read_values, write_manifest
-from evergrow.workspace.store.schema import SCHEMA
+from evergrow.workspace.store.schema import SCHEMA, clear_answers
 from evergrow.workspace.store.staging import require_settled, settle
 
 
 def create_database(layout: Layout) -> None:
     """Create the empty database of a new workspace."""
+    flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with translate_disk_errors(layout.folder):
+        # SQLite gives its other files the permissions of the database.
+        os.close(os.open(layout.database, flags, 0o600))
     with (
         translate_disk_errors(layout.folder),
         closing(sqlite3.connect(layout.database)) as connection,
@@ -39,6 +44,8 @@ def check_newest(layout: Layout, store: Database) -> None:
     with store.read_transaction() as connection:
         version = _version(connection, layout)
         require_settled(layout, connection)
+    if version == FORMAT:
+        store.verify(current=True)
     if version < FORMAT or values["format"] < FORMAT:
         raise WorkspaceError(
             f"the workspace {str(layout.folder)!r} has the format of an earlier version of "
@@ -47,12 +54,14 @@ def check_newest(layout: Layout, store: Database) -> None:
 
 
 def migrate(layout: Layout, store: Database) -> None:
-    """Migrate a workspace to the current format, if it has an earlier one.
+    """Migrate a workspace to the current format, if it has an earlier one, and take it over.
 
     The database is migrated first and the manifest last, so that the next opening continues after a
     crash in between. Files of pictures that were embedded again are put in place before.
     """
     version = _version(store.writer, layout)
+    store.verify(current=version == FORMAT)
+    store.prove()
     settle(layout, store.writer)
     values = read_values(layout)
     if version < FORMAT:
@@ -60,6 +69,8 @@ def migrate(layout: Layout, store: Database) -> None:
             for number in range(version, FORMAT):
                 _TABLES[number](connection, layout)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+        store.verify(current=True)
+    store.take_over()
     if values["format"] < FORMAT:
         for number in range(values["format"], FORMAT):
             values = {**_MANIFEST[number](values), "format": number + 1}
@@ -148,6 +159,12 @@ def _tables_3_to_4(connection: sqlite3.Connection, layout: Layout) -> None:  # n
     )
 
 
+def _tables_4_to_5(connection: sqlite3.Connection, layout: Layout) -> None:  # noqa: ARG001
+    """Add the token of the writer, and forget answers about examples that were erased."""
+    connection.execute("CREATE TABLE writer (token TEXT NOT NULL) STRICT")
+    clear_answers(connection)
+
+
 def _manifest_1_to_2(values: dict[str, Any]) -> dict[str, Any]:
     """Format 1 had no forest and a fixed limit of classes."""
     given = values.get("features") is not None
@@ -166,9 +183,11 @@ _TABLES: dict[int, Callable[[sqlite3.Connection, Layout], None]] = {
     1: _tables_1_to_2,
     2: _tables_2_to_3,
     3: _tables_3_to_4,
+    4: _tables_4_to_5,
 }
 _MANIFEST: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: _manifest_1_to_2,
     2: dict,
     3: _manifest_3_to_4,
+    4: dict,
 }

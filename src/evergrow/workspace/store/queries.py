@@ -24,6 +24,7 @@ from evergrow.workspace.records import (
     NoSuchExampleError,
     Page,
 )
+from evergrow.workspace.store.trust import require_media_type
 
 Item = TypeVar("Item")
 
@@ -86,7 +87,7 @@ def live_class_id(connection: sqlite3.Connection, name: str, parent: int = COARS
         "SELECT id FROM class WHERE parent = ? AND name = ? AND n_examples > 0", (parent, name)
     ).fetchone()
     if found is None:
-        raise NoSuchClassError(f"there is no class {name!r}")
+        raise NoSuchClassError(name)
     return int(found[0])
 
 
@@ -232,7 +233,7 @@ def _example(row: tuple[Any, ...]) -> Example:
         fine_kind=fine_kind,
         fine_probability=row[5] if fine_kind == "guessed" else None,
         image=row[6],
-        media_type=row[7],
+        media_type=None if row[7] is None else require_media_type(row[7]),
         width=row[8],
         height=row[9],
         at=row[10],
@@ -267,7 +268,11 @@ def event_by_number(connection: sqlite3.Connection, seq: int) -> Event | None:
 
 def _event(row: tuple[Any, ...]) -> Event:
     seq, kind, at, actor, body, undoes, undone_by = row
-    return Event(seq, kind, at, actor, json.loads(body), undoes, undone_by)
+    try:
+        content = json.loads(body)
+    except ValueError as error:
+        raise WorkspaceError(f"event {seq} is damaged: {error}; restore a backup") from error
+    return Event(seq, kind, at, actor, content, undoes, undone_by)
 
 
 def totals(connection: sqlite3.Connection) -> tuple[int, int, int]:

@@ -13,9 +13,15 @@ Each event has a random ``nonce``. Two databases with the same nonce at an event
 up to it, so a snapshot of the model can be told from one of a diverged copy. ``assessment`` holds
 only the newest assessment in full: it is large with many classes, and a replay needs only the
 hyperparameters of the earlier ones.
+
+``writer`` holds the random token of the process that opened the database for writing last. Each
+transaction compares it with its own, so that of two processes that both believe to be the writer
+only the last one writes, even where the file system has no locks.
 """
 
 from __future__ import annotations
+
+import sqlite3
 
 SCHEMA = """
 CREATE TABLE event (
@@ -97,4 +103,40 @@ CREATE TABLE request_key (
     answer TEXT NOT NULL,
     UNIQUE (actor, key)
 ) STRICT;
+
+CREATE TABLE writer (
+    token TEXT NOT NULL
+) STRICT;
 """
+
+# As migrated from the first format, in which pictures had no size.
+MIGRATED_SCHEMA = """
+CREATE TABLE picture (
+    sha256 TEXT PRIMARY KEY,
+    media_type TEXT NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    n_bytes INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+"""
+
+# What earlier formats had and migrations remove.
+EARLIER_SCHEMA = """
+CREATE INDEX event_model ON event (seq)
+    WHERE kind IN ('split', 'unsplit', 'undo', 'choose', 'forest');
+CREATE INDEX event_forget ON event (seq) WHERE kind = 'forget';
+"""
+
+
+def clear_answers(connection: sqlite3.Connection) -> None:
+    """Clear the stored answers about erased examples: they hold hashes of what was erased.
+
+    The key stays, so that a repeated request does not teach again what was erased. The digest of
+    the request goes too: it is a hash of the picture.
+    """
+    connection.execute(
+        "UPDATE request_key SET digest = '', answer = '' WHERE answer LIKE '[\"taught\"%'"
+        " AND EXISTS (SELECT 1 FROM example WHERE id = json_extract(answer, '$[1].example.id')"
+        " AND (erased = 1 OR (image IS NULL"
+        " AND json_extract(answer, '$[1].example.image') IS NOT NULL)))"
+    )

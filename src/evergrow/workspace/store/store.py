@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.foundation.locks import ProcessLock, is_held
 from evergrow.storage.models.loader import load
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.store.creation import acquire_lock
 from evergrow.workspace.store.database import Database
 from evergrow.workspace.store.event_log import EventLog
 from evergrow.workspace.store.files import ImageStore, VectorStore
@@ -18,6 +16,8 @@ from evergrow.workspace.store.layout import (
     write_manifest,
 )
 from evergrow.workspace.store.migrations import check_newest, migrate
+from evergrow.workspace.store.ownership import Ownership, is_written_to
+from evergrow.workspace.store.trust import require_plain_layout
 
 
 class Store:
@@ -61,7 +61,7 @@ class Store:
     @property
     def is_written_elsewhere(self) -> bool:
         """Whether another process has the workspace open for writing right now."""
-        return self.database.read_only and is_held(self.layout.lock)
+        return self.database.read_only and is_written_to(self.layout)
 
     def vectors_for(self, n_features: int) -> VectorStore:
         """The embeddings; their length is fixed to that of the first example."""
@@ -82,22 +82,30 @@ class Store:
             self.manifest, self._vectors = manifest, None
 
 
-def open_store(layout: Layout, *, read_only: bool) -> tuple[Store, ProcessLock | None]:
-    """Open what is on disk, migrated to the current format, with the lock of the writer."""
+def open_store(
+    layout: Layout, *, read_only: bool, accept_database: bool = False
+) -> tuple[Store, Ownership | None]:
+    """Open what is on disk, migrated to the current format, with the lock of the writer.
+
+    ``accept_database`` also opens a database that was put in place of the one written to last.
+    """
+    # The process may change its directory while the workspace is open.
+    layout = Layout(layout.folder.absolute())
     # Refuse a folder that is not a workspace before a lock file is created in it.
+    require_plain_layout(layout)
     read_values(layout)
-    lock = None if read_only else acquire_lock(layout)
+    ownership = None if read_only else Ownership(layout)
     database = None
     try:
-        database = Database(layout.database, read_only=read_only)
+        database = Database(layout, ownership, accept=accept_database)
         (check_newest if read_only else migrate)(layout, database)
         manifest = _without_interrupted_length(read_manifest(layout), database)
-        return Store(layout, database, manifest), lock
+        return Store(layout, database, manifest), ownership
     except BaseException:
         if database is not None:
             database.close()
-        if lock is not None:
-            lock.release()
+        if ownership is not None:
+            ownership.release()
         raise
 
 
