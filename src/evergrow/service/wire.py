@@ -29,12 +29,17 @@ __all__ = ["Accuracy", "Block", "Change", "ClassEntry", "Example", "FineEntry", 
 
 @dataclass(frozen=True)
 class Problem(Record):
-    """Why a request was refused, as in RFC 9457."""
+    """Why a request was refused, as in RFC 9457.
+
+    ``example`` and ``label`` are sent if a picture was refused because another class has it.
+    """
 
     type: str
     title: str
     status: int
     detail: str
+    example: Count | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class TeachResult(Record):
     known_fine : {"taken", "kept"} or None
         For a known picture that was sent with a fine class: ``"taken"`` if the example now has
         that fine class, ``"kept"`` if it keeps one that it was given before.
+    moved_from : str or None
+        The class that had the picture before, if it was moved.
     """
 
     example: Example
@@ -98,6 +105,7 @@ class TeachResult(Record):
     duplicate: bool
     of_class: TaughtClass = field(metadata={"alias": "class"})
     known_fine: Literal["taken", "kept"] | None
+    moved_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,10 +122,11 @@ class Prediction(Record):
 
     Attributes
     ----------
-    label : str
-        The most probable class.
+    label : str or None
+        The most probable class; None if the image fits none of the classes.
     probability : float
-        Its probability, given that the image shows one of the known classes.
+        Probability of the most probable class, ``top[0]``, given that the image shows one of the
+        known classes.
     known : bool
         False if the image fits none of the classes: it may show something new.
     novelty : float or None
@@ -130,7 +139,7 @@ class Prediction(Record):
         The best classes, and the best fine classes of the best class.
     """
 
-    label: str
+    label: str | None
     probability: Share
     known: bool
     novelty: float | None
@@ -149,6 +158,13 @@ class Predictions(Record):
 
 
 @dataclass(frozen=True)
+class ExampleList(Record):
+    """Some examples."""
+
+    items: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
 class ReviewList(Record):
     """Examples to check, most urgent first."""
 
@@ -162,9 +178,12 @@ class Confusion(Record):
     Attributes
     ----------
     classes : tuple of str
-        The classes with the most mistakes.
+        All classes, or those of the most frequent mistakes if there are many.
     counts : tuple of tuple of int
         The matrix.
+    unknown : tuple of int or None
+        How many examples of each class are taken for something unknown; they are counted in the
+        matrix too, by their nearest class. None if that was not measured.
     n_classes : int
         Number of all classes that were measured.
     event : int or None
@@ -173,6 +192,7 @@ class Confusion(Record):
 
     classes: tuple[str, ...]
     counts: tuple[tuple[Count, ...], ...]
+    unknown: tuple[Count, ...] | None
     n_classes: Count
     event: Count | None
 
@@ -183,8 +203,8 @@ class Status(records.Status):
 
     Attributes
     ----------
-    id : str
-        Of the workspace.
+    id, name : str
+        Of the workspace; the name is that of its folder.
     event : int
         The newest change.
     n_examples, n_classes : int

@@ -126,7 +126,9 @@ class Client:
         """Close the connections."""
         self._connections.close()
 
-    def teach(self, image: Any, label: str, fine: str | None = None) -> TeachResult:
+    def teach(
+        self, image: Any, label: str, fine: str | None = None, *, move: bool = False
+    ) -> TeachResult:
         """Teach one example.
 
         Parameters
@@ -138,13 +140,16 @@ class Client:
             Its class, known or new.
         fine : str, default=None
             A fine class within the class, used once the class is split.
+        move : bool, default=False
+            Whether a picture that another class has already moves to this class. Otherwise it is
+            refused with status 409.
 
         Returns
         -------
         result : evergrow.service.TeachResult
             The example is stored on the service's disk, and the next prediction uses it.
         """
-        body = teach_body(to_item(image), label, fine)
+        body = teach_body(to_item(image), label, fine, move=move)
         response = self._transport.send_json("POST", "/v1/examples", body, key=_new_key())
         return parse_record(TeachResult, response)
 
@@ -230,12 +235,13 @@ class Client:
         return self._change("DELETE", f"/v1/examples/{int(example)}", None)
 
     def undo(self, event: int | None = None) -> Change:
-        """Undo the newest change that is not undone yet.
+        """Undo the newest step that is not undone yet, such as all pictures of one drop.
 
         Parameters
         ----------
         event : int, default=None
-            Undo only this change: if there is a newer one, an error is raised and nothing changes.
+            The newest change of the step: if there is a newer one, an error is raised and nothing
+            changes.
         """
         return self._change("POST", "/v1/undo", {} if event is None else {"event": event})
 

@@ -69,15 +69,17 @@ def json_body(value: Any) -> Body:
     return Body(json.dumps(value, allow_nan=False).encode(), "application/json")
 
 
-def teach_body(item: Item, label: str, fine: str | None) -> Body:
+def teach_body(item: Item, label: str, fine: str | None, *, move: bool = False) -> Body:
     """Encode one example to teach."""
     names = {"label": label} if fine is None else {"label": label, "fine": fine}
     for name, value in names.items():
         if not isinstance(value, str):
             raise InvalidTypeError(f"{name} must be a str, got {type(value).__name__}")
     if isinstance(item, EmbeddingItem):
+        if move:
+            raise InvalidInputError("move needs an image: embeddings are not compared")
         return json_body({"embedding": _check_finite(item), **names})
-    return _form_body([item], names)
+    return _form_body([item], {**names, "move": "true"} if move else names)
 
 
 def predict_body(items: Sequence[Item]) -> Body:

@@ -11,7 +11,7 @@ import ssl
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
 from http.client import HTTPResponse, IncompleteRead
@@ -246,7 +246,8 @@ def _refusal_detail(response: HTTPResponse, content: bytes) -> str:
 def parse_record(kind: type[Record], body: object) -> Record:
     """Convert a JSON value to a record of :mod:`evergrow.service.wire`.
 
-    Unknown fields are ignored, so that the client works with newer services.
+    Unknown fields are ignored, so that the client works with newer services, and those that an
+    older service does not send have their default.
 
     Examples
     --------
@@ -290,6 +291,8 @@ def _parse_fields(kind: type, body: object, where: str) -> Any:
         # Some names in JSON are keywords in Python.
         name = field.metadata.get("alias", field.name)
         if name not in body:
+            if field.default is not MISSING:
+                continue
             raise _unexpected(f"{where}.{name}")
         found[field.name] = _parse(hints[field.name], body[name], f"{where}.{name}")
     return kind(**found)

@@ -24,11 +24,14 @@ from evergrow.service.decoding.protocol import (
     write_frame,
 )
 from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.images.decoder import MEDIA_TYPES
 from evergrow.vision.images.sources import ReadLimits
 
+_COMMAND = (sys.executable, "-P", "-m", "evergrow.service.decoding.worker")
 _MILLION = 1_000_000
 _START_SECONDS = 60.0
 _MAX_THUMBNAIL_BYTES = 200_000
+_JPEG_START = b"\xff\xd8\xff"
 _PIPE_BYTES = 1 << 20
 # Enough to find Python's modules and the system's libraries. The rest of the environment is not
 # passed on, because it may contain secrets.
@@ -85,6 +88,8 @@ class DecoderProcess:
         self._n_pixel_bytes = math.prod(self._shape)
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
+        # Why the process has no sandbox; None if it has one, or is not ready.
+        self.no_sandbox: str | None = None
         # When the current image must be done; infinite while the decoder is idle.
         self._deadline = math.inf
         self._overdue = False
@@ -97,8 +102,8 @@ class DecoderProcess:
             raise DecoderError("the service is stopping")
         self._is_ready, self._overdue = False, False
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "evergrow.service.decoding.worker"],
+            self._process = subprocess.Popen(  # noqa: S603
+                _COMMAND,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -137,6 +142,8 @@ class DecoderProcess:
         if answer is None:
             self.stop()
             raise DecoderError("a decoder exited before it was ready")
+        # Said before the first image is decoded, so it can be trusted.
+        self.no_sandbox = answer[0].get("no_sandbox")
         self._is_ready = True
 
     def decode(self, content: bytes, *, thumbnail: bool) -> PreparedImage:
@@ -217,12 +224,14 @@ class DecoderProcess:
             raise RefusedImageError(kind, reason)
         media_type, width, height = (header.get(name) for name in ("media_type", "width", "height"))
         is_valid = (
-            isinstance(media_type, str)
+            media_type in MEDIA_TYPES
             and type(width) is int
             and type(height) is int
-            and 0 < width * height <= self._limits.reading.max_pixels
+            and min(width, height) > 0
+            and width * height <= self._limits.reading.max_pixels
             and len(blobs) in (1, 2)
             and len(blobs[0]) == self._n_pixel_bytes
+            and all(blob.startswith(_JPEG_START) for blob in blobs[1:])
         )
         if not is_valid:
             raise self._restart()

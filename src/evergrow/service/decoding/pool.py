@@ -5,6 +5,7 @@ The next image is of the client that used the least decoding time.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter, deque
@@ -24,6 +25,8 @@ _STOP_SECONDS = 1.0
 # An ordinary photograph takes a tenth of this, even on a busy computer.
 _SLOW_SECONDS = 0.5
 _PACE_DECAY = 0.9
+
+_log = logging.getLogger("evergrow.service")
 
 
 class TooManyImagesError(RuntimeError):
@@ -250,6 +253,7 @@ class DecoderPool:
         return [child.pid for child in self._children if child.pid is not None]
 
     def _serve(self, child: DecoderProcess) -> None:
+        self._say_if_not_sandboxed(child)
         while (job := self._queue.take()) is not None:
             began = time.monotonic()
             try:
@@ -270,6 +274,20 @@ class DecoderPool:
                 job.result.set_result(found)
             # Release the image: the next one may come much later.
             del job
+
+    def _say_if_not_sandboxed(self, child: DecoderProcess) -> None:
+        try:
+            child.wait_until_ready()
+        # The first image tries again, and reports the error.
+        except DecoderError:
+            return
+        # All decoders are alike: one of them says it.
+        if child.no_sandbox is not None and child is self._children[0]:
+            _log.warning(
+                "decoders have no sandbox: an image that takes one over has the rights of the "
+                "service",
+                extra={"facts": {"reason": child.no_sandbox}},
+            )
 
     def _charge(self, job: DecodeJob, began: float) -> None:
         self._queue.charge(job.request, time.monotonic() - began)

@@ -1,7 +1,7 @@
 """A decoder process: ``python -m evergrow.service.decoding.worker``, driven through its pipes.
 
-It restricts its own memory, files and processor time before it reads the first image, and exits
-when its input is closed.
+It limits its own memory and processor time and enters a sandbox before it reads the first image. It
+exits when its input is closed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from evergrow.service.decoding.protocol import (
     read_frame,
     write_frame,
 )
+from evergrow.service.decoding.sandbox import SandboxError, enter_sandbox
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.decoder import (
     DecodedImage,
     UnknownFormatError,
     decode_image,
+    load_formats,
     read_header,
 )
 from evergrow.vision.images.sources import ReadLimits
@@ -46,8 +48,8 @@ def main() -> None:
     preprocessing = Preprocessing.from_json(setup[0]["preprocessing"])
     limits = ReadLimits(**setup[0]["limits"])
     _load_libraries(preprocessing)
-    _restrict_process(setup[0]["memory_bytes"])
-    write_frame(target, {"ready": True})
+    _limit_resources(setup[0]["memory_bytes"])
+    write_frame(target, {"ready": True, "no_sandbox": _enter_sandbox()})
     while (message := read_frame(source, max_bytes=limits.max_bytes)) is not None:
         header, (content,) = message
         _limit_cpu_time(header["seconds"])
@@ -166,16 +168,28 @@ def _redirect_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 def _load_libraries(preprocessing: Preprocessing) -> None:
     """Import everything that decoding needs, while files may still be opened."""
+    load_formats()
     from PIL import Image
 
-    file = io.BytesIO()
-    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(file, "PNG")
-    prepare_image(file.getvalue(), preprocessing, ReadLimits(), thumbnail=True)
+    # Resizing and thumbnails import more.
+    for mode in ("RGB", "P", "RGBA"):
+        file = io.BytesIO()
+        Image.new(mode, (8, 8)).save(file, "PNG")
+        prepare_image(file.getvalue(), preprocessing, ReadLimits(), thumbnail=True)
+
+
+def _enter_sandbox() -> str | None:
+    """Enter the sandbox; return why that was impossible, or None."""
+    try:
+        enter_sandbox()
+    except SandboxError as error:
+        return str(error)
+    return None
 
 
 if sys.platform == "win32":
 
-    def _restrict_process(memory_bytes: int) -> None:
+    def _limit_resources(memory_bytes: int) -> None:
         """Do nothing: Windows has no such limits, only the timeout of the service remains."""
 
     def _limit_cpu_time(seconds: int) -> None:
@@ -184,10 +198,10 @@ if sys.platform == "win32":
 else:
     import resource
 
-    def _restrict_process(memory_bytes: int) -> None:
-        """Give up everything that decoding does not need."""
+    def _limit_resources(memory_bytes: int) -> None:
+        """Limit memory, file size and open files, with or without a sandbox."""
         _set_limit(resource.RLIMIT_AS, memory_bytes)
-        # No new files, no writing to files, no core dumps.
+        # No writing to files, no core dumps, few open files.
         _set_limit(resource.RLIMIT_FSIZE, 0)
         _set_limit(resource.RLIMIT_CORE, 0)
         _set_limit(resource.RLIMIT_NOFILE, 16)

@@ -2,9 +2,11 @@
 
 from importlib.util import find_spec
 
+from evergrow.foundation.extras import install_command
+
 for _module in ("fastapi", "prometheus_client", "python_multipart", "uvicorn"):
     if find_spec(_module) is None:
         raise ImportError(
-            f'the service needs the module {_module}: pip install "evergrow[service]"',
+            f"the service needs the module {_module}: {install_command('service')}",
             name=_module,
         )

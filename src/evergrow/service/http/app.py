@@ -18,10 +18,14 @@ from evergrow.foundation.version import __version__
 from evergrow.service.http.middleware import (
     STATIC_PREFIX,
     Access,
+    BodyLength,
     BodyLimits,
     HeadRequests,
-    RateLimit,
+    Hosts,
+    RequestLimits,
+    Scopes,
     SecurityHeaders,
+    allowed_hosts,
 )
 from evergrow.service.http.monitoring import RequestLog
 from evergrow.service.http.responses import (
@@ -53,13 +57,15 @@ _MEDIA_TYPES = {
 }
 
 
-def create_app(service: Service) -> FastAPI:
+def create_app(service: Service, host: str | None = None) -> FastAPI:
     """Create the application of a service, which may be opened before or afterwards.
 
     Parameters
     ----------
     service : Service
         The service to run.
+    host : str, default=None
+        The address that it listens on, by which it may be addressed.
     """
     settings = service.settings
     app = FastAPI(
@@ -79,7 +85,11 @@ def create_app(service: Service) -> FastAPI:
             Middleware(HeadRequests),
             Middleware(BodyLimits, settings=settings),
             Middleware(Access, service=service),
-            Middleware(RateLimit, settings=settings),
+            Middleware(RequestLimits, settings=settings),
+            # These refuse requests, so they come after everything that limits refusals.
+            Middleware(Hosts, names=allowed_hosts(settings, host)),
+            Middleware(Scopes),
+            Middleware(BodyLength, settings=settings),
         ],
     )
     app.state.service = service

@@ -1,24 +1,42 @@
-"""Connections: how many at a time, and timeouts for handshakes, request headers and responses."""
+"""Connections: their place in the pool, and timeouts for handshakes, headers and responses."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import re
 import socket
 import sys
-import weakref
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
 import h11
+from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from evergrow.service.http.connection_pool import ConnectionPool, PooledConnection
+from evergrow.service.http.fairness import Actor, Pacer, address_group
 from evergrow.service.http.middleware import SECURITY_HEADERS
 from evergrow.service.http.responses import problem
 
-_BACKLOG = 512
+# Connections that wait to be accepted. A full queue drops new ones, and their clients try again
+# only after a second or more.
+BACKLOG = 4096
+# Accepted before anything else is done: a new connection must be able to send its request before
+# so many others arrive that its place is needed again.
+_ACCEPTED_AT_ONCE = 16
 _HANDSHAKE_SECONDS = 15.0
-_MAX_CONNECTIONS = 1000
+# How long a connection without any data waits in the system.
+_DEFER_SECONDS = 5
+# While there are too many connections: new ones without a valid token, per second and address, and
+# for all addresses together.
+_CROWDED_PER_SECOND, _CROWDED_BURST = 20.0, 50
+_ALL_CROWDED_PER_SECOND, _ALL_CROWDED_BURST = 50.0, 100
+_FIRST_BYTES = 16_384
+_HEALTH_CHECK = re.compile(rb"GET (/[a-z]{1,10}) HTTP/1\.[01]\r\n")
+_TOKEN = re.compile(rb"\r\nauthorization: *bearer +([!-~]{1,512}) *\r\n", re.IGNORECASE)
 # Wanted limit on open files: enough for all connections and everything else.
 _WANTED_FILES = 65_536
 # The other half is for the workspace, the decoders and libraries.
@@ -27,36 +45,136 @@ _CONNECTION_SHARE = 0.5
 _SOCKETS_ON_WINDOWS = 512
 
 
-class Listener(socket.socket):
-    """A listening socket that closes new connections beyond a limit.
+class Triage:
+    """Looks at the first bytes of a new connection for which another one has to be closed.
 
-    Connections count from the moment they are accepted, so those that never finish their TLS
-    handshake count as well.
+    A health check is answered at once, which takes less than a tenth of the time of an ordinary
+    request. A connection with a valid token gets a place. Of the others only so many per second
+    get one, so that clients that come back as soon as they are closed cannot use up the processor.
+    Behind TLS nothing can be seen, so all connections are limited like this.
+
+    Parameters
+    ----------
+    health : callable
+        Returns the response to a path, None if it is not a health check.
+    is_valid : callable
+        Whether a token is valid.
     """
 
-    def __init__(self, host: str, port: int, *, max_connections: int) -> None:
+    def __init__(
+        self, health: Callable[[str], Response | None], is_valid: Callable[[str], bool]
+    ) -> None:
+        self._health = health
+        self._is_valid = is_valid
+        self._of_address = Pacer(_CROWDED_PER_SECOND, _CROWDED_BURST, 0.0)
+        self._of_all = Pacer(_ALL_CROWDED_PER_SECOND, _ALL_CROWDED_BURST, 0.0)
+        self._refusal = _render(unavailable_response())
+
+    def admit(self, plain: socket.socket, address: str) -> bool:
+        """Return whether a connection may have a place; otherwise respond and close it."""
+        plain.setblocking(False)
+        try:
+            head = plain.recv(_FIRST_BYTES, socket.MSG_PEEK)
+        except OSError:
+            head = b""
+        response = self._health_of(head)
+        if response is None:
+            token = _TOKEN.search(head)
+            if token is not None and self._is_valid(token[1].decode()):
+                return True
+            if self._of_address.delay(address) == 0 and self._of_all.delay("") == 0:
+                return True
+        with contextlib.suppress(OSError):
+            # Closing a connection with unread data would lose the response.
+            plain.recv(_FIRST_BYTES)
+            plain.send(self._refusal if response is None else response)
+        plain.close()
+        return False
+
+    def _health_of(self, head: bytes) -> bytes | None:
+        found = _HEALTH_CHECK.match(head)
+        if found is None or not head.endswith(b"\r\n\r\n"):
+            return None
+        response = self._health(found[1].decode())
+        return None if response is None else _render(response)
+
+
+def unavailable_response() -> Response:
+    """Return the response to a connection without a place."""
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; retry later")
+
+
+def _render(response: Response) -> bytes:
+    """Return a complete response, after which the connection is closed."""
+    known = HTTPStatus(response.status_code)
+    headers = [*response.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
+    lines = [b"HTTP/1.1 %d %s" % (known, known.phrase.encode())]
+    lines += [name + b": " + value for name, value in headers]
+    return b"\r\n".join([*lines, b"", bytes(response.body)])
+
+
+class Listener(socket.socket):
+    """A listening socket whose connections get a place in a pool.
+
+    Connections count from the moment they are accepted, so those that never finish their TLS
+    handshake count as well. Without a ``triage`` all connections get a place while there is one.
+    """
+
+    def __init__(
+        self, host: str, port: int, pool: ConnectionPool, triage: Triage | None = None
+    ) -> None:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # With the protocol given, asyncio sets TCP_NODELAY. Otherwise the end of a response would
         # arrive 40 ms after its beginning.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._max_connections = max_connections
-        self._open: weakref.WeakSet[_Accepted] = weakref.WeakSet()
+        self._pool = pool
+        self.triage = triage
+        self._n_accepted = 0
         self._has_failed = False
         try:
             self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if hasattr(socket, "TCP_DEFER_ACCEPT"):
+                # Connections without any data wait in the system, not here.
+                self.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_SECONDS)
             self.bind((host, port))
-            self.listen(_BACKLOG)
+            self.listen(BACKLOG)
             self.set_inheritable(False)
         except OSError as error:
             self.close()
-            raise OSError(
-                error.errno, f"cannot listen on {host} port {port}: {error.strerror}"
-            ) from error
+            text = f"cannot listen at {host} port {port} ({error.strerror})"
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                text += ": choose another port (--port), such as 0 for a free one"
+            raise OSError(text) from error
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept the next connection; beyond the limit, close it and report that there is none."""
+        """Accept the next connection; without a place for it, close it and report that."""
+        while True:
+            # asyncio calls this until it raises an error, and then goes on with other work.
+            self._n_accepted += 1
+            if self._n_accepted > _ACCEPTED_AT_ONCE:
+                self._n_accepted = 0
+                raise BlockingIOError("the next connections are accepted later")
+            plain, address = self._accept_plain()
+            triage = self.triage
+            if (
+                triage is None
+                or not self._pool.is_crowded(address)
+                or triage.admit(plain, address_group(address[0]))
+            ):
+                break
+        accepted = _Accepted(plain, self._pool)
+        accepted.place = self._pool.admit(address, accepted.end)
+        if accepted.place is None:
+            accepted.close()
+            raise BlockingIOError("all connections are in use")
+        return accepted, address
+
+    def _accept_plain(self) -> tuple[socket.socket, Any]:
         try:
-            plain, address = super().accept()
+            return super().accept()
+        except BlockingIOError:
+            self._n_accepted = 0
+            raise
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
@@ -66,22 +184,24 @@ class Listener(socket.socket):
             if self._has_failed:
                 raise
             raise BlockingIOError(*error.args) from error
-        if len(self._open) >= self._max_connections:
-            plain.close()
-            raise BlockingIOError("there are too many connections")
-        return _Accepted(plain, self._open), address
 
 
 class _Accepted(socket.socket):
-    """A connection that counts until it is closed."""
+    """A connection that has its place in the pool until it is closed."""
 
-    def __init__(self, plain: socket.socket, among: weakref.WeakSet[_Accepted]) -> None:
+    def __init__(self, plain: socket.socket, pool: ConnectionPool) -> None:
         super().__init__(plain.family, plain.type, plain.proto, plain.detach())
-        self._among = among
-        among.add(self)
+        self._pool = pool
+        self.place: PooledConnection | None = None
+
+    def end(self) -> None:
+        """End a connection that has no protocol yet; the event loop then closes it."""
+        with contextlib.suppress(OSError):
+            self.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        self._among.discard(self)
+        if self.place is not None:
+            self._pool.discard(self.place)
         super().close()
 
 
@@ -95,9 +215,9 @@ class EventLoop(asyncio.SelectorEventLoop):
         return await super().create_server(*arguments, **options)
 
 
-def connection_limit() -> int:
-    """Raise the limit on open files, and return how many connections fit into it."""
-    return max(1, min(_MAX_CONNECTIONS, int(_raise_file_limit() * _CONNECTION_SHARE)))
+def connection_limit(wanted: int) -> int:
+    """Raise the limit on open files, and return how many of the wanted connections fit into it."""
+    return max(1, min(wanted, int(_raise_file_limit() * _CONNECTION_SHARE)))
 
 
 if sys.platform == "win32":
@@ -124,9 +244,10 @@ else:
 
 
 class Connection(H11Protocol):
-    """Uvicorn's protocol with timeouts for request headers and for stalled responses.
+    """Uvicorn's protocol with a place in a pool, and timeouts for headers and stalled responses.
 
-    How long a connection may be idle between two requests is uvicorn's ``timeout_keep_alive``.
+    How long a connection may be idle between two requests is uvicorn's ``timeout_keep_alive``. The
+    scope of each request has the connection as ``scope["connection"]``.
     """
 
     # From opening a connection to the end of its first request's headers, and from the first byte
@@ -135,9 +256,27 @@ class Connection(H11Protocol):
     # How long a client may read nothing of a response.
     send_seconds = 30.0
 
+    def __init__(self, *arguments: Any, pool: ConnectionPool | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._pool = pool
+        self._place: PooledConnection | None = None
+        self._served_app: Any = self.app
+        self.app = self._serve
+
+    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
+        scope["connection"] = self
+        await self._served_app(scope, receive, send)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timeouts."""
         super().connection_made(transport)
+        if self._pool is not None:
+            self._place = self._pool.find(transport.get_extra_info("peername"))
+            if self._place is None:
+                # Its place was given to another connection meanwhile.
+                transport.abort()
+            else:
+                self._place.close = transport.abort
         # Since when headers are awaited; None while none are.
         self.waiting_since: float | None = self.loop.time()
         self.header_timer = self.loop.call_later(self.header_seconds, self.check_timeout)
@@ -157,11 +296,48 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Note whether the data are part of request headers."""
         before = self.cycle
+        if self._pool is not None and self._place is not None:
+            self._pool.progress(self._place)
         super().data_received(data)
         if self.is_responding or self.cycle is not before:
             self.waiting_since = None
         elif self.waiting_since is None:
             self.waiting_since = self.loop.time()
+
+    def accept_token(self, actor: Actor) -> None:
+        """Keep the connection open while it serves a request with a valid token."""
+        if self._pool is not None and self._place is not None:
+            self._pool.begin(self._place, actor)
+
+    def refuse_token(self) -> None:
+        """Let the connection be closed before all those with a valid token."""
+        if self._pool is not None and self._place is not None:
+            self._pool.refuse(self._place)
+
+    def release(self) -> None:
+        """Let the connection be closed for others although its response is not complete."""
+        if self._pool is not None and self._place is not None:
+            self._pool.end(self._place)
+
+    def on_response_complete(self) -> None:
+        """Note that the connection is idle."""
+        self.release()
+        super().on_response_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Serve the request as if it had not asked for another protocol, which is allowed.
+
+        Uvicorn logs two lines for each, so that clients without a token could fill the log.
+        """
+
+    def drop(self) -> None:
+        """Close the connection at once, without a response."""
+        cycle: Any = self.cycle
+        if cycle is not None:
+            # Known only in the next round of the event loop otherwise: uvicorn would miss a
+            # response.
+            cycle.disconnected = True
+        self.transport.abort()
 
     @property
     def is_responding(self) -> bool:

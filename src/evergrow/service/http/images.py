@@ -9,12 +9,12 @@ import asyncio
 import copy
 import math
 import threading
-from collections import deque
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,21 @@ from starlette.requests import ClientDisconnect, Request
 from evergrow.foundation.errors import InvalidTypeError
 from evergrow.service.decoding.pool import DecodeRequest, DecoderPool, TooManyImagesError
 from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
+from evergrow.service.http.fairness import Actor, QueueThreads
 from evergrow.service.http.monitoring import Metrics
 from evergrow.service.http.responses import unavailable
+from evergrow.service.http.writer import lower_priority
 from evergrow.vision.embedding import Embedder, Preprocessing
 from evergrow.vision.embedding.networks import OnnxNetwork
 from evergrow.workspace.records import Picture
 
 Result = TypeVar("Result")
 Matrix = npt.NDArray[np.float32]
+
+# How long a token that sent images is expected to send more.
+_SHARED_SECONDS = 1.0
+_OVER_LIMIT_SECONDS = 0.5
+_NICENESS = 10
 
 
 def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
@@ -49,47 +56,96 @@ def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
     return network
 
 
-@dataclass(frozen=True, eq=False)
 class _Waiting(Generic[Result]):
-    images: Sequence[npt.NDArray[np.uint8]]
-    then: Callable[[Matrix], Result]
-    result: Future[Result]
+    """The images of one request, and their vectors as batches return them."""
+
+    def __init__(
+        self,
+        images: Sequence[npt.NDArray[np.uint8]],
+        then: Callable[[Matrix], Result],
+        result: Future[Result],
+    ) -> None:
+        self.images = images
+        self.result = result
+        self._then = then
+        self._rows: list[npt.NDArray[np.float32] | None] = [None] * len(images)
+        self._n_queued = self._n_missing = len(images)
+        self._running = self._failed = False
+        self._lock = threading.Lock()
+
+    def start(self) -> bool:
+        """Note that one more image goes to the network; False if it is not needed any more."""
+        with self._lock:
+            self._n_queued -= 1
+            if self._failed or self.result.cancelled():
+                return False
+            # With its last image it is running, and cannot be cancelled any more.
+            return self._n_queued > 0 or self._run()
+
+    def add(self, place: int, row: npt.NDArray[np.float32]) -> None:
+        """Take the vector of one image; the last one makes the result."""
+        with self._lock:
+            self._rows[place] = row
+            self._n_missing -= 1
+            if self._n_missing or self._failed:
+                return
+        try:
+            found = self._then(np.stack([row for row in self._rows if row is not None]))
+        except Exception as error:  # noqa: BLE001
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(found)
+
+    def fail(self, error: BaseException) -> None:
+        """Report the error of a batch, the first one only."""
+        with self._lock:
+            if self._failed:
+                return
+            self._failed = True
+            if not self._run():
+                return
+        self.result.set_exception(error)
+
+    def _run(self) -> bool:
+        if not self._running:
+            self._running = self.result.set_running_or_notify_cancel()
+        return self._running
 
 
-class BatchEmbedder:
+# One image of a request, by its place.
+_Job = tuple[_Waiting[Any], int]
+
+
+class BatchEmbedder(QueueThreads[_Job]):
     """Threads that run a network on the queued images, in batches; a context manager.
 
     Each thread computes one batch, so there should be one per processor. In larger batches the
     first image waits for the last, and the activations may not fit into the processor's cache.
+
+    Tokens are served fairly, image by image. While several tokens send images, or one teaches,
+    batches have one image and each token leaves one thread, and its processor, to the others: an
+    image never waits for many of another token. The first thread is then for tokens that may
+    teach. The other threads have a lower priority, so that predictions do not delay teaching.
     """
 
-    def __init__(self, network: OnnxNetwork, *, n_threads: int = 1, max_batch: int = 4) -> None:
-        self._network = network
+    def __init__(
+        self,
+        network: OnnxNetwork,
+        *,
+        n_threads: int = 1,
+        max_batch: int = 4,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._n_threads = max(1, n_threads)
+        super().__init__(self._n_threads, "embedding")
+        self._network = network
         self._max_batch = max_batch
-        self._waiting: deque[_Waiting[Any]] = deque()
-        self._n_waiting = 0
+        self._clock = clock
+        self._n_running: Counter[str] = Counter()
+        # When a token last sent images or taught. Bounded by the number of tokens.
+        self._sent_at: dict[str, float] = {}
+        self._teachers: set[str] = set()
         self._n_idle = 0
-        self._changed = threading.Condition()
-        self._stopping = False
-        self._threads = [
-            threading.Thread(target=self._serve, name="embedding", daemon=True)
-            for _ in range(self._n_threads)
-        ]
-
-    def __enter__(self) -> Self:
-        """Start the threads."""
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Finish the queued images, then stop the threads."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -99,10 +155,11 @@ class BatchEmbedder:
     @property
     def n_waiting(self) -> int:
         """Number of queued images."""
-        return self._n_waiting
+        return len(self._queue)
 
     def submit(
         self,
+        actor: Actor,
         images: Sequence[npt.NDArray[np.uint8]],
         then: Callable[[Matrix], Result],
         result: Future[Result] | None = None,
@@ -110,73 +167,113 @@ class BatchEmbedder:
         """Queue the images of one request; the future gives what ``then`` makes of the vectors.
 
         The images have the input size of the network, as decoders return them. ``then`` gets one
-        row per image in the thread that computed them: one context switch less per request.
+        row per image in the thread that computed the last: one context switch less per request.
         """
         item = _Waiting(images, then, result or Future())
         with self._changed:
-            if self._stopping:
-                raise RuntimeError("the service is stopping")
-            self._waiting.append(item)
-            self._n_waiting += len(images)
-            self._changed.notify()
+            self._require_running()
+            self.expect(actor)
+            for place in range(len(images)):
+                self._queue.put(actor.name, (item, place), 1.0 / actor.weight)
+            self._changed.notify_all()
         return item.result
 
-    def _serve(self) -> None:
-        while (batch := self._next_batch()) is not None:
-            images = [image for item in batch for image in item.images]
-            if not images:
-                continue
+    def expect(self, actor: Actor) -> None:
+        """Note that a token teaches, also without images: the others leave it a processor."""
+        self._sent_at[actor.name] = self._clock()
+        if actor.teaches:
+            self._teachers.add(actor.name)
+
+    def _serve(self, number: int) -> None:
+        if number:
+            lower_priority(_NICENESS)
+        while (found := self._next_batch(number)) is not None:
+            owners, batch = found
             try:
-                vectors = self._network.run([self.preprocessing.normalize(one) for one in images])
+                prepare = self.preprocessing.normalize
+                vectors = self._network.run([prepare(item.images[n]) for item, n in batch])
             # Any error belongs to the requests of this batch; the thread goes on.
             except Exception as error:  # noqa: BLE001
-                for item in batch:
-                    item.result.set_exception(error)
-                continue
-            first = 0
-            for item in batch:
-                last = first + len(item.images)
-                _finish(item, vectors[first:last])
-                first = last
+                for item, _ in batch:
+                    item.fail(error)
+            else:
+                for (item, place), row in zip(batch, vectors, strict=True):
+                    item.add(place, row)
+            self._release(owners)
+            # Release the images: the next ones may come much later.
+            del found, batch
 
-    def _next_batch(self) -> list[_Waiting[Any]] | None:
+    def _next_batch(self, number: int) -> tuple[list[str], list[_Job]] | None:
+        """Wait for images; return the owners of a batch and the images, None at the end."""
         with self._changed:
             self._n_idle += 1
-            while not self._waiting and not self._stopping:
-                self._changed.wait()
+            try:
+                while True:
+                    owners, batch = self._gather(number)
+                    if batch:
+                        return owners, batch
+                    if self._stopping and not self._queue:
+                        return None
+                    self._changed.wait()
+            finally:
+                self._n_idle -= 1
+
+    def _gather(self, number: int) -> tuple[list[str], list[_Job]]:
+        active = self._active()
+        shared = len(active) > 1 and not self._stopping
+        # The first thread, while others serve those that may not teach.
+        reserved = shared and number == 0 < self._n_threads - 1 and active & self._teachers
+        most = 1
+        if not shared:
             # Leave a fair share to other idle threads.
-            share = math.ceil(self._n_waiting / max(1, self._n_idle))
-            self._n_idle -= 1
-            if not self._waiting:
-                return None
-            batch: list[_Waiting[Any]] = []
-            n_images = 0
-            while self._waiting and n_images < min(share, self._max_batch):
-                item = self._waiting.popleft()
-                self._n_waiting -= len(item.images)
-                # From here on it cannot be cancelled.
-                if item.result.set_running_or_notify_cancel():
-                    batch.append(item)
-                    n_images += len(item.images)
-            return batch
+            most = min(self._max_batch, math.ceil(len(self._queue) / self._n_idle))
+        limit = max(1, self._n_threads - 1) if shared else self._n_threads
+        owners: list[str] = []
+        batch: list[_Job] = []
+        while len(batch) < most:
+            found = self._queue.pop(
+                lambda owner: (
+                    self._n_running[owner] < limit and (not reserved or owner in self._teachers)
+                )
+            )
+            if found is None:
+                break
+            owner, job = found
+            if job[0].start():
+                owners.append(owner)
+                batch.append(job)
+        self._n_running.update({*owners})
+        return owners, batch
 
+    def _active(self) -> set[str]:
+        """Tokens that have images here, or taught or sent some a moment ago."""
+        recent = self._clock() - _SHARED_SECONDS
+        active = {owner for owner, at in [*self._sent_at.items()] if at > recent}
+        active.update(self._queue.owners)
+        return active
 
-def _finish(item: _Waiting[Any], vectors: Matrix) -> None:
-    try:
-        found = item.then(vectors)
-    except Exception as error:  # noqa: BLE001
-        item.result.set_exception(error)
-    else:
-        item.result.set_result(found)
+    def _release(self, owners: list[str]) -> None:
+        with self._changed:
+            self._n_running.subtract({*owners})
+            # The owner may now be allowed another thread, but not any thread.
+            self._changed.notify_all()
 
 
 class ImagePipeline:
     """Decodes and embeds the images of requests, with a timeout for each request."""
 
     def __init__(
-        self, decoders: DecoderPool, embedder: BatchEmbedder, metrics: Metrics, seconds: float
+        self,
+        decoders: DecoderPool,
+        embedder: BatchEmbedder,
+        metrics: Metrics,
+        seconds: float,
+        max_waiting: int = 512,
     ) -> None:
         self._seconds = seconds
+        self._max_waiting = max_waiting
+        # Images of the current requests of each token.
+        self._n_images: Counter[str] = Counter()
         self._decoders = decoders
         self._embedder = embedder
         self._metrics = metrics
@@ -187,6 +284,23 @@ class ImagePipeline:
             "images_to_embed", "Images queued for the network.", lambda: float(embedder.n_waiting)
         )
 
+    def expect(self, actor: Actor) -> None:
+        """Note that a token teaches, also without images."""
+        self._embedder.expect(actor)
+
+    async def check_open(self, actor: Actor) -> None:
+        """Raise a ``ProblemError`` if a token has too many images already.
+
+        Call it before a body is read: a client that must retry need not send all of it.
+        """
+        if self._n_images[actor.name] >= self._max_waiting:
+            # Slows clients that retry at once.
+            await asyncio.sleep(_OVER_LIMIT_SECONDS)
+            raise unavailable(
+                f"{self._n_images[actor.name]} images of this token are being processed; the "
+                f"limit is {self._max_waiting}, so retry later"
+            )
+
     async def embed(
         self, request: Request, contents: list[bytes], then: Callable[[Matrix], Result]
     ) -> Result:
@@ -195,7 +309,8 @@ class ImagePipeline:
         The work is cancelled when the client of the request disconnects. ``then`` makes the result
         of the embeddings, in a thread of the network.
         """
-        work = _ImageWork(self._embedder, lambda _, rows: then(rows))
+        actor = request.scope["actor"]
+        work = _ImageWork(self._embedder, actor, lambda _, rows: then(rows))
         return await self._run(request, work, contents, thumbnail=False)
 
     async def embed_example(
@@ -209,17 +324,46 @@ class ImagePipeline:
                 content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
             )
 
-        work = _ImageWork(self._embedder, make_example)
+        work = _ImageWork(self._embedder, request.scope["actor"], make_example)
         return await self._run(request, work, [content], thumbnail=True)
+
+    async def make_thumbnail(self, request: Request, content: bytes) -> bytes:
+        """Make the thumbnail of one image; raise a ``RefusedImageError`` if it is refused."""
+        decoding = await self._submit(request, [content], thumbnail=True)
+        try:
+            (result,) = decoding.results
+            found = await wait_while_connected(request, result, self._seconds)
+        finally:
+            self._decoders.cancel(decoding)
+        if found.thumbnail is None:
+            raise RefusedImageError("decoder", "the decoder made no thumbnail")
+        return found.thumbnail
+
+    async def _submit(
+        self, request: Request, contents: list[bytes], *, thumbnail: bool
+    ) -> DecodeRequest:
+        owner = request.scope["actor"].name
+        try:
+            return self._decoders.submit_all(contents, thumbnail=thumbnail, owner=owner)
+        except TooManyImagesError as error:
+            # Slows clients that retry at once, which would only send their images again.
+            await asyncio.sleep(_OVER_LIMIT_SECONDS)
+            raise unavailable(str(error)) from error
 
     async def _run(
         self, request: Request, work: _ImageWork[Result], contents: list[bytes], *, thumbnail: bool
     ) -> Result:
         owner = request.scope["actor"].name
+        self._n_images[owner] += len(contents)
         try:
-            decoding = self._decoders.submit_all(contents, thumbnail=thumbnail, owner=owner)
-        except TooManyImagesError as error:
-            raise unavailable(str(error)) from error
+            return await self._process(request, work, contents, thumbnail=thumbnail)
+        finally:
+            self._n_images[owner] -= len(contents)
+
+    async def _process(
+        self, request: Request, work: _ImageWork[Result], contents: list[bytes], *, thumbnail: bool
+    ) -> Result:
+        decoding = await self._submit(request, contents, thumbnail=thumbnail)
         work.start(decoding)
         try:
             return await wait_while_connected(request, work.result, self._seconds)
@@ -239,9 +383,13 @@ class _ImageWork(Generic[Result]):
     """
 
     def __init__(
-        self, embedder: BatchEmbedder, then: Callable[[Sequence[PreparedImage], Matrix], Result]
+        self,
+        embedder: BatchEmbedder,
+        actor: Actor,
+        then: Callable[[Sequence[PreparedImage], Matrix], Result],
     ) -> None:
         self._embedder = embedder
+        self._actor = actor
         self._then = then
         self._images: list[PreparedImage | None] = []
         self._n_missing = 0
@@ -277,6 +425,7 @@ class _ImageWork(Generic[Result]):
         images = [image for image in self._images if image is not None]
         try:
             self._embedder.submit(
+                self._actor,
                 [image.pixels for image in images],
                 lambda rows: self._then(images, rows),
                 self.result,

@@ -5,6 +5,7 @@ Tokens, images and bodies are never logged: a line has the actor, the request an
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import json
@@ -14,7 +15,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,6 +46,14 @@ _requests = logging.getLogger("evergrow.service.requests")
 # Requested every few seconds by monitoring; a line each would hide the others.
 _UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 _CLIENT_DISCONNECTED = 499
+_FIRST_REFUSAL = 400
+# Clients choose these texts: longer ones are cut.
+_MAX_PATH = 200
+_MAX_METHOD = 20
+_MAX_REASON = 500
+_BURST_SECONDS = 60.0
+# More clients, tokens and reasons are counted together.
+_MAX_BURSTS = 1000
 
 
 class JsonFormatter(logging.Formatter):
@@ -73,8 +84,10 @@ class _PlainFormatter(logging.Formatter):
 
 
 @contextlib.contextmanager
-def log_to_stderr(*, json_lines: bool) -> Iterator[None]:
+def log_to_stderr(*, json_lines: bool, requests: bool, level: int = logging.INFO) -> Iterator[None]:
     """Log to standard error, together with warnings and uncaught exceptions.
+
+    Refused requests are logged with the level INFO, all others only if ``requests`` is True.
 
     Without this, Python would write warnings and uncaught exceptions there in its own format, so
     that not every line would be JSON.
@@ -84,12 +97,16 @@ def log_to_stderr(*, json_lines: bool) -> Iterator[None]:
     handler.setFormatter(JsonFormatter() if json_lines else plain)
     root = logging.getLogger()
     ours = [logging.getLogger(name) for name in ("evergrow.service", "uvicorn")]
+    server, repeated = logging.getLogger("uvicorn.error"), _RepeatedWarnings()
     with contextlib.ExitStack() as before:
-        for logger in (root, *ours):
+        server.addFilter(repeated)
+        before.callback(server.removeFilter, repeated)
+        for logger in (root, *ours, _requests):
             before.callback(_set, logger, list(logger.handlers), logger.level, logger.propagate)
         root.handlers = [handler]
         for logger in ours:
-            _set(logger, [], logging.INFO, propagate=True)
+            _set(logger, [], level, propagate=True)
+        _set(_requests, [], logging.DEBUG if requests else level, propagate=True)
         for place, name, hook in (
             (threading, "excepthook", _log_thread_exception),
             (sys, "unraisablehook", _log_unraisable),
@@ -130,6 +147,68 @@ def _log_warning(
     _log.warning("%s: %s (%s:%d)", category.__name__, message, filename, lineno)
 
 
+@dataclass
+class _Burst:
+    message: str
+    facts: dict[str, Any]
+    since: float
+    n_more: int = 0
+
+
+class BurstLog:
+    """Logs the first of many equal events, and a minute later how many more there were."""
+
+    def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._bursts: OrderedDict[Hashable, _Burst] = OrderedDict()
+
+    def add(self, key: Hashable, message: str, facts: dict[str, Any]) -> None:
+        """Log an event, or count it if one with the same key was logged in the last minute."""
+        now = self._clock()
+        self._end_bursts(now)
+        if key not in self._bursts and len(self._bursts) >= _MAX_BURSTS:
+            key, facts = None, {"status": facts.get("status"), "client": "many"}
+        known = self._bursts.get(key)
+        if known is not None:
+            known.n_more += 1
+            return
+        self._bursts[key] = _Burst(message, facts, now)
+        self._logger.info(message, extra={"facts": facts})
+        # The last burst must be reported also if nothing else happens.
+        with contextlib.suppress(RuntimeError):
+            asyncio.get_running_loop().call_later(_BURST_SECONDS, self._end_due)
+
+    def _end_due(self) -> None:
+        self._end_bursts(self._clock())
+
+    def _end_bursts(self, now: float) -> None:
+        # In the order in which they began.
+        while self._bursts:
+            key, first = next(iter(self._bursts.items()))
+            if now - first.since < _BURST_SECONDS:
+                return
+            del self._bursts[key]
+            if first.n_more:
+                facts = {**first.facts, "more": first.n_more, "seconds": round(now - first.since)}
+                self._logger.info("%s, repeatedly", first.message, extra={"facts": facts})
+
+
+class _RepeatedWarnings(logging.Filter):
+    """Counts equal warnings of the server: any client can cause one with each connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bursts = BurstLog(_log)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Count a warning; let anything else pass."""
+        if record.levelno != logging.WARNING:
+            return True
+        self._bursts.add(record.getMessage(), record.getMessage(), {})
+        return False
+
+
 class RequestLog:
     """Middleware that logs and measures every request, and responds to uncaught exceptions."""
 
@@ -139,6 +218,7 @@ class RequestLog:
         # Request ids differ from those before the last restart.
         self._run = secrets.token_hex(4)
         self._numbers = itertools.count(1)
+        self._repeated = BurstLog(_requests)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -192,8 +272,8 @@ class RequestLog:
         actor = scope.get("actor")
         client = scope.get("client")
         facts = {
-            "method": printable(method),
-            "path": printable(scope["path"]),
+            "method": _cut(method, _MAX_METHOD),
+            "path": _cut(scope["path"], _MAX_PATH),
             "status": status,
             "ms": round(seconds * 1e3, 2),
             "bytes": n_bytes,
@@ -201,7 +281,21 @@ class RequestLog:
             "client": None if client is None else client[0],
             "request": request_id,
         }
-        _requests.info("request", extra={"facts": facts})
+        if "reason" in scope:
+            facts["reason"] = _cut(scope["reason"], _MAX_REASON)
+        is_refused = status >= _FIRST_REFUSAL
+        if actor is not None and not is_refused:
+            _requests.debug("request", extra={"facts": facts})
+            return
+        if not is_refused and not _requests.isEnabledFor(logging.DEBUG):
+            return
+        # Of refusals, and of requests without a token, only the first has a line of its own.
+        self._repeated.add((facts["client"], facts["actor"], status), "request", facts)
+
+
+def _cut(text: str, most: int) -> str:
+    """Return printable text, without the end of a long one."""
+    return printable(text if len(text) <= most else f"{text[:most]}…")
 
 
 def _methods(route: Any) -> set[str]:
@@ -268,6 +362,12 @@ class Metrics:
         )
         self.predicted = Counter(
             "evergrow_predictions", "Predictions since the start.", registry=self.registry
+        )
+        self.closed_connections = Counter(
+            "evergrow_closed_connections",
+            "Connections that were closed to make room for others, by reason.",
+            ["reason"],
+            registry=self.registry,
         )
         self.written_together = Histogram(
             "evergrow_written_together",

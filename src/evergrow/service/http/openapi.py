@@ -12,6 +12,7 @@ from evergrow.service.http.middleware import needed_scope
 from evergrow.service.http.requests import FORM_TYPE
 from evergrow.service.http.responses import JSON_TYPE, PROBLEM_TYPE
 from evergrow.service.wire import Problem
+from evergrow.vision.images.decoder import MEDIA_TYPES
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
     from evergrow.service.http.service import Service
 
-IMAGE_TYPES = (
-    "image/jpeg",
-    "image/png",
-    "image/webp",
-    "image/bmp",
-    "image/gif",
-    "image/tiff",
-    "image/x-portable-anymap",
-)
 _REF = "#/components/schemas/{model}"
 
 _DESCRIPTIONS = {
@@ -109,7 +101,7 @@ def form_schema(properties: dict[str, Any], required: list[str]) -> dict[str, An
                 "required": required,
                 "additionalProperties": False,
             },
-            "encoding": {"image": {"contentType": ", ".join(IMAGE_TYPES)}},
+            "encoding": {"image": {"contentType": ", ".join(MEDIA_TYPES)}},
         }
     }
 

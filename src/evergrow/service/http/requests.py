@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from http import HTTPStatus
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Header, Query
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evergrow.service.http.bodies import MAX_FEATURES, RequestBody
-from evergrow.service.http.middleware import Actor
+from evergrow.service.http.fairness import Actor
 from evergrow.service.http.responses import (
     JSON_TYPE,
     ProblemError,
@@ -48,15 +49,29 @@ _TRIPLE = "(?:[MN][DTjz]|O[DT])[AEIMQUYcgk][w-z0-5]"
 _REST = "(?:[MN][AQgw]|O[AQ])|(?:[MN][DTjz]|O[DT])[AEIMQUYcgk]"
 _CURSOR_PATTERN = f"^(?!MD)(?:{_REST}|(?:{_TRIPLE}){{1,5}}(?:{_REST})?|(?:{_TRIPLE}){{6}})$"
 
-_KEY_HEADER = "Idempotency-Key"
-Key = Annotated[
-    str | None,
-    Header(
+_KEY_HEADER: Final = "Idempotency-Key"
+_ACTION_HEADER: Final = "Evergrow-Action"
+
+
+class _ChangeHeaders(BaseModel):
+    """Headers of a request that makes a change."""
+
+    key: str | None = Field(
+        None,
         alias=_KEY_HEADER,
         pattern=_KEY_PATTERN,
         description="Identifies this change: sent again with the same key, it is made only once.",
-    ),
-]
+    )
+    action: str | None = Field(
+        None,
+        alias=_ACTION_HEADER,
+        pattern="^[A-Za-z0-9_-]{1,64}$",
+        description="What the user did: changes of one token and action that follow each other are"
+        " undone together.",
+    )
+
+
+ChangeHeaders = Annotated[_ChangeHeaders, Header()]
 
 
 class _NoParameters(RequestBody):
@@ -108,7 +123,8 @@ def wrong_content_type(request: Request, *allowed: str) -> ProblemError:
 async def read_json(request: Request, model: type[Body], max_bytes: int = MAX_NAMES_BYTES) -> Body:
     """Read and validate a JSON body; raise a ``ProblemError`` if it is not valid.
 
-    Parsing blocks all other requests, so ``max_bytes`` should be as low as the model allows.
+    Parsing blocks other requests, so ``max_bytes`` should be as low as the model allows. Long
+    bodies are parsed in threads that tokens share fairly, so that many of them do not add up.
     """
     if content_type_of(request) != JSON_TYPE:
         raise wrong_content_type(request, JSON_TYPE)
@@ -121,7 +137,11 @@ async def read_json(request: Request, model: type[Body], max_bytes: int = MAX_NA
                 f"the JSON body is longer than the limit of {max_bytes} bytes",
             )
         pieces.append(piece)
-    return parse_json(b"".join(pieces), model)
+    body = b"".join(pieces)
+    if n_bytes <= MAX_NAMES_BYTES:
+        return parse_json(body, model)
+    actor: Actor = request.scope["actor"]
+    return await service_of(request).read(actor, lambda: parse_json(body, model))
 
 
 def max_embeddings_bytes(n_features: int | None, n_embeddings: int = 1) -> int:
@@ -157,17 +177,18 @@ def parse_json(body: bytes, model: type[Body]) -> Body:
 
 
 def make_change_request(
-    request: Request, key: str | None, *arguments: Any, content: bytes = b""
+    request: Request, headers: _ChangeHeaders, *arguments: Any, content: bytes = b""
 ) -> records.Request:
     """Return the actor and the key of a change, with a digest that repetitions must match."""
-    if len(request.headers.getlist(_KEY_HEADER)) > 1:
-        raise invalid_request(f"{_KEY_HEADER}: send only one")
+    for name in (_KEY_HEADER, _ACTION_HEADER):
+        if len(request.headers.getlist(name)) > 1:
+            raise invalid_request(f"{name}: send only one")
     actor: Actor = request.scope["actor"]
-    if key is None:
-        return records.Request(actor.name)
+    if headers.key is None:
+        return records.Request(actor.name, action=headers.action)
     digest = hashlib.sha256(json.dumps([request.method, request.url.path, *arguments]).encode())
     digest.update(content)
-    return records.Request(actor.name, key, digest.hexdigest())
+    return records.Request(actor.name, headers.key, digest.hexdigest(), headers.action)
 
 
 async def apply_change(request: Request, change: Callable[[Workspace], records.Change]) -> Response:
@@ -186,18 +207,32 @@ _MAX_HEADER_BYTES = 4096
 Part = tuple[str, bytes]
 
 
-async def read_teach_form(request: Request) -> tuple[bytes, str, str | None]:
-    """Return the image, the label and the fine class of a form."""
-    parts = await _read_parts(request, 3)
+@dataclass(frozen=True)
+class TeachForm:
+    """An image to teach, with its names."""
+
+    image: bytes
+    label: str
+    fine: str | None
+    move: bool
+
+
+async def read_teach_form(request: Request) -> TeachForm:
+    """Return the image of a form, its names, and whether it may move from another class."""
+    parts = await _read_parts(request, len(fields(TeachForm)))
     found = dict(parts)
-    if len(found) < len(parts) or not found.keys() <= {"image", "label", "fine"}:
-        raise invalid_request("the form must have the parts image, label and optionally fine")
+    if len(found) < len(parts) or not found.keys() <= {one.name for one in fields(TeachForm)}:
+        raise invalid_request(
+            "the form must have the parts image and label, and optionally fine and move"
+        )
     for name in ("image", "label"):
         if name not in found:
             raise invalid_request(f"the part {name} is missing")
-    fine = found.get("fine")
-    label = _decode_text(found["label"], "label")
-    return found["image"], label, None if fine is None else _decode_text(fine, "fine")
+    text = {name: _decode_text(value, name) for name, value in found.items() if name != "image"}
+    if text.get("move", "false") not in ("true", "false"):
+        raise invalid_request("the part move must be true or false")
+    move = text.get("move") == "true"
+    return TeachForm(found["image"], text["label"], text.get("fine"), move)
 
 
 async def read_image_form(request: Request) -> list[bytes]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.service.decoding.protocol import STATUS_OF_REFUSAL, DecoderError, RefusedImageError
@@ -26,6 +27,7 @@ from evergrow.workspace.records import (
     NoSuchClassError,
     NoSuchExampleError,
     WorkspaceFullError,
+    WorkspaceLostError,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ _REVALIDATE = "private, no-cache"
 # The first class that matches counts.
 _STATUS_OF_ERROR: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (WorkspaceFullError, HTTPStatus.INSUFFICIENT_STORAGE),
+    # The request is valid; this process can no longer write, and another one may serve it.
+    (WorkspaceLostError, HTTPStatus.SERVICE_UNAVAILABLE),
     (NoSuchClassError, HTTPStatus.NOT_FOUND),
     (NoSuchExampleError, HTTPStatus.NOT_FOUND),
     (ConflictError, HTTPStatus.CONFLICT),
@@ -94,7 +98,7 @@ async def cached_response(
             return not_modified(headers)
         return json_response(make(), headers=headers)
 
-    return await service.read(respond)
+    return await service.read(request.scope["actor"], respond)
 
 
 def etag_headers(request: Request, state: object) -> dict[str, str]:
@@ -139,18 +143,37 @@ def unavailable(detail: str) -> ProblemError:
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail)
 
 
-def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Make a problem response."""
+class _Problem(Response):
+    """A problem response, whose reason also goes to the log."""
+
+    reason = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        scope["reason"] = self.reason
+        await super().__call__(scope, receive, send)
+
+
+def problem(
+    status: int,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    members: Mapping[str, Any] | None = None,
+) -> Response:
+    """Make a problem response; further members are facts for programs."""
     known = HTTPStatus(status)
     body = {"type": "about:blank", "title": known.phrase, "status": int(known), "detail": detail}
+    body |= members or {}
     if known == HTTPStatus.SERVICE_UNAVAILABLE:
         headers = {**_RETRY_SOON, **(headers or {})}
-    return Response(
+    response = _Problem(
         json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
         status_code=int(known),
         headers=dict(headers or {}),
         media_type=PROBLEM_TYPE,
     )
+    response.reason = detail
+    return response
 
 
 def refusal_response(error: Exception) -> Response | None:

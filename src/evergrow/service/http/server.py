@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import functools
 import ipaddress
 import logging
 import os
@@ -14,6 +15,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,13 +24,24 @@ import uvicorn
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.service.http.app import create_app
-from evergrow.service.http.connections import Connection, EventLoop, Listener, connection_limit
-from evergrow.service.http.monitoring import log_to_stderr
+from evergrow.service.http.connection_pool import ConnectionPool
+from evergrow.service.http.connections import (
+    BACKLOG,
+    Connection,
+    EventLoop,
+    Listener,
+    Triage,
+    connection_limit,
+)
+from evergrow.service.http.monitoring import BurstLog, Metrics, log_to_stderr
+from evergrow.service.http.routes.health import health_response
 from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
 from evergrow.workspace.store.layout import Layout, read_values
+from evergrow.workspace.tokens import new_token
 
 _KEEP_ALIVE_SECONDS = 30
+_SWITCH_SECONDS = 0.0005
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 # Names and values of the C library's malloc.h.
@@ -50,6 +63,8 @@ def serve(
     keyfile: str | os.PathLike[str] | None = None,
     insecure: bool = False,
     json_logs: bool = False,
+    log_requests: bool = False,
+    session: bool = False,
     settings: Settings | None = None,
     announce: Callable[[str], None] | None = None,
     **limits: Any,
@@ -72,6 +87,11 @@ def serve(
         Otherwise this is refused, because tokens and pictures could be read on the network.
     json_logs : bool, default=False
         Write the log as JSON lines.
+    log_requests : bool, default=False
+        Log every request, not only those that were refused.
+    session : bool, default=False
+        Announce an address that contains a token, which may teach until the service ends, and log
+        only warnings and errors unless requests are logged.
     settings : Settings, default=None
         The limits.
     announce : callable, default=None
@@ -94,12 +114,28 @@ def serve(
     check_address(host, with_tls=certfile is not None, insecure=insecure)
     # A folder that is not a workspace is refused before anything is logged.
     read_values(Layout(folder))
-    listener = Listener(host, port, max_connections=connection_limit())
+    pool = ConnectionPool(
+        connection_limit(settings.max_connections),
+        per_address=settings.max_connections_per_address,
+    )
+    # Each of these requests has a connection; others must have a place as well.
+    settings = replace(
+        settings, max_requests=min(settings.max_requests, max(1, pool.max_connections // 2))
+    )
+    listener = Listener(host, port, pool)
     reuse_freed_memory()
-    service = Service(folder, settings)
+    # A change takes the interpreter's lock many times. With Python's default of 5 ms it would wait
+    # as long each time while another thread computes.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    token = new_token("teach") if session else None
+    service = Service(folder, settings, token)
+    pool.on_closed = _count_closed(service.metrics)
+    listener.triage = Triage(functools.partial(health_response, service), service.has_token)
+    service.metrics.add_gauge("connections", "Open connections.", lambda: float(len(pool)))
     config = uvicorn.Config(
-        create_app(service),
-        http=Connection,
+        create_app(service, host),
+        http=functools.partial(Connection, pool=pool),  # type: ignore[arg-type]
+        backlog=BACKLOG,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -116,8 +152,38 @@ def serve(
         if config.ssl is not None:
             config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
     url = _url(host, listener, with_tls=certfile is not None)
-    with log_to_stderr(json_lines=json_logs):
-        _run(Server(config, service), service, listener, lambda: _announce(url, announce))
+    # A person at a terminal wants to see the address and what went wrong.
+    level = logging.WARNING if session and not log_requests else logging.INFO
+    with log_to_stderr(json_lines=json_logs, requests=log_requests, level=level):
+        _log_limits(pool, settings)
+        _run(Server(config, service), service, listener, lambda: _announce(url, token, announce))
+
+
+def _count_closed(metrics: Metrics) -> Callable[[str, str], None]:
+    bursts = BurstLog(_log)
+
+    def count(address: str, reason: str) -> None:
+        metrics.closed_connections.labels(reason).inc()
+        facts = {"client": address, "reason": reason}
+        bursts.add((address, reason), "connection closed to make room", facts)
+
+    return count
+
+
+def _log_limits(pool: ConnectionPool, settings: Settings) -> None:
+    facts = {
+        "connections": pool.max_connections,
+        "connections_per_address": pool.per_address,
+        "requests_at_once": settings.max_requests,
+        "bytes_at_once": settings.n_bytes_at_once,
+    }
+    _log.info("limits", extra={"facts": facts})
+    if pool.max_connections < settings.max_connections:
+        _log.warning(
+            "only %d of %d connections fit into the limit on open files: raise it with 'ulimit -n'",
+            pool.max_connections,
+            settings.max_connections,
+        )
 
 
 def check_address(host: str, *, with_tls: bool, insecure: bool) -> None:
@@ -180,10 +246,11 @@ def reuse_freed_memory() -> bool:
     return all(set_option(option, n_bytes) == 1 for option, n_bytes in options.items())
 
 
-def _announce(url: str, announce: Callable[[str], None] | None) -> None:
+def _announce(url: str, token: str | None, announce: Callable[[str], None] | None) -> None:
     _log.info("serving", extra={"facts": {"url": url}})
     if announce is not None:
-        announce(url)
+        # Browsers do not send the fragment of an address, and the page removes it.
+        announce(url if token is None else f"{url}#token={token}")
 
 
 class Server(uvicorn.Server):

@@ -9,21 +9,25 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
+from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.http.exports import Exports
+from evergrow.service.http.fairness import Actor, FairThreads, Pacer
 from evergrow.service.http.images import BatchEmbedder, ImagePipeline, single_threaded_network
-from evergrow.service.http.middleware import SCOPES, Actor
+from evergrow.service.http.middleware import SCOPES
 from evergrow.service.http.monitoring import Metrics
-from evergrow.service.http.responses import unavailable
+from evergrow.service.http.responses import ProblemError, unavailable
 from evergrow.service.http.settings import Settings
 from evergrow.service.http.writer import BackgroundThread, WriterThread
-from evergrow.workspace.tokens import Tokens
+from evergrow.workspace.model.snapshot import Snapshot
+from evergrow.workspace.records import WorkspaceLostError
+from evergrow.workspace.tokens import SESSION, Tokens
 from evergrow.workspace.workspace import Workspace
 
 Part = TypeVar("Part")
@@ -32,6 +36,10 @@ Phase = Literal["opening", "ready", "stopping", "closed"]
 
 # Database reads are short, so a few threads are enough.
 _N_READERS = 4
+
+# Newer models per second for tokens that may not teach, after so many without a limit.
+_MODELS_PER_SECOND = 2.0
+_MODELS_BURST = 10
 
 # The message tells owners of an old token that they need a new one.
 _TOKEN_ERRORS = {
@@ -52,10 +60,18 @@ class Service:
         The workspace.
     settings : Settings
         The limits.
+    session_token : str, default=None
+        A token that may teach while the service runs; it is not stored.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        settings: Settings | None = None,
+        session_token: str | None = None,
+    ) -> None:
         self.folder = Path(folder)
+        self._session_token = session_token
         self.settings = settings or Settings()
         self.metrics = Metrics()
         # Identifies this run of the service: ETags of earlier runs are not valid.
@@ -71,8 +87,11 @@ class Service:
         self.images: ImagePipeline | None = None
         self._writer: WriterThread | None = None
         self._background: BackgroundThread | None = None
-        self._readers: ThreadPoolExecutor | None = None
+        self._readers: FairThreads | None = None
         self._exports: Exports | None = None
+        # What tokens that may not teach predict with.
+        self._shared_snapshot: Snapshot | None = None
+        self._new_models = Pacer(_MODELS_PER_SECOND, _MODELS_BURST, 0.0)
         self._phase_lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -116,12 +135,12 @@ class Service:
         self._writer = writer = stack.enter_context(
             WriterThread(workspace, max_queue=self.settings.max_queue, on_written=self._on_written)
         )
-        self._readers = stack.enter_context(ThreadPoolExecutor(_N_READERS, "reader"))
+        self._readers = stack.enter_context(FairThreads(_N_READERS, "reader"))
         self._exports = stack.enter_context(
             Exports(workspace.export, partial(_model_version, workspace))
         )
         self._workspace = workspace
-        self.token_check = _token_check(self.folder)
+        self.token_check = _token_check(self.folder, self.require_folder, self._session_token)
         self.metrics.add_gauge("queue", "Queued changes.", lambda: float(writer.n_waiting))
         self.metrics.add_workspace(workspace.status)
         # Catch up on tasks that an earlier run did not finish.
@@ -139,7 +158,13 @@ class Service:
         # Started first, stopped last: images that are decoded still reach the network.
         self._stack.enter_context(batches)
         self._stack.enter_context(decoders)
-        return ImagePipeline(decoders, batches, self.metrics, self.settings.images_seconds)
+        return ImagePipeline(
+            decoders,
+            batches,
+            self.metrics,
+            self.settings.images_seconds,
+            self.settings.max_waiting_images,
+        )
 
     def _on_written(self, n_changes: int) -> None:
         self.metrics.written_together.observe(n_changes)
@@ -169,10 +194,46 @@ class Service:
             self._stack.close()
             self.phase = "closed"
 
+    def has_token(self, token: str) -> bool:
+        """Whether a token is valid."""
+        try:
+            return self.token_check is not None and isinstance(self.token_check(token), Actor)
+        except (WorkspaceError, ProblemError):
+            # The folder is lost, or the file of the tokens damaged: requests report it.
+            return False
+
+    def require_folder(self) -> None:
+        """Raise a ``ProblemError`` unless the path still names the folder that was opened.
+
+        Otherwise the tokens of another folder would open the data of this one.
+        """
+        workspace = self.workspace
+        try:
+            workspace.prove()
+        except (WorkspaceLostError, OSError) as error:
+            # Clients without a valid token see this: where the folder is does not concern them.
+            place = f" {str(workspace.layout.folder)!r}"
+            raise unavailable(str(error).replace(place, "")) from error
+
     @property
     def workspace(self) -> Workspace:
         """The workspace; raises a ``ProblemError`` while it is not open."""
         return self._require(self._workspace)
+
+    def snapshot_for(self, actor: Actor) -> Snapshot:
+        """Return the model that a token predicts with.
+
+        The first prediction after a change solves the equations of the model. Solved after every
+        change, they would slow down those who teach. Many changes per second are therefore seen by
+        other tokens half a second later.
+        """
+        newest = self.workspace.snapshot
+        shared = self._shared_snapshot
+        if actor.teaches or (shared is not None and shared.event == newest.event):
+            return newest
+        if shared is None or self._new_models.delay("") == 0:
+            self._shared_snapshot = shared = newest
+        return shared
 
     @property
     def writer(self) -> WriterThread:
@@ -186,9 +247,9 @@ class Service:
         """Model files for download."""
         return self._require(self._exports)
 
-    async def read(self, function: Callable[[], Result]) -> Result:
-        """Run a function that may wait for the disk in a thread."""
-        future: Future[Result] = self._require(self._readers).submit(function)
+    async def read(self, actor: Actor, function: Callable[[], Result]) -> Result:
+        """Run a function that may wait for the disk in a thread; tokens take turns."""
+        future: Future[Result] = self._require(self._readers).submit(actor, function)
         return await asyncio.wrap_future(future)
 
     def _require(self, part: Part | None) -> Part:
@@ -197,11 +258,22 @@ class Service:
         return part
 
 
-def _token_check(folder: Path) -> Callable[[str], Actor | str]:
+def _token_check(
+    folder: Path, require_folder: Callable[[], None], session_token: str | None
+) -> Callable[[str], Actor | str]:
     tokens = Tokens(folder)
 
     def check(token: str) -> Actor | str:
+        if session_token is not None and secrets.compare_digest(
+            token.encode("utf-8", "surrogatepass"), session_token.encode()
+        ):
+            require_folder()
+            return Actor(SESSION, frozenset(SCOPES))
+        # Before, because expired tokens are marked in the file; after, because it may have been
+        # replaced before it was read.
+        require_folder()
         found = tokens.authenticate(token)
+        require_folder()
         if isinstance(found, str):
             return _TOKEN_ERRORS[found]
         return Actor(found.name, frozenset(scope for scope in SCOPES if found.may(scope)))

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from evergrow.foundation.params import Integer, Number, Rule, check_parameters
 from evergrow.service.decoding.decoder import DecoderLimits
+from evergrow.service.http.fairness import Allowance
 from evergrow.vision.images.sources import ReadLimits
 
 _MILLION = 1_000_000
 _BYTES_AT_ONCE = 400 * _MILLION
+_HOST_NAME = re.compile(r"\*|[A-Za-z0-9._-]{1,253}")
+
+
+class _HostNames:
+    """Names of hosts."""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(value, tuple) and all(
+            isinstance(name, str) and _HOST_NAME.fullmatch(name) for name in value
+        )
+
+    def __str__(self) -> str:
+        return "a tuple of host names without scheme and port, or ('*',) for any"
 
 
 def _processors() -> int:
@@ -28,9 +44,25 @@ class Settings:
         Maximum length of a request body. Raise it for large photographs.
     max_bytes_at_once : int, default=0
         Total size of the bodies held in memory; beyond it requests are answered with 503. 0 for
-        400 million, or twice ``max_request_bytes`` if that is more.
+        400 million, or twice ``max_request_bytes`` if that is more. One token may use a
+        quarter of it, or one request of the maximum length, and tokens that may not teach half of
+        it together.
+    max_connections : int, default=1000
+        Maximum number of connections; at most half of the files that may be open. When all are in
+        use, the one that made no progress for the longest time is closed for a new one, those
+        without a valid token first.
+    max_connections_per_address : int, default=0
+        Maximum number of connections of one address that sent no valid token; 0 for a quarter of
+        ``max_connections``. Raise it behind a proxy whose clients share its address; the rates of
+        refused tokens and of requests without a token stay limited by address.
+    max_requests : int, default=256
+        Maximum number of requests with a valid token at a time: one token may have a quarter, and
+        a quarter is reserved for tokens that may teach. Beyond it requests are answered with 429.
     read_seconds : float, default=30
         Timeout for receiving a request body. Raise it for slow networks.
+    min_body_rate : int, default=4000
+        Bytes per second at which a request body must arrive, averaged over 5 seconds; slower ones
+        are answered with 408.
     rate, burst : float and int, default=300 and 600
         Rate limit of one token in requests per second, and the size of a burst after a pause.
     max_images : int, default=32
@@ -56,11 +88,18 @@ class Settings:
         Maximum number of queued changes; beyond it requests are answered with 503.
     stop_seconds : float, default=20
         Grace period for running requests at shutdown.
+    allow_hosts : tuple of str, default=()
+        Further host names by which the service may be addressed, without port; ``"*"`` for any.
+        IP addresses, ``localhost`` and the name of this computer are always allowed.
     """
 
     max_request_bytes: int = 20 * _MILLION
     max_bytes_at_once: int = 0
+    max_connections: int = 1000
+    max_connections_per_address: int = 0
+    max_requests: int = 256
     read_seconds: float = 30.0
+    min_body_rate: int = 4000
     rate: float = 300.0
     burst: int = 600
     max_images: int = 32
@@ -74,11 +113,16 @@ class Settings:
     threads: int = 0
     max_queue: int = 256
     stop_seconds: float = 20.0
+    allow_hosts: tuple[str, ...] = ()
     n_processors: int = field(default_factory=_processors)
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "max_request_bytes": [Integer(1024, 1000 * _MILLION)],
         "max_bytes_at_once": [Integer(0)],
+        "max_connections": [Integer(1, 1_000_000)],
+        "max_connections_per_address": [Integer(0, 1_000_000)],
+        "max_requests": [Integer(1, 100_000)],
+        "min_body_rate": [Integer(0)],
         "read_seconds": [Number(0.0, 3600.0, open_low=True)],
         "rate": [Number(0.0, 1e6, open_low=True)],
         "burst": [Integer(1)],
@@ -93,6 +137,7 @@ class Settings:
         "threads": [Integer(0, 256)],
         "max_queue": [Integer(1)],
         "stop_seconds": [Number(0.0, 3600.0, open_low=True)],
+        "allow_hosts": [_HostNames()],
         "n_processors": [Integer(1)],
     }
 
@@ -103,6 +148,17 @@ class Settings:
     def n_bytes_at_once(self) -> int:
         """Limit on the total size of the bodies held in memory."""
         return self.max_bytes_at_once or max(_BYTES_AT_ONCE, 2 * self.max_request_bytes)
+
+    def body_allowance(self) -> Allowance:
+        """Shares of the memory for bodies."""
+        total = self.n_bytes_at_once
+        one = min(self.max_request_bytes, total)
+        return Allowance(total, max(one, total // 4), max(one, total // 2))
+
+    def request_allowance(self) -> Allowance:
+        """Shares of the requests at a time."""
+        total = self.max_requests
+        return Allowance(total, max(1, total // 4), max(1, total - total // 4))
 
     @property
     def n_decoders(self) -> int:

@@ -234,7 +234,7 @@ class BackgroundThread:
         self._changed.set()
 
     def _run(self) -> None:
-        _lower_priority()
+        lower_priority(_NICENESS)
         while True:
             self._changed.wait()
             self._changed.clear()
@@ -256,11 +256,12 @@ def _run_logged(task: Callable[[], Any]) -> None:
         _log.exception("a background task failed")
 
 
-def _lower_priority() -> None:
+def lower_priority(niceness: int) -> None:
+    """Let other threads run before the calling one; changes nothing where that is not possible."""
     # Only Linux has priorities of threads.
     if sys.platform != "linux":
         return
     try:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
     except OSError:
         return

@@ -1,7 +1,7 @@
-/** The prediction as bars. Every bar is a button that teaches the picture as that class. */
+/** The prediction as bars, with buttons that teach the picture as one of the classes. */
 
-import { button, element, fill, listen, named } from "./dom.js";
-import { predictionParts } from "./prediction_text.js";
+import { button, element, fill, listen, named, words } from "./dom.js";
+import { isOnlyClass, predictionParts } from "./prediction_text.js";
 import { isolated, nameMark, percent } from "./text.js";
 
 const MAX_BARS = 5;
@@ -9,37 +9,35 @@ const MAX_BARS = 5;
 export class AnswerPanel {
   #root;
   #teach;
-  #other;
   #rows = [];
   #words = element("p", { class: "verdict" });
-  #finer = element("p", { class: "muted finer" });
+  #kind = element("p", { class: "muted" });
   #if = element("p", { class: "muted small" }, "If it is one of these:");
   #bars = element("ul", { class: "bars", "aria-label": "Classes that fit best" });
-  #right = button("", () => this.#accept(), { class: "primary" });
-  #wrong = button("Something else…", () => this.#other(), {});
-  #actions = element("div", { class: "row" }, this.#right, this.#wrong);
+  #right = button("", () => this.#accept(), {});
+  #actions = element("div", { class: "row" }, this.#right);
   #answer = null;
   #chosen = false;
 
   /**
    * @param {HTMLElement} root
-   * @param {(label: string, fine: string|null) => void} teach
-   * @param {() => void} other asks for a name that is not among the bars
+   * @param {((label: string, fine: string|null) => void)|null} teach null where nothing is taught
    */
-  constructor(root, teach, other) {
+  constructor(root, teach = null) {
     this.#root = root;
     this.#teach = teach;
-    this.#other = other;
-    root.append(this.#words, this.#finer, this.#if, this.#bars, this.#actions);
+    root.append(this.#words, this.#kind, this.#actions, this.#if, this.#bars);
     const hold = () => this.#hold(true);
     const release = () => this.#hold(false);
     // Bars that move while the user reaches for one would teach the wrong name.
-    listen(this.#bars, { pointerenter: hold, pointerdown: hold, pointermove: hold, focusin: hold });
-    listen(this.#bars, { pointerleave: release, focusout: release });
+    if (teach !== null) {
+      listen(this.#bars, { pointerenter: hold, pointerdown: hold, pointermove: hold, focusin: hold });
+      listen(this.#bars, { pointerleave: release, focusout: release });
+    }
     this.clear("");
   }
 
-  /** Whether the user is choosing among the bars, which must not change meanwhile. */
+  /** Whether the user is choosing among the bars, which must not change in the meantime. */
   get held() {
     return this.#chosen;
   }
@@ -48,35 +46,49 @@ export class AnswerPanel {
     this.#answer = null;
     fill(this.#words, text);
     this.#words.classList.add("muted");
-    for (const part of [this.#finer, this.#if, this.#bars, this.#actions]) part.hidden = true;
+    for (const part of [this.#kind, this.#if, this.#bars, this.#actions]) part.hidden = true;
   }
 
-  /** @param {boolean} teaches whether the user may teach */
-  show(answer, teaches) {
+  /**
+   * @param {object} answer
+   * @param {boolean} main whether the button that accepts the answer is the main one of the view
+   * @param {boolean} live whether the camera will soon bring the next answer
+   */
+  show(answer, { main = false, live = false } = {}) {
+    const only = isOnlyClass(answer);
     this.#answer = answer;
+    this.#root.classList.toggle("live", live);
     this.#words.classList.remove("muted");
     fill(this.#words, ...predictionParts(answer));
-    this.#showFiner(answer);
-    this.#if.hidden = answer.known;
-    this.#bars.hidden = false;
+    this.#showKind(answer);
+    this.#if.hidden = answer.known || only;
+    this.#showBars(answer, only);
+    // With one class, every prediction is that class: it says nothing about the picture.
+    this.#actions.hidden = this.#teach === null || !answer.known || only;
+    if (!this.#actions.hidden) fill(this.#right, words("Yes, it is ", nameMark(answer.label)));
+    this.#right.classList.toggle("primary", main);
+  }
+
+  #showBars(answer, only) {
+    this.#bars.hidden = only;
     this.#bars.classList.toggle("doubtful", !answer.known);
     const best = answer.top.slice(0, MAX_BARS);
-    best.forEach((guess, i) => this.#row(i).show(guess, teaches));
+    best.forEach((guess, i) => {
+      const teaches = this.#teach !== null && !(answer.known && i === 0);
+      this.#row(i).show(guess, { teaches, known: answer.known });
+    });
     this.#rows.forEach((row, i) => {
       row.item.hidden = i >= best.length;
     });
-    this.#actions.hidden = !teaches;
-    this.#right.textContent = answer.known ? "Yes, that is right" : "Teach it as …";
-    this.#wrong.hidden = !answer.known;
   }
 
-  #showFiner({ known, fine, fine_top: finest }) {
-    this.#finer.hidden = !known || finest.length === 0;
-    if (this.#finer.hidden) return;
+  #showKind({ known, fine, fine_top: finest }) {
+    this.#kind.hidden = !known || finest.length === 0;
+    if (this.#kind.hidden) return;
     const parts = finest.flatMap(({ name, probability }, i) => {
       return [i > 0 ? ", " : "", nameMark(name), ` ${percent(probability)}`];
     });
-    fill(this.#finer, fine === null ? "Not sure which kind: " : "Kind: ", ...parts);
+    fill(this.#kind, fine === null ? "Not sure which kind: " : "Kind: ", ...parts);
   }
 
   #row(i) {
@@ -85,9 +97,7 @@ export class AnswerPanel {
   }
 
   #accept() {
-    const { known, label, fine } = this.#answer;
-    if (known) this.#choose(label, fine);
-    else this.#other();
+    this.#choose(this.#answer.label, this.#answer.fine);
   }
 
   #choose(label, fine) {
@@ -109,20 +119,20 @@ class Row {
   #label = "";
 
   constructor(list, choose) {
-    this.#button = button(this.#name, () => choose(this.#label), { class: "bar" });
-    this.#button.append(element("span", { class: "track" }, this.#full), this.#share);
-    this.item = element("li", {}, this.#button);
+    this.#button = button("It is this", () => choose(this.#label), { class: "small" });
+    const track = element("span", { class: "track", "aria-hidden": "true" }, this.#full);
+    const chart = element("div", { class: "bar" }, this.#name, this.#share, track);
+    this.item = element("li", {}, chart, this.#button);
     list.append(this.item);
   }
 
-  show({ name, probability }, teaches) {
+  /** The share is among the known classes: it says nothing about a picture that shows none of them. */
+  show({ name, probability }, { teaches, known }) {
     this.#label = name;
     this.#name.textContent = name;
-    this.#share.textContent = percent(probability);
+    this.#share.textContent = known ? percent(probability) : "";
     this.#full.style.inlineSize = `${100 * probability}%`;
-    this.#button.disabled = !teaches;
-    const action = teaches ? `. Teach this picture as ${isolated(name)}` : "";
-    this.#button.setAttribute("aria-label", `${isolated(name)}, ${percent(probability)}${action}`);
-    this.#button.title = teaches ? `Teach this picture as ${isolated(name)}` : "";
+    this.#button.hidden = !teaches;
+    this.#button.setAttribute("aria-label", `It is this: teach it as ${isolated(name)}`);
   }
 }

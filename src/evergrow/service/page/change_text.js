@@ -1,16 +1,17 @@
-/** Changes in words, for the undo button. */
+/** Changes in words: for the undo button and for notifications. */
 
 import { counted, nameMark } from "./text.js";
 
-// Changes that the service makes on its own are not listed: users do not undo them.
+// By kind of change: from the body of the newest change, and the step.
 const CHANGES = {
-  teach: ({ label }) => ["taught ", nameMark(label)],
-  relabel: ({ from, to, examples }) =>
-    from.label === to.label
-      ? ["gave ", pictures(examples), " of ", nameMark(to.label), finer(to, examples)]
-      : ["moved ", pictures(examples), " to ", nameMark(to.label)],
-  confirm: ({ label, examples }) => ["kept ", pictures(examples), " in ", nameMark(label)],
-  remove: ({ label, examples }) => ["removed ", pictures(examples), " of ", nameMark(label)],
+  teach: (_, step) => [pictures(step), ...ofClasses(step)],
+  relabel: ({ from, to }, step) => {
+    if (from.label === to.label) return ["the kind of ", pictures(step), ...ofClasses(step)];
+    const where = step.n_changes === 1 ? [" to ", nameMark(to.label)] : ofClasses(step);
+    return ["moved ", pictures(step), ...where];
+  },
+  confirm: ({ label, examples }) => ["kept ", counted(examples?.length || 1, "picture"), " in ", nameMark(label)],
+  remove: (_, step) => ["removed ", pictures(step), ...ofClasses(step)],
   forget: ({ label }) => ["forgot ", nameMark(label)],
   rename: ({ from, to }) => ["renamed ", nameMark(from), " to ", nameMark(to)],
   merge: ({ label, into_label: into }) => ["merged ", nameMark(label), " into ", nameMark(into)],
@@ -18,22 +19,26 @@ const CHANGES = {
   unsplit: ({ label }) => ["joined ", nameMark(label)],
 };
 
-/** Whether users can undo a change. */
-export function isUndoable({ kind, undone_by: undoneBy }) {
-  return kind in CHANGES && undoneBy === null;
+/** Text parts of what a step of undo takes back; the step is as the service describes it. */
+export function describeStep(step) {
+  const kinds = Object.keys(step.kinds);
+  if (kinds.length > 1) return [counted(step.n_changes, "change")];
+  return CHANGES[kinds[0]]?.(step.body, step) ?? ["the last change"];
 }
 
-/** Text parts of what a change did. */
-export function describeChange({ kind, body }) {
-  return CHANGES[kind](body);
+/** A sentence about a step that was undone. */
+export function undoneText(step) {
+  const what = describeStep(step);
+  if (Object.keys(step.kinds).join() !== "teach") return ["Undone: ", ...what, "."];
+  return ["Undone: ", ...what, step.n_examples > 1 ? " were removed again." : " was removed again."];
 }
 
-/** The number of examples of a change; a single one is not listed in it. */
-function pictures(examples = []) {
-  return examples.length < 2 ? "a picture" : counted(examples.length, "picture");
+function pictures({ n_examples: n }) {
+  return counted(Math.max(1, n), "picture");
 }
 
-function finer({ fine }, examples = []) {
-  if (fine === null) return examples.length < 2 ? " no finer name" : " no finer names";
-  return examples.length < 2 ? " a finer name" : " finer names";
+/** The class that the pictures were in or are in, or the number of classes; empty if not known. */
+function ofClasses({ labels, n_labels: n }) {
+  if (n === 0) return [];
+  return [" of ", n === 1 ? nameMark(labels[0]) : counted(n, "class", "classes")];
 }

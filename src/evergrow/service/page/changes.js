@@ -4,16 +4,23 @@ import * as api from "./api.js";
 import { notify, notifyError } from "./notifications.js";
 import { ask, showMessage } from "./dialogs.js";
 import { element, named } from "./dom.js";
-import { counted } from "./text.js";
+import { agreeOnNewName, similarClass } from "./name_check.js";
+import { counted, nameMark } from "./text.js";
 import { workspace } from "./workspace.js";
 
 const PICTURES_PER_KIND = 2;
 const MIN_KINDS = 2;
 
-/** Makes a change and reports the result; resolves to whether it was made. */
-export async function runChange(change) {
+/**
+ * Makes a change and reports the result; resolves to whether it was made.
+ *
+ * @param {() => Promise<any>} change
+ * @param {Array<object|string>} text what was done, as parts of a sentence
+ */
+export async function runChange(change, text) {
   try {
-    notify("good", (await workspace.change(change)).summary);
+    await workspace.change(change);
+    notify("good", ...text);
     return true;
   } catch (error) {
     api.expectProblem(error);
@@ -22,6 +29,7 @@ export async function runChange(change) {
   }
 }
 
+/** Resolves to whether the class was merged into another one. */
 export async function renameClass({ name }) {
   const answer = await ask({
     title: "Rename class",
@@ -29,7 +37,13 @@ export async function renameClass({ name }) {
     fields: [{ name: "to", label: "New name", value: name }],
     accept: "Rename",
   });
-  if (answer !== null && answer.to !== name) await runChange(() => api.rename(name, answer.to));
+  if (answer === null || answer.to === name) return false;
+  const to = similarClass(answer.to) === name ? answer.to : await agreeOnNewName(name, answer.to);
+  if (to === null) return false;
+  // The user chose the class that has nearly this name.
+  if (to !== answer.to) return runChange(() => api.merge(name, to), mergedText(name, to));
+  await runChange(() => api.rename(name, to), [nameMark(name), " is now called ", nameMark(to), "."]);
+  return false;
 }
 
 /** Resolves to whether the class was merged into another one. */
@@ -45,7 +59,12 @@ export async function mergeClass({ name }) {
     fields: [{ name: "into", label: "Merge into", options: others }],
     accept: "Merge",
   });
-  return answer !== null && runChange(() => api.merge(name, answer.into));
+  if (answer === null) return false;
+  return runChange(() => api.merge(name, answer.into), mergedText(name, answer.into));
+}
+
+function mergedText(name, into) {
+  return ["The pictures of ", nameMark(name), " are now ", nameMark(into), "."];
 }
 
 /** Resolves to whether the class was forgotten. */
@@ -56,31 +75,32 @@ export async function forgetClass({ name, n_examples: n }) {
     accept: "Forget",
     danger: true,
   });
-  return answer !== null && runChange(() => api.forget(name));
+  if (answer === null) return false;
+  return runChange(() => api.forget(name), ["Forgot ", nameMark(name), ` and its ${counted(n, "picture")}.`]);
 }
 
 export async function splitClass(entry) {
   const missing = missingForSplit(entry);
-  if (missing === null) await runChange(() => api.split(entry.name));
-  else showMessage("Not yet: finer names are missing", ...missing);
+  if (missing !== null) showMessage("Not yet: kinds are missing", ...missing);
+  else await runChange(() => api.split(entry.name), ["The model now tells the kinds of ", nameMark(entry.name), " apart."]);
 }
 
 export async function joinClass({ name }) {
-  await runChange(() => api.unsplit(name));
+  await runChange(() => api.unsplit(name), ["The kinds of ", nameMark(name), " are one class again."]);
 }
 
 /** Paragraphs about what a split still needs; null if it needs nothing. */
 function missingForSplit({ name, fine }) {
   const ready = fine.filter((kind) => kind.n_given >= PICTURES_PER_KIND);
   if (ready.length >= MIN_KINDS) return null;
-  const rule = `To split it, at least ${MIN_KINDS} finer names need ${PICTURES_PER_KIND} pictures each.`;
+  const rule = `To split it, at least ${MIN_KINDS} kinds need ${PICTURES_PER_KIND} pictures each.`;
   const begun = fine.map((kind) =>
     element("li", {}, named(kind.name), `: ${counted(kind.n_given, "picture")}`),
   );
   return [
     element("p", {}, "A split teaches the model to tell kinds of ", named(name), ` apart. ${rule}`),
-    begun.length > 0 ? element("p", {}, "So far:") : element("p", {}, "So far no picture has a finer name."),
+    begun.length > 0 ? element("p", {}, "So far:") : element("p", {}, "So far no picture has a kind."),
     element("ul", {}, ...begun),
-    element("p", {}, "Choose pictures of one kind below, type its finer name and press “Give name”."),
+    element("p", {}, "Select pictures of one kind below, type its name and press “Set kind”."),
   ];
 }

@@ -32,14 +32,16 @@ export function advice(entry) {
 
 const ADVICE = {
   new: () => "Show a few different views of it.",
-  more: (entry) => `${accuracyText(entry)} A few more pictures will tell.`,
+  more: (entry) => `${accuracyText(entry)} Add a few more to be sure.`,
   confused: (entry) => `${accuracyText(entry)} Show it where it looks most like the other one.`,
   enough: accuracyText,
 };
 
 function accuracyText({ accuracy }) {
-  if (accuracy === null) return "Not measured yet.";
-  const { rate, low, high, n } = accuracy;
-  const interval = `likely between ${percent(low)} and ${percent(high)}`;
-  return `Recognised ${percent(rate)} of the time (${interval}; measured on ${counted(n, "picture")}).`;
+  return accuracy === null ? "Not measured yet." : `${percent(accuracy.rate)} recognised.`;
+}
+
+/** How sure the measured accuracy is. */
+export function intervalText({ low, high, n }) {
+  return `Measured on ${counted(n, "picture")}; likely between ${percent(low)} and ${percent(high)}.`;
 }

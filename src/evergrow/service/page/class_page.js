@@ -5,9 +5,11 @@ import { ask } from "./dialogs.js";
 import { runChange, forgetClass, joinClass, mergeClass, renameClass, splitClass } from "./changes.js";
 import { connection } from "./connection.js";
 import { byId, button, element, fill, named, showList } from "./dom.js";
-import { counted, isolated, percent } from "./text.js";
+import { showExamples } from "./large_view.js";
+import { agreeOnName } from "./name_check.js";
+import { counted, isolated, nameMark, percent } from "./text.js";
 import { workspace } from "./workspace.js";
-import { advice, countText } from "./class_advice.js";
+import { advice, countText, intervalText } from "./class_advice.js";
 import { badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
@@ -38,9 +40,14 @@ export const classPage = {
   },
 };
 
+/** The name of the class that is shown, or null. */
+export function shownClass() {
+  return current()?.name ?? null;
+}
+
 export function startClassPage() {
   const act = (work) => () => work(current());
-  byId("class-rename").addEventListener("click", act(renameClass));
+  byId("class-rename").addEventListener("click", act(async (entry) => leaveIf(await renameClass(entry))));
   byId("class-merge").addEventListener("click", act(async (entry) => leaveIf(await mergeClass(entry))));
   byId("class-split").addEventListener("click", act(splitClass));
   byId("class-join").addEventListener("click", act(joinClass));
@@ -48,10 +55,13 @@ export function startClassPage() {
   byId("class-more").addEventListener("click", () => load(next));
   byId("chosen-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    giveFiner();
+    setKind();
   });
   byId("chosen-move").addEventListener("click", moveChosen);
-  byId("chosen-remove").addEventListener("click", () => forChosen(api.removeAll));
+  byId("chosen-remove").addEventListener("click", () => {
+    const { name } = current();
+    forChosen(api.removeAll, [" removed from ", nameMark(name), "."]);
+  });
   byId("choose-all").addEventListener("click", chooseAll);
   byId("chosen-none").addEventListener("click", () => {
     chosen.clear();
@@ -81,6 +91,7 @@ function show() {
   fill(byId("class-title"), entry === null ? "Class" : named(entry.name));
   if (entry === null) return;
   fill(byId("class-sign"), badge(entry), " ", countText(entry), ". ", ...advice(entry));
+  byId("class-sign").title = entry.accuracy === null ? "" : intervalText(entry.accuracy);
   byId("class-tools").hidden = !workspace.teaches;
   byId("class-split").hidden = entry.split;
   byId("class-join").hidden = !entry.split;
@@ -150,21 +161,26 @@ async function chooseAll() {
 
 function tileOf({ example }) {
   const description = `Picture ${example.id} of ${isolated(example.label)}`;
-  const image = thumbnailOf(example, description);
-  const caption = captionOf(example);
-  if (!workspace.teaches) return element("li", {}, element("span", { class: "tile" }, image, ...caption));
+  const open = () => showExamples(examples, examples.findIndex(({ id: one }) => one === example.id));
+  const label = `${description}, show large`;
+  const image = button(thumbnailOf(example, description), open, { class: "plain open", "aria-label": label });
+  image.disabled = example.image === null;
+  const tile = element("div", { class: "tile" }, image, ...captionOf(example));
+  const item = element("li", {}, tile);
+  if (!workspace.teaches) return item;
   const checked = chosen.has(example.id);
-  const box = element("input", { type: "checkbox", checked, "aria-label": `Choose ${description}` });
+  const box = element("input", { type: "checkbox", checked, "aria-label": `Select ${description}` });
   box.addEventListener("change", () => {
     if (box.checked && chosen.size < MAX_CHOSEN) chosen.add(example.id);
     else chosen.delete(example.id);
     box.checked = chosen.has(example.id);
     showChosen();
   });
-  const item = element("li", {}, element("label", { class: "tile" }, box, image, ...caption));
+  // A finger needs more than the box.
+  tile.append(element("label", { class: "select" }, box));
   if (example.fine_kind === "guessed") {
     const words = `Yes, it is ${isolated(example.fine)}`;
-    item.append(button("Confirm", () => confirm(example), { class: "small", "aria-label": words }));
+    item.append(button("Confirm", () => confirm(example), { class: "small confirm", "aria-label": words }));
   }
   return item;
 }
@@ -176,37 +192,42 @@ function captionOf({ fine, fine_kind: kind, fine_probability: share }) {
 }
 
 function confirm(example) {
-  return runChange(() => api.relabel(example.id, { fine: example.fine }));
+  const text = ["This picture is now ", nameMark(example.label), " · ", nameMark(example.fine), "."];
+  return runChange(() => api.relabel(example.id, { fine: example.fine }), text);
 }
 
 function showChosen() {
   byId("chosen").hidden = chosen.size === 0;
-  byId("chosen-count").textContent = `${counted(chosen.size, "picture")} chosen`;
+  byId("chosen-count").textContent = `${chosen.size} selected`;
   const names = current()?.fine.map((kind) => kind.name) ?? [];
-  fill(byId("kind-names"), ...names.map((name) => element("option", { value: name })));
+  fill(byId("chosen-kinds"), ...names.map((name) => element("option", { value: name })));
 }
 
-async function giveFiner() {
-  const fine = byId("chosen-fine").value.trim();
-  if (fine !== "") await forChosen((examples) => api.relabelAll(examples, { fine }));
+async function setKind() {
+  const fine = byId("chosen-kind").value.trim();
+  if (fine === "") return;
+  const now = [chosen.size === 1 ? " is now " : " are now ", nameMark(current().name), " · ", nameMark(fine), "."];
+  await forChosen((examples) => api.relabelAll(examples, { fine }), now);
 }
 
 async function moveChosen() {
   const answer = await ask({
     title: "Move to another class",
-    text: [`${counted(chosen.size, "picture")} chosen. To which class do they belong?`],
+    text: [`${counted(chosen.size, "picture")} selected. To which class do they belong?`],
     fields: [{ name: "label", label: "Class, known or new" }],
     accept: "Move",
   });
-  if (answer !== null) await forChosen((examples) => api.relabelAll(examples, { label: answer.label }));
+  const label = answer === null ? null : await agreeOnName(answer.label);
+  if (label === null) return;
+  await forChosen((examples) => api.relabelAll(examples, { label }), [" moved to ", nameMark(label), "."]);
 }
 
-/** Makes one change for all chosen pictures, with one undo. */
-async function forChosen(change) {
+/** Makes one change for all selected pictures, with one undo; `done` ends the sentence about it. */
+async function forChosen(change, done) {
   const examples = [...chosen];
-  if (!(await runChange(() => change(examples)))) return;
+  if (!(await runChange(() => change(examples), [counted(examples.length, "picture"), ...done]))) return;
   chosen.clear();
-  byId("chosen-fine").value = "";
+  byId("chosen-kind").value = "";
   showPictures();
   // The form that had the focus is hidden now.
   byId("class-title").focus();

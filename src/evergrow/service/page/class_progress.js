@@ -1,6 +1,6 @@
 /** Marks that show whether a class has enough pictures. */
 
-import { FIRST_PICTURES, SIGN_TITLES } from "./class_advice.js";
+import { FIRST_PICTURES, intervalText, SIGN_TITLES } from "./class_advice.js";
 import { element } from "./dom.js";
 
 /** A short label; its colour never says more than its words. */
@@ -15,4 +15,12 @@ export function dots(n) {
     element("span", { class: i < filled ? "dot filled" : "dot" }),
   );
   return element("span", { class: "dots", "aria-hidden": "true" }, ...all);
+}
+
+/** A bar of how often a class is recognised; nothing if that was not measured. */
+export function accuracyBar({ accuracy }) {
+  if (accuracy === null) return null;
+  const full = element("span", { class: "full" });
+  full.style.inlineSize = `${100 * accuracy.rate}%`;
+  return element("span", { class: "track", title: intervalText(accuracy), "aria-hidden": "true" }, full);
 }

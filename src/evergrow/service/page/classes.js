@@ -2,10 +2,10 @@
 
 import * as api from "./api.js";
 import { byId, element, named, showList } from "./dom.js";
-import { counted, isolated } from "./text.js";
+import { counted, isolated, percent } from "./text.js";
 import { workspace } from "./workspace.js";
-import { advice, countText } from "./class_advice.js";
-import { badge } from "./class_progress.js";
+import { advice, countText, intervalText } from "./class_advice.js";
+import { accuracyBar, badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
 const PAGE_SIZE = 60;
@@ -60,8 +60,8 @@ function sum() {
   if (status === null || workspace.empty) return "";
   const all = `${counted(status.n_classes, "class", "classes")}, ${counted(status.n_examples, "picture")}`;
   const { accuracy, measured_false_alarms: alarms } = status;
-  const known = accuracy === null ? "" : `; recognised ${Math.round(100 * accuracy.rate)} % of the time`;
-  const unknown = alarms === null ? "" : `; ${Math.round(100 * alarms)} % of known things are reported as unknown`;
+  const known = accuracy === null ? "" : `; ${percent(accuracy.rate)} recognised`;
+  const unknown = alarms === null ? "" : `; ${percent(alarms)} of known things are reported as unknown`;
   return `${all}${known}${unknown}.`;
 }
 
@@ -69,11 +69,14 @@ function cardOf({ entry }) {
   const place = element("span", { class: "covers" });
   showCovers(place, entry);
   const link = element("a", { href: `#class/${entry.id}`, class: "class-card card" }, place);
+  const sure = entry.accuracy === null ? null : intervalText(entry.accuracy);
   link.append(
-    element("span", { class: "row" }, element("strong", {}, named(entry.name)), badge(entry)),
-    element("span", { class: "muted" }, countText(entry)),
-    element("span", { class: "muted small" }, ...advice(entry)),
+    element("strong", {}, named(entry.name)),
+    element("span", { class: "row" }, badge(entry), element("span", { class: "muted" }, countText(entry))),
+    element("span", { class: "muted small", title: sure }, ...advice(entry)),
   );
+  const bar = accuracyBar(entry);
+  if (bar !== null) link.append(bar);
   const kinds = entry.fine.map((kind) => element("span", { class: "chip" }, named(kind.name)));
   if (kinds.length > 0) link.append(element("span", { class: "row" }, ...kinds));
   return element("li", {}, link);

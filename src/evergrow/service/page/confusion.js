@@ -1,12 +1,17 @@
 /** The view of mix-ups: the confusion matrix as a table, and the most frequent pairs in words. */
 
 import * as api from "./api.js";
-import { confusedPairs, rowTotal, worstClasses } from "./confusion_matrix.js";
-import { byId, element, fill, named } from "./dom.js";
+import { confusedPairs, rowTotal } from "./confusion_matrix.js";
+import { showMessage } from "./dialogs.js";
+import { byId, button, element, fill, named } from "./dom.js";
+import { showExamples } from "./large_view.js";
+import { notifyError } from "./notifications.js";
 import { counted, isolated, percent } from "./text.js";
+import { thumbnailOf } from "./thumbnails.js";
+import { token } from "./token.js";
 import { workspace } from "./workspace.js";
 
-// A larger table is hard to read; the worst classes are shown.
+// A larger table is hard to read; the service chooses the classes with the most mistakes.
 const MAX_CLASSES = 24;
 const MAX_PAIRS = 12;
 
@@ -31,51 +36,90 @@ export function startConfusion() {
 async function load() {
   if (!open || workspace.status === null || seen === workspace.version) return;
   seen = workspace.version;
+  const isCurrent = workspace.watch();
   try {
-    show(await api.confusion());
+    const confusion = await api.confusion(MAX_CLASSES);
+    if (isCurrent()) show(confusion);
   } catch (error) {
     api.expectProblem(error);
-    seen = null;
+    if (isCurrent()) seen = null;
   }
 }
 
-function show({ classes: labels, counts }) {
+/** Counts of `unknown` overlap those of the other columns; null in older measurements. */
+function show({ classes: labels, counts, unknown, n_classes: nClasses }) {
   const measured = labels.length > 0;
   byId("confusion-none").hidden = measured;
   byId("confusion-body").hidden = !measured;
   if (!measured) return;
-  const pairs = confusedPairs(labels, counts);
+  const totals = counts.map((row, i) => rowTotal(row, workspace.named(labels[i])?.accuracy?.n));
+  const pairs = confusedPairs(labels, counts, totals);
   fill(byId("confusion-pairs"), ...pairs.slice(0, MAX_PAIRS).map(pairItem));
   byId("confusion-pairs-none").hidden = pairs.length > 0;
-  const places = worstClasses(counts, MAX_CLASSES);
   byId("confusion-part").textContent =
-    places.length < labels.length ? `The ${places.length} classes with the most mistakes, of ${labels.length}.` : "";
-  fill(byId("confusion-table"), ...tableOf(places, labels, counts));
+    labels.length < nClasses ? `The ${labels.length} classes that are most often mistaken for each other, of ${nClasses}.` : "";
+  byId("table-unknown").hidden = unknown === null;
+  fill(byId("confusion-table"), ...tableOf(labels, counts, unknown, totals));
 }
 
 function pairItem({ is, called, times, n }) {
   const often = `: ${times} of ${counted(n, "picture")} (${percent(times / n)})`;
-  return element("li", {}, named(is), " mistaken for ", named(called), often);
+  const open = button("Show", () => showCell(is, called, times), { class: "plain link" });
+  open.setAttribute("aria-label", `Show ${isolated(is)} mistaken for ${isolated(called)}`);
+  const words = element("p", { class: "pair" }, named(is), " mistaken for ", named(called), often);
+  return element("li", {}, element("div", { class: "row spread" }, words, open));
 }
 
-function tableOf(places, labels, counts) {
+function tableOf(labels, counts, unknown, totals) {
   const head = element("tr", {}, element("th", { scope: "col" }, "Shown ↓ called →"));
-  for (const j of places) {
-    const name = element("span", {}, named(labels[j]));
-    head.append(element("th", { scope: "col", class: "column", title: isolated(labels[j]) }, name));
+  for (const label of labels) {
+    const name = element("span", {}, named(label));
+    head.append(element("th", { scope: "col", class: "column", title: isolated(label) }, name));
   }
-  const body = places.map((i) => rowOf(i, places, labels, counts[i]));
+  if (unknown !== null) {
+    head.append(element("th", { scope: "col", class: "column" }, element("span", {}, element("em", {}, "unknown"))));
+  }
+  const body = labels.map((label, i) => {
+    const cells = counts[i].map((times, j) => cellOf(label, labels[j], times, totals[i]));
+    if (unknown !== null) cells.push(cellOf(label, null, unknown[i], totals[i]));
+    return element("tr", {}, element("th", { scope: "row" }, named(label)), ...cells);
+  });
   return [element("thead", {}, head), element("tbody", {}, ...body)];
 }
 
-function rowOf(i, places, labels, row) {
-  const n = rowTotal(row);
-  const cells = places.map((j) => {
-    const share = n === 0 ? 0 : row[j] / n;
-    const cell = element("td", { class: i === j ? "right" : "wrong" }, row[j] === 0 ? "" : String(row[j]));
-    cell.title = `${isolated(labels[i])} called ${isolated(labels[j])}: ${row[j]} of ${n}`;
-    cell.style.setProperty("--share", String(share));
+/** @param {string|null} called null for unknown */
+function cellOf(is, called, times, n) {
+  const cell = element("td", { class: is === called ? "right" : "wrong" });
+  cell.style.setProperty("--share", String(n === 0 ? 0 : times / n));
+  if (times === 0) return cell;
+  // Only mistakes are worth a look.
+  if (is === called) {
+    cell.textContent = String(times);
     return cell;
-  });
-  return element("tr", {}, element("th", { scope: "row" }, named(labels[i])), ...cells);
+  }
+  const words = `${isolated(is)} mistaken for ${called === null ? "something unknown" : isolated(called)}: ${times} of ${n}`;
+  cell.append(button(String(times), () => showCell(is, called, times), { class: "cell", title: words, "aria-label": words }));
+  return cell;
+}
+
+/** Shows the pictures of a cell. The service lists the first ones, without those removed since. */
+async function showCell(is, called, times) {
+  const { value: asking } = token;
+  try {
+    const { items } = await api.confusionExamples(is, called);
+    if (token.value !== asking) return;
+    const tiles = items.map((example, i) => {
+      const image = thumbnailOf(example, `Picture ${example.id}`);
+      const open = button(image, () => showExamples(items, i), { class: "plain open" });
+      open.disabled = example.image === null;
+      return element("li", {}, open);
+    });
+    const rest = items.length < times ? " Some of the pictures are not listed." : "";
+    const other = called === null ? "something unknown" : named(called);
+    const text = element("p", {}, named(is), " mistaken for ", other, `: ${counted(times, "picture")}.`, rest);
+    showMessage("Mix-up", text, element("ul", { class: "tiles" }, ...tiles));
+  } catch (error) {
+    api.expectProblem(error);
+    notifyError(error);
+  }
 }

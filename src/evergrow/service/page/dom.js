@@ -39,6 +39,11 @@ export function named(text) {
   return element("bdi", { class: "name", title: text.length > LONG_NAME ? text : null }, text);
 }
 
+/** The text of a button: names stay in its lines. */
+export function words(...parts) {
+  return element("span", { class: "words" }, ...parts);
+}
+
 export function button(text, listener, properties = {}) {
   return element("button", { type: "button", ...properties, on: { click: listener } }, text);
 }

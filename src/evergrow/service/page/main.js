@@ -1,27 +1,31 @@
 /** Starts the page: asks for the token, shows one view at a time, and shows the connection state. */
 
-import { expectProblem, Unreachable } from "./api.js";
-import { announce } from "./notifications.js";
-import { ask } from "./dialogs.js";
-import { classPage, startClassPage } from "./class_page.js";
+import { checkToken, expectProblem, Unreachable } from "./api.js";
+import { announce, notify } from "./notifications.js";
+import { ask, closeDialogs } from "./dialogs.js";
+import { classPage, shownClass, startClassPage } from "./class_page.js";
 import { classesView, clearCovers, startClasses } from "./classes.js";
 import { confusionView, startConfusion } from "./confusion.js";
 import { connection } from "./connection.js";
+import { startDownload } from "./download.js";
 import { byId } from "./dom.js";
 import { counted } from "./text.js";
 import { startFileInput } from "./file_input.js";
 import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
 import { reviewView, startReview } from "./review.js";
+import { reviewQueue } from "./review_queue.js";
 import { startHelp } from "./shortcuts.js";
 import { startTeachView, teachView } from "./teach_view.js";
+import { startTryView, tryView } from "./try_view.js";
 import { clearPictures, storageWarning } from "./taught_pictures.js";
-import { looksLikeToken, token } from "./token.js";
-import { tray } from "./tray.js";
+import { looksLikeToken, token, tokenOfAddress } from "./token.js";
+import { tray, tried } from "./tray.js";
 import { startUndo } from "./undo.js";
 
 const VIEWS = {
   teach: { view: teachView, title: "Teach" },
+  try: { view: tryView, title: "Try it" },
   review: { view: reviewView, title: "Review" },
   classes: { view: classesView, title: "Classes" },
   class: { view: classPage, title: "Class", tab: "classes" },
@@ -29,6 +33,8 @@ const VIEWS = {
 };
 
 let current = null;
+// The last token of this tab, even if it was refused.
+let lastToken = token.value;
 
 /** Shows the view named in the address. */
 function route({ focus = true } = {}) {
@@ -36,7 +42,9 @@ function route({ focus = true } = {}) {
   const [name, detail] = location.hash.slice(1).split("/");
   // The link that skips to the content is not a view.
   if (name === "main" && current !== null) return;
-  const next = name in VIEWS ? name : "teach";
+  const known = Object.hasOwn(VIEWS, name) ? name : "teach";
+  // A read-only token has nothing to teach.
+  const next = known === "teach" && !workspace.teaches ? "try" : known;
   if (current !== null) VIEWS[current].view.leave();
   current = next;
   showSection(`view-${next}`);
@@ -45,12 +53,16 @@ function route({ focus = true } = {}) {
     if (here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${VIEWS[next].title} – Evergrow`;
+  document.title = `${workspaceName()} · ${VIEWS[next].title}`;
   if (focus) {
     byId(`${next}-title`).focus({ preventScroll: true });
     window.scrollTo(0, 0);
   }
   VIEWS[next].view.enter(detail);
+}
+
+function workspaceName() {
+  return workspace.status?.name || "Evergrow";
 }
 
 function showSection(id) {
@@ -93,7 +105,54 @@ function askForToken(problem = "") {
   showSection("view-enter");
   byId("enter-problem").textContent = problem;
   document.title = "Evergrow";
+  byId("brand-name").textContent = "Evergrow";
   byId("token").focus();
+}
+
+/** Takes the token out of an address like #token=…, so that it does not stay in the address bar; or null. */
+function takeTokenOfAddress() {
+  const found = tokenOfAddress(location.hash);
+  if (found !== null) history.replaceState(null, "", location.pathname + location.search);
+  return found;
+}
+
+/** Enters with the token of an address that was opened in this tab. */
+function enterByAddress() {
+  const found = takeTokenOfAddress();
+  if (found === null) return false;
+  replaceToken(found);
+  return true;
+}
+
+/** Enters with another token if the service accepts it; otherwise the one of this tab stays. */
+async function replaceToken(found) {
+  if (token.value !== null && token.value !== found) {
+    try {
+      await checkToken(found);
+    } catch (error) {
+      expectProblem(error);
+      notify("bad", `The token in the address is not used, the one before stays. ${error.message}`);
+      if (current === null && token.value !== null) enter();
+      return;
+    }
+  }
+  if (current !== null) {
+    VIEWS[current].view.leave();
+    current = null;
+    close();
+  }
+  setToken(found);
+  enter();
+}
+
+/** Pictures of one token are not shown to the next. */
+function setToken(value) {
+  if (value !== lastToken) {
+    tray.clear();
+    tried.clear();
+  }
+  lastToken = value;
+  token.set(value);
 }
 
 function startToken() {
@@ -104,13 +163,13 @@ function startToken() {
       askForToken("This does not look like a token: letters and digits without spaces.");
       return;
     }
-    token.set(text);
+    setToken(text);
     byId("token").value = "";
     enter();
   });
   token.addEventListener("refused", ({ detail }) => {
     close();
-    askForToken(`The service does not accept this token. ${detail}`);
+    askForToken(`${detail} Open the address that evergrow serve prints, or make a token with evergrow token add.`);
   });
   byId("leave").addEventListener("click", signOut);
 }
@@ -127,6 +186,7 @@ async function signOut() {
   token.forget();
   close();
   tray.clear();
+  tried.clear();
   askForToken();
 }
 
@@ -135,6 +195,7 @@ function close() {
   workspace.close();
   clearCovers();
   clearPictures();
+  reviewQueue.clear();
 }
 
 function showState() {
@@ -145,8 +206,10 @@ function showState() {
   byId("offline").hidden = connection.online;
   byId("offline").textContent = `The service cannot be reached. ${stored}`;
   byId("sending").hidden = !connection.online || outbox.waiting < 2;
-  byId("sending").textContent = `Sending ${counted(outbox.waiting, "picture")} …`;
+  byId("sending").textContent = `Sending ${outbox.waiting} …`;
   byId("read-only").hidden = workspace.status === null || workspace.teaches;
+  if (workspace.status !== null) byId("brand-name").textContent = workspaceName();
+  for (const tab of document.querySelectorAll("#views a[href='#teach']")) tab.hidden = !workspace.teaches;
 }
 
 /** Skips to the content without changing the address, which a reload needs. */
@@ -161,30 +224,37 @@ function start() {
   startToken();
   startSkipping();
   startTeachView();
+  startTryView();
   startReview();
   startClasses();
   startClassPage();
   startConfusion();
   startUndo();
   startHelp(byId("help"));
-  startFileInput(() => current !== null);
+  startDownload(byId("download"));
+  startFileInput(() => (current === null ? null : { view: current, label: current === "class" ? shownClass() : null }));
   for (const source of [connection, outbox, workspace]) source.addEventListener("change", showState);
   connection.addEventListener("change", () => {
     // A banner shows that it is offline.
     if (connection.online) announce("The service is back.");
   });
-  window.addEventListener("hashchange", () => route());
+  window.addEventListener("hashchange", () => {
+    closeDialogs();
+    if (!enterByAddress()) route();
+  });
   window.addEventListener("beforeunload", (event) => {
     // Stored pictures survive; those in the tray, and those that could not be stored, do not.
     if (tray.pictures.length > 0 || outbox.unstored > 0) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
-    if (current !== "teach") return;
-    if (document.hidden) teachView.leave();
-    else teachView.enter();
+    if (current !== "teach" && current !== "try") return;
+    const { view } = VIEWS[current];
+    if (document.hidden) view.leave();
+    else view.enter();
   });
   // Refused under an unknown certificate: then the page cannot open offline.
   navigator.serviceWorker?.register("static/worker.js", { scope: "./" }).catch(() => {});
+  if (enterByAddress()) return;
   if (token.value === null) askForToken();
   else enter();
 }

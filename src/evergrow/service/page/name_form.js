@@ -10,13 +10,31 @@ import { badge, dots } from "./class_progress.js";
 const MAX_SUGGESTIONS = 50;
 
 const field = byId("label");
-const finer = byId("fine");
+const kind = byId("kind");
+
+/** Fires "change" when the name changes. */
+export const nameForm = new EventTarget();
 
 export function startNameForm() {
-  field.addEventListener("input", showNameForm);
-  finer.addEventListener("input", () => suggest(byId("fines"), fineNames(), finer.value));
+  field.addEventListener("input", nameChanged);
+  kind.addEventListener("input", () => suggest(byId("kind-names"), kindNames(), kind.value));
+  byId("add-kind").addEventListener("click", () => {
+    byId("kind-field").hidden = false;
+    showNameForm();
+    kind.focus();
+  });
   workspace.addEventListener("change", showNameForm);
   outbox.addEventListener("change", showNameForm);
+}
+
+function nameChanged() {
+  showNameForm();
+  nameForm.dispatchEvent(new Event("change"));
+}
+
+/** The name as it is typed now; may be empty. */
+export function typedLabel() {
+  return field.value.trim();
 }
 
 /** The names that were typed; null, with a message, if one is missing. */
@@ -29,19 +47,14 @@ export function typedNames() {
     field.focus();
     return null;
   }
-  return { label, fine: finer.value.trim() || null };
+  return { label, fine: kind.value.trim() || null };
 }
 
 export function setName(label) {
   field.value = label;
-  finer.value = "";
-  showNameForm();
-}
-
-/** Focuses the name, for a picture of none of the predicted classes. */
-export function focusName() {
-  field.focus();
-  field.select();
+  kind.value = "";
+  byId("kind-field").hidden = true;
+  nameChanged();
 }
 
 export function showNameForm() {
@@ -51,7 +64,9 @@ export function showNameForm() {
     byId("label-missing").hidden = true;
   }
   suggest(byId("names"), workspace.classes.map((entry) => entry.name), label);
-  suggest(byId("fines"), fineNames(), finer.value);
+  suggest(byId("kind-names"), kindNames(), kind.value);
+  // Newcomers name a first thing; kinds of it come later.
+  byId("add-kind").hidden = workspace.empty || !byId("kind-field").hidden;
   fill(byId("progress"), ...progressOf(label));
 }
 
@@ -72,7 +87,7 @@ function progressOf(label) {
   ];
 }
 
-function fineNames() {
+function kindNames() {
   return workspace.named(field.value.trim())?.fine.map((entry) => entry.name) ?? [];
 }
 

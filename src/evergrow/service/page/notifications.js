@@ -15,7 +15,7 @@ export function announce(text) {
   });
 }
 
-/** Shows a notification, which screen readers read. `kind` is good, kept (for later) or bad. */
+/** Shows a notification, which screen readers read, and returns it. `kind` is good, kept (for later) or bad. */
 export function notify(kind, ...content) {
   const place = byId("notes");
   // Of each kind only the latest is shown.
@@ -33,6 +33,7 @@ export function notify(kind, ...content) {
   place.append(shown);
   while (place.children.length > MAX_NOTES) place.firstElementChild.remove();
   wait();
+  return shown;
 }
 
 /** Shows the message of an error. */

@@ -68,8 +68,14 @@ export class OutboxQueue extends EventTarget {
     this.#workspace = null;
   }
 
-  /** Queues an example; returns its key, and `done`: a promise of the outcome. */
-  add({ image, label, fine = null }) {
+  /**
+   * Queues an example; returns its key, and `done`: a promise of the outcome.
+   *
+   * @param {object} example
+   * @param {string} example.action examples with the same action are one step of undo
+   * @param {boolean} example.move whether a picture of another class is moved to this one
+   */
+  add({ image, label, fine = null, action, move = false }) {
     const example = {
       key: this.#newKey(),
       workspace: this.#workspace,
@@ -78,6 +84,8 @@ export class OutboxQueue extends EventTarget {
       image,
       label,
       fine,
+      action,
+      move,
     };
     this.#examples.push(example);
     this.#writing.add(example.key);
@@ -108,34 +116,53 @@ export class OutboxQueue extends EventTarget {
     return this.#examples.filter((example) => example.label === label).length;
   }
 
+  /** The examples of an action that are not acknowledged. */
+  ofAction(action) {
+    return this.#examples.filter((example) => example.action === action);
+  }
+
+  /** The classes of the examples that are not acknowledged. */
+  get labels() {
+    return [...new Set(this.#examples.map(({ label }) => label))];
+  }
+
   /** The newest example that is not acknowledged, or null. */
   get newest() {
     return this.#examples.at(-1) ?? null;
   }
 
-  /** A promise of the outcome of the newest example; null if it is not being sent. */
-  get arrival() {
-    const isNewest = this.#sending !== null && this.#sending.example === this.newest;
-    return isNewest ? this.#sending.outcome : null;
+  /** Whether an example of an action is being sent. */
+  isSending(action) {
+    return this.#sending !== null && this.#sending.example.action === action;
   }
 
-  /** Whether the newest example may have been learnt although no response came. */
-  get uncertain() {
-    return this.#uncertain.has(this.newest?.key);
-  }
-
-  /** Withdraws the newest example; resolves to whether it was still there. */
-  async withdrawNewest() {
-    const { newest } = this;
-    // From here on nothing else in this tab sends it.
-    this.#examples = this.#examples.filter((other) => other !== newest);
+  /**
+   * Withdraws the examples of an action that were not sent. Resolves to those that were withdrawn,
+   * those that may have been learnt although no response came, and the outcome of the one that was
+   * being sent, or null.
+   */
+  async withdraw(action) {
+    const sending = this.isSending(action) ? this.#sending : null;
+    const others = this.ofAction(action).filter((example) => example !== sending?.example);
+    const isUncertain = ({ key }) => this.#uncertain.has(key);
+    const unsent = others.filter((example) => !isUncertain(example));
+    // From here on nothing else in this tab sends them.
+    this.#examples = this.#examples.filter((example) => !unsent.includes(example));
     this.#fire("change");
-    const there = await this.#store.withLock(newest.key, async () => {
-      const found = await this.#isPending(newest);
-      await this.#store.remove(newest.key);
+    const withdrawn = [];
+    for (const example of unsent) if (await this.#withdrawOne(example)) withdrawn.push(example);
+    const arrived = (await sending?.outcome) ?? null;
+    return { withdrawn, uncertain: this.ofAction(action).filter(isUncertain), arrived };
+  }
+
+  /** Resolves to whether no other tab has sent or withdrawn it. */
+  async #withdrawOne(example) {
+    const there = await this.#store.withLock(example.key, async () => {
+      const found = await this.#isPending(example);
+      await this.#store.remove(example.key);
       return found;
     });
-    this.#complete(newest, there ? "withdrawn" : "elsewhere");
+    this.#complete(example, there ? "withdrawn" : "elsewhere");
     return there;
   }
 

@@ -4,10 +4,12 @@ const FAILURES = [500, 502, 504];
 
 /** The service refused a request; the message says why. */
 export class Problem extends Error {
-  constructor(status, message, retryAfter = null) {
+  /** @param {string|null} label the class that already has a picture, if that is why */
+  constructor(status, message, { retryAfter = null, label = null } = {}) {
     super(message);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.label = label;
   }
 
   /** Whether the same request may succeed later. */

@@ -2,11 +2,15 @@
 
 import * as api from "./api.js";
 import { announce } from "./notifications.js";
+import { agreeOnName } from "./name_check.js";
+import { showExamples, showLarge } from "./large_view.js";
 import { runChange } from "./changes.js";
-import { button, byId, element, fill, named } from "./dom.js";
-import { counted, percent } from "./text.js";
+import { button, byId, element, fill, named, words } from "./dom.js";
+import { counted, nameMark, percent } from "./text.js";
 import { workspace } from "./workspace.js";
 import { suggest } from "./name_form.js";
+import { outbox } from "./outbox.js";
+import { keysOf } from "./review_items.js";
 import { reviewQueue } from "./review_queue.js";
 import { reviewShortcuts } from "./shortcuts.js";
 import { teachPicture } from "./taught_pictures.js";
@@ -44,19 +48,29 @@ export function startReview() {
     if (event.key === "Escape") byId("review-card").focus();
   });
   reviewQueue.addEventListener("change", show);
-  workspace.addEventListener("change", () => {
-    if (open) reviewQueue.load();
-  });
+  // The number in the navigation is right from the start; while pictures are sent it may lag.
+  const load = () => {
+    if (open || outbox.waiting === 0) reviewQueue.load();
+  };
+  workspace.addEventListener("change", load);
   undone.addEventListener("undone", ({ detail: event }) => reviewQueue.again(keyOfEvent.get(event)));
-  const ready = () => open && item !== null && workspace.teaches;
-  const name = () => byId("review-name").focus();
-  reviewShortcuts(byId("review-card"), { ready, accept, choose, skip, undo, name });
+  byId("review-picture").addEventListener("click", () => {
+    if (item?.picture) showLarge(item.picture);
+    else if (item !== null) showExamples([item.example], 0);
+  });
+  const ready = () => open && workspace.teaches;
+  reviewShortcuts(byId("review-card"), { ready, undo, hasItem: () => item !== null, accept, choose, skip, name: typeName });
+}
+
+function typeName() {
+  byId("review-name").focus();
 }
 
 function show() {
   const { items } = reviewQueue;
   byId("review-count").textContent = items.length > 0 ? String(items.length) : "";
   if (!open) return;
+  byId("review-add").hidden = !workspace.teaches;
   // The shown picture stays until it is decided, even if a less certain one arrives.
   item = items.find((one) => one.key === item?.key) ?? items[0] ?? null;
   byId("review-card").hidden = item === null;
@@ -66,7 +80,7 @@ function show() {
     drawn = null;
     return;
   }
-  byId("review-left").textContent = `${counted(items.length, "picture")} to check, least certain first`;
+  byId("review-left").textContent = `${counted(items.length, "picture")} to review, least certain first`;
   showQuestion();
   if (drawn !== item.key) showPicture();
 }
@@ -77,9 +91,12 @@ function showQuestion() {
   byId("review-name-label").textContent = item.newNameLabel;
   fill(byId("review-choices"), ...item.choices.map(choiceItem));
   const { accept: verb, choices, acceptable } = item;
-  fill(byId("review-accept-what"), ...(acceptable ? [verb, named(choices[0].name)] : ["Accept"]));
-  byId("review-accept").disabled = !acceptable || !workspace.teaches;
-  byId("review-naming").hidden = !workspace.teaches;
+  fill(byId("review-accept-what"), ...(acceptable ? [verb, named(choices[0].name)] : ["Type a name"]));
+  const keys = keysOf(item).flatMap(([key, does], i) => [i > 0 ? ", " : "Keys: ", element("kbd", {}, key), ` ${does}`]);
+  fill(byId("review-keys"), ...keys);
+  // A read-only token sees the questions, but cannot answer them.
+  for (const id of ["review-choices", "review-accept", "review-naming", "review-keys"]) byId(id).hidden = !workspace.teaches;
+  byId("review-skip-what").textContent = workspace.teaches ? "Skip" : "Next";
   suggestNames();
 }
 
@@ -90,9 +107,8 @@ function suggestNames() {
 function choiceItem({ verb, name, share }, i) {
   const control = button(element("kbd", { "aria-hidden": "true" }, String(i + 1)), () => choose(i), {
     class: i === 0 && item.acceptable ? "choice first" : "choice",
-    disabled: !workspace.teaches,
   });
-  control.append(element("span", {}, verb, named(name)), element("span", { class: "share" }, share === null ? "" : percent(share)));
+  control.append(words(verb, named(name)), element("span", { class: "share" }, share === null ? "" : percent(share)));
   return element("li", {}, control);
 }
 
@@ -109,16 +125,22 @@ async function showPicture() {
 
 function accept() {
   if (item.acceptable) choose(0);
-  else byId("review-name").focus();
+  else typeName();
 }
 
 function choose(i) {
   if (i < item.choices.length) decide(item.choices[i].names);
 }
 
-function giveName() {
+async function giveName() {
   const name = byId("review-name").value.trim();
-  if (name !== "" && item !== null) decide(item.newName(name));
+  if (name === "" || item === null) return;
+  const names = item.newName(name);
+  const asked = item;
+  const label = names.label === undefined ? null : await agreeOnName(names.label);
+  // Cancelled, or another picture is shown by now.
+  if (item !== asked || (label === null && names.label !== undefined)) return;
+  decide(label === null ? names : { ...names, label });
 }
 
 function skip() {
@@ -135,10 +157,14 @@ async function decide(names) {
   reviewQueue.done(decided);
   let event = null;
   const changed = await runChange(async () => {
-    const change = await api.relabel(decided.example.id, names);
-    ({ event } = change);
-    return change;
-  });
+    ({ event } = await api.relabel(decided.example.id, names));
+  }, decidedText(decided.example, names));
   if (changed) keyOfEvent.set(event, decided.key);
   else reviewQueue.again(decided.key);
+}
+
+/** A sentence about a taught picture that was checked. */
+function decidedText({ label: taught }, { label = taught, fine }) {
+  if (fine) return ["This picture is now ", nameMark(label), " · ", nameMark(fine), "."];
+  return label === taught ? ["Kept in ", nameMark(label), "."] : ["Moved to ", nameMark(label), "."];
 }

@@ -11,15 +11,17 @@ export function unnamedItem(picture, classNames) {
   const choices = (answer?.top ?? []).slice(0, MAX_CHOICES).map(({ name, probability }) => ({
     verb: "",
     name,
-    share: probability,
+    // It says nothing about a picture that may show none of the classes, or where there is one class.
+    share: answer.known && answer.top.length > 1 ? probability : null,
     names: { label: name, fine: name === answer.label ? answer.fine : null },
   }));
-  const known = answer?.known ?? false;
+  const only = choices.length === 1;
+  const known = (answer?.known ?? false) && !only;
   return {
     key: `picture ${picture.id}`,
     picture,
     question: "What is this?",
-    hint: known || choices.length === 0 ? "" : "It does not look like anything taught so far.",
+    hint: known || choices.length === 0 ? "" : unknownHint(only, choices[0].name),
     choices,
     accept: "Teach as ",
     // Enter must not accept a name that the model itself considers unlikely.
@@ -31,7 +33,24 @@ export function unnamedItem(picture, classNames) {
   };
 }
 
-/** A finer name that the model guessed. */
+function unknownHint(only, name) {
+  return only ? `I know only ${isolated(name)} so far.` : "This doesn’t look like any class you have taught.";
+}
+
+/** What the keys do for an item, as pairs of key and words. */
+export function keysOf({ choices, acceptable }) {
+  const numbers = choices.length > 1 ? `1–${choices.length}` : "1";
+  return [
+    ...(choices.length > 0 ? [[numbers, "choose"]] : []),
+    ["Enter", acceptable ? "the large button" : "type a name"],
+    ...(acceptable ? [["N", "type another name"]] : []),
+    ["S", "skip"],
+    ["U", "undo"],
+    ["?", "help"],
+  ];
+}
+
+/** A kind that the model guessed. */
 export function guessItem({ example, suggestion, probability }, kinds) {
   const others = kinds.filter((name) => name !== suggestion);
   const choices = [suggestion, ...others].slice(0, MAX_CHOICES).map((name) => {
@@ -46,7 +65,7 @@ export function guessItem({ example, suggestion, probability }, kinds) {
     accept: "Yes, it is ",
     acceptable: true,
     newName: (name) => ({ fine: name }),
-    newNameLabel: "Another finer name",
+    newNameLabel: "Another kind",
     otherNames: () => others,
     certainty: probability,
   };

@@ -12,6 +12,7 @@ class ReviewQueue extends EventTarget {
   #done = new Set();
   #skipped = 0;
   #seen = null;
+  #loading = null;
 
   constructor() {
     super();
@@ -28,16 +29,38 @@ class ReviewQueue extends EventTarget {
       .sort((one, other) => one.certainty - other.certainty);
   }
 
-  async load() {
-    if (workspace.status === null || this.#seen === workspace.version) return;
-    const { version } = workspace;
-    try {
-      const { items } = await api.review();
-      this.#doubts = items.map(reviewItem);
-      this.#seen = version;
-      this.#changed();
-    } catch (error) {
-      api.expectProblem(error);
+  /** Loads what the service wants to be checked, if something changed. */
+  load() {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = null;
+    });
+    return this.#loading;
+  }
+
+  /** Forgets everything: what one token saw is not shown to the next. */
+  clear() {
+    this.#doubts = [];
+    this.#done.clear();
+    this.#skipped = 0;
+    this.#seen = null;
+    this.#changed();
+  }
+
+  async #load() {
+    while (workspace.status !== null && this.#seen !== workspace.version) {
+      const { version } = workspace;
+      const isCurrent = workspace.watch();
+      try {
+        const { items } = await api.review();
+        // What is older, or was meant for another token, is asked for again.
+        if (!isCurrent()) continue;
+        this.#doubts = items.map(reviewItem);
+        this.#seen = version;
+        this.#changed();
+      } catch (error) {
+        api.expectProblem(error);
+        if (isCurrent()) return;
+      }
     }
   }
 

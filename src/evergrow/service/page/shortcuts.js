@@ -17,7 +17,7 @@ const KEYS = [
 
 /**
  * @param {HTMLElement} region keys count only while it or nothing has the focus
- * @param {object} actions ready, accept, choose, skip, undo, name
+ * @param {object} actions ready and undo; hasItem, and if it has one: accept, choose, skip, name
  */
 export function reviewShortcuts(region, actions) {
   const keys = {
@@ -35,7 +35,8 @@ export function reviewShortcuts(region, actions) {
     if (event.key === "Enter" && target.matches("button, a")) return;
     const number = /^[1-9]$/.test(event.key) ? Number(event.key) : null;
     const action = number === null ? keys[event.key.toLowerCase()] : () => actions.choose(number - 1);
-    if (action === undefined) return;
+    // What was decided last can be undone when nothing is left to review.
+    if (action === undefined || (action !== actions.undo && !actions.hasItem())) return;
     event.preventDefault();
     action();
   });
@@ -61,11 +62,12 @@ function help() {
     element(
       "p",
       {},
-      "Show something to the camera, or add pictures of it. Type what it is and take about five pictures from " +
-        "different sides. From the second class on it says what it sees, and one click corrects it.",
+      "Show something to the camera, or choose pictures of it. Type what it is and take about five pictures from " +
+        "different sides. From the second class on the page says what it sees, and one click corrects it. " +
+        "Under “Try it” nothing is kept.",
     ),
     element("dl", { class: "keys" }, ...rows),
-    element("p", { class: "row" }, box, element("label", { htmlFor: "shortcuts-on" }, "Single-letter keys")),
+    element("p", { class: "row keys-note" }, box, element("label", { htmlFor: "shortcuts-on" }, "Single-letter keys")),
   );
 }
 

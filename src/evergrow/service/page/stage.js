@@ -1,38 +1,42 @@
-/** Shows the camera, or one of the pictures in the tray. */
+/** Shows the camera, or one of several pictures. */
 
-import { notify, notifyError } from "./notifications.js";
 import { Camera, whyNoCamera } from "./camera.js";
 import { byId, element, fill } from "./dom.js";
+import { showLarge } from "./large_view.js";
 import { largeOf } from "./tray.js";
 
 const ENDED = "The camera stopped: it was unplugged, is in use by another program, or is no longer allowed.";
 
 /** Fires "camera" when the camera starts or stops, and "shown" when another picture is shown. */
 export class Stage extends EventTarget {
-  camera = new Camera(byId("video"));
-  /** The picture of the tray that is shown; null for the camera or nothing. */
+  camera;
+  /** The picture that is shown; null for the camera or nothing. */
   picture = null;
+  #part;
   #choice = { facing: "environment" };
   #drawn = null;
   #starting = false;
   #paused = false;
 
-  constructor() {
+  /** @param {string} prefix of the ids of its elements */
+  constructor(prefix = "") {
     super();
+    this.#part = (id) => byId(prefix + id);
+    this.camera = new Camera(this.#part("video"));
     this.camera.addEventListener("ended", () => {
-      byId("camera-note").textContent = ENDED;
-      notify("bad", ENDED);
+      this.#note(ENDED);
       this.stopCamera();
     });
-    byId("camera-start").addEventListener("click", () => this.startCamera());
-    byId("camera-stop").addEventListener("click", () => this.stopCamera());
-    byId("camera-back").addEventListener("click", () => this.show(null));
-    byId("camera-choice").addEventListener("change", (event) => {
+    this.#part("camera-start").addEventListener("click", () => this.startCamera());
+    this.#part("camera-stop").addEventListener("click", () => this.stopCamera());
+    this.#part("camera-back").addEventListener("click", () => this.show(null));
+    this.#part("camera-choice").addEventListener("change", (event) => {
       const { facing, device } = event.target.selectedOptions[0].dataset;
       this.#choice = { facing, device };
       this.startCamera();
     });
-    byId("camera-note").textContent = whyNoCamera() ?? "";
+    this.#part("still").addEventListener("click", () => showLarge(this.picture));
+    this.#note(whyNoCamera() ?? "");
     this.#draw();
   }
 
@@ -47,7 +51,7 @@ export class Stage extends EventTarget {
 
   /** @param {boolean} show whether to show the camera rather than a picture */
   async startCamera({ show = true } = {}) {
-    byId("camera-note").textContent = "";
+    this.#note("");
     this.#starting = true;
     this.#draw();
     try {
@@ -56,8 +60,7 @@ export class Stage extends EventTarget {
       await this.#offerChoices();
       if (show) this.picture = null;
     } catch (error) {
-      byId("camera-note").textContent = error.message;
-      notifyError(error);
+      this.#note(error.message);
     }
     this.#starting = false;
     this.#draw();
@@ -91,7 +94,7 @@ export class Stage extends EventTarget {
 
   /** Blinks to confirm that a picture was taken. */
   blink() {
-    const viewer = byId("viewer");
+    const viewer = this.#part("viewer");
     viewer.classList.remove("blink");
     // Forces a new layout, which restarts the animation.
     void viewer.offsetWidth;
@@ -100,27 +103,45 @@ export class Stage extends EventTarget {
 
   async #draw() {
     const { picture } = this;
-    byId("video").hidden = !this.usesCamera;
-    byId("still").hidden = picture === null;
-    // A second click would request the camera again.
-    byId("camera-start").disabled = this.#starting || whyNoCamera() !== null;
-    byId("viewer-empty").hidden = picture !== null || this.camera.running;
-    byId("camera-stop").hidden = !this.usesCamera;
-    byId("camera-back").hidden = !(this.camera.running && picture !== null);
-    byId("camera-choice-row").hidden = !this.usesCamera || byId("camera-choice").options.length === 0;
+    const part = this.#part;
+    part("video").hidden = !this.usesCamera;
+    part("still").hidden = picture === null;
+    part("viewer-empty").hidden = picture !== null || this.camera.running;
+    this.#drawTools();
     if (picture === this.#drawn) return;
     this.#drawn = picture;
     // The old picture must not be mistaken for the next one.
-    fill(byId("still"));
+    fill(part("still"));
     if (picture === null) return;
     const canvas = await largeOf(picture);
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `Picture ${picture.name}`);
-    if (this.picture === picture) fill(byId("still"), canvas);
+    if (this.picture === picture) fill(part("still"), canvas);
+  }
+
+  /** One of three buttons for the camera is always there. */
+  #drawTools() {
+    const part = this.#part;
+    const start = part("camera-start");
+    // A second click would request the camera again.
+    start.disabled = this.#starting || whyNoCamera() !== null;
+    start.title = whyNoCamera() ?? "";
+    start.hidden = this.camera.running;
+    // Only one button of the view is the main one: with a picture, that is the one that teaches it.
+    start.classList.toggle("primary", this.picture === null);
+    part("camera-stop").hidden = !this.usesCamera;
+    part("camera-back").hidden = !(this.camera.running && this.picture !== null);
+    part("camera-choice-row").hidden = !this.usesCamera || part("camera-choice").options.length === 0;
+    const fileIsMain = start.disabled && !this.#starting && this.picture === null && !this.camera.running;
+    part("files").parentElement.classList.toggle("primary", fileIsMain);
+  }
+
+  #note(text) {
+    this.#part("camera-note").textContent = text;
   }
 
   async #offerChoices() {
-    const select = byId("camera-choice");
+    const select = this.#part("camera-choice");
     if (select.options.length > 0) return;
     for (const { text, facing, device } of await this.camera.choices()) {
       const option = element("option", {}, text);

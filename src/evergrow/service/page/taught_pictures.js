@@ -1,56 +1,68 @@
 /** Teaches pictures and reports the outcome. */
 
+import { newKey } from "./api.js";
+import { ask } from "./dialogs.js";
 import { notify } from "./notifications.js";
 import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
-import { counted, nameMark } from "./text.js";
+import { TaughtSteps } from "./taught_steps.js";
+import { counted, isolated, nameMark } from "./text.js";
 import { tray } from "./tray.js";
 
-// Limit on pictures that undo can give back to the tray.
-const MAX_REMEMBERED = 100;
+const CONFLICT = 409;
+
+/** What this page taught, by steps of undo. */
+export const taughtSteps = new TaughtSteps();
 
 const pictureOfKey = new Map();
-const pictureOfEvent = new Map();
+// By action: examples whose picture another class already has, and that class.
+const taken = new Map();
+// Pictures of the newest action that their class has already.
+let known = { action: null, n: 0 };
+// Says that pictures wait to be sent.
+let delayedNote = null;
 
-/** Teaches an image; `picture` is its entry in the tray, which is restored if it is refused. */
-export function teachPicture({ image, label, fine = null, picture = null }) {
+/**
+ * Teaches an image.
+ *
+ * @param {object} example
+ * @param {object|null} example.picture its entry in the tray, which is restored if it is refused
+ * @param {string} example.action pictures with the same action are one step of undo
+ */
+export function teachPicture({ image, label, fine = null, picture = null, action = newKey(), move = false }) {
   if (picture !== null) tray.remove(picture);
-  const { key, done } = outbox.add({ image, label, fine });
+  const { key, done } = outbox.add({ image, label, fine, action, move });
   if (picture !== null) pictureOfKey.set(key, picture);
   return done;
 }
 
-/** Restores the picture of an undone event in the tray. */
-export function restorePicture(event) {
-  const picture = pictureOfEvent.get(event);
-  pictureOfEvent.delete(event);
-  if (picture !== undefined) tray.restore(picture);
+/** Restores the pictures of an undone step in the tray. */
+export function restorePictures(event) {
+  const step = taughtSteps.with(event);
+  if (step === null) return;
+  taughtSteps.remove(step);
+  tray.restore(step.pictures);
 }
 
-/** Withdraws the newest example that was not sent; resolves to whether there was one. */
-export async function withdrawNewest() {
-  const example = outbox.newest;
-  if (example === null) return false;
-  const name = nameMark(example.label);
-  if (outbox.uncertain) {
-    notify("bad", "It is not known yet whether ", name, " was learnt. Undo again when the service is back.");
-  } else if (await outbox.withdrawNewest()) {
-    restore(example);
-    notify("good", "Withdrawn before it was sent: ", name, ".");
-  }
-  return true;
+/** Withdraws the examples of an action that were not sent; as the outbox does. */
+export async function withdrawAction(action) {
+  const found = await outbox.withdraw(action);
+  for (const example of found.withdrawn) restore(example);
+  askAboutTaken();
+  return found;
 }
 
 /** Forgets all pictures: those of one token are not shown to the next. */
 export function clearPictures() {
   pictureOfKey.clear();
-  pictureOfEvent.clear();
+  taughtSteps.clear();
+  taken.clear();
 }
 
 function restore({ key }) {
   const picture = pictureOfKey.get(key);
   pictureOfKey.delete(key);
-  if (picture !== undefined) tray.restore(picture);
+  if (picture !== undefined) tray.restore([picture]);
 }
 
 /** A warning about pictures that the browser could not store; begins with a space. */
@@ -61,33 +73,78 @@ export function storageWarning() {
 outbox.addEventListener("taught", ({ detail: { example, answer } }) => {
   const picture = pictureOfKey.get(example.key);
   pictureOfKey.delete(example.key);
-  if (picture !== undefined && !answer.duplicate) remember(answer.event, picture);
-  const name = nameMark(example.label);
-  const fine = nameMark(answer.example.fine);
-  if (answer.known_fine === "taken") notify("good", "Already known as ", name, ", and now also as ", fine, ".");
-  else if (answer.known_fine === "kept") notify("kept", "Already known as ", name, ": it stays ", fine, " until someone corrects it.");
-  else if (answer.duplicate) notify("kept", "Already known: ", name, " was taught this picture before.");
-  else notify("good", "Taught ", name, `: ${counted(answer.class.n_examples, "picture")}.`);
+  const { label } = example;
+  if (!answer.duplicate) taughtSteps.add(example.action, answer.event, { label, picture, movedFrom: answer.moved_from });
+  const isKnown = answer.duplicate && answer.known_fine !== "taken";
+  if (isKnown) known = { action: example.action, n: example.action === known.action ? known.n + 1 : 1 };
+  const many = isKnown && known.n > 1;
+  notify(isKnown ? "kept" : "good", ...(many ? [`${known.n} of these pictures were taught already.`] : taughtText(example, answer)));
+  if (outbox.waiting === 0) delayedNote?.remove();
+  askAboutTaken();
   workspace.refresh();
 });
 
+function taughtText({ label }, { duplicate, known_fine: knownFine, moved_from: from, example, class: { n_examples: n } }) {
+  const name = nameMark(label);
+  const now = `: ${counted(n, "picture")}.`;
+  if (knownFine === "taken") return ["This picture was already ", name, ". Its kind is now ", nameMark(example.fine), "."];
+  if (knownFine === "kept") return ["This picture is already ", name, " · ", nameMark(example.fine), "."];
+  if (duplicate) return ["This picture is already ", name, "."];
+  return [from !== null ? "Moved to " : "Taught ", name, now];
+}
+
 outbox.addEventListener("refused", ({ detail: { example, problem } }) => {
+  if (problem.status === CONFLICT && problem.label !== null) {
+    taken.set(example.action, [...(taken.get(example.action) ?? []), { example, label: problem.label }]);
+    askAboutTaken();
+    return;
+  }
+  const { name } = pictureOfKey.get(example.key) ?? example.image ?? {};
   restore(example);
-  notify("bad", "Not taught as ", nameMark(example.label), `: ${problem.message}`);
+  notify("bad", ...(name ? [isolated(name), ": not"] : ["Not"]), " taught as ", nameMark(example.label), `. ${problem.message}`);
 });
+
+/** Asks once per action, when the rest of it has been sent. */
+function askAboutTaken() {
+  for (const [action, found] of taken) {
+    if (outbox.ofAction(action).length > 0) continue;
+    taken.delete(action);
+    askToMove(found);
+  }
+}
+
+async function askToMove(found) {
+  const answer = await ask({
+    title: "Already taught",
+    text: moveQuestion(found),
+    accept: found.length === 1 ? "Move it" : "Move them",
+    refuse: found.length === 1 ? "Leave it" : "Leave them",
+    unexpected: true,
+  });
+  for (const { example } of found) {
+    const picture = pictureOfKey.get(example.key) ?? null;
+    pictureOfKey.delete(example.key);
+    if (answer !== null) teachPicture({ ...example, picture, move: true });
+  }
+}
+
+function moveQuestion(found) {
+  const labels = [...new Set(found.map(({ label }) => label))];
+  const targets = [...new Set(found.map(({ example }) => example.label))];
+  const now = labels.flatMap((label, i) => [i > 0 ? ", " : "", nameMark(label)]);
+  const target = targets.length === 1 ? [nameMark(targets[0])] : ["their new classes"];
+  if (found.length === 1) return ["This picture is already ", ...now, ". Move it to ", ...target, "?"];
+  return [`${found.length} of these pictures are already taught (`, ...now, "). Move them to ", ...target, "?"];
+}
 
 outbox.addEventListener("elsewhere", ({ detail: { example } }) => {
   pictureOfKey.delete(example.key);
   notify("kept", "Another window of this page sent or withdrew ", nameMark(example.label), ".");
+  askAboutTaken();
   workspace.refresh();
 });
 
 outbox.addEventListener("delayed", ({ detail: { reason } }) => {
   const waiting = counted(outbox.waiting, "picture");
-  notify("kept", `${reason} ${waiting} stored here, to be sent as soon as possible.${storageWarning()}`);
+  delayedNote = notify("kept", `${reason} ${waiting} stored here, to be sent as soon as possible.${storageWarning()}`);
 });
-
-function remember(event, picture) {
-  pictureOfEvent.set(event, picture);
-  if (pictureOfEvent.size > MAX_REMEMBERED) pictureOfEvent.delete(pictureOfEvent.keys().next().value);
-}

@@ -46,6 +46,12 @@ function write(value) {
   }
 }
 
+/** The token in the fragment of an address, as in #token=…; null if there is none. */
+export function tokenOfAddress(fragment) {
+  const text = /^#token=(.*)$/.exec(fragment)?.[1];
+  return text !== undefined && looksLikeToken(text) ? text : null;
+}
+
 /** Whether the text fits into a header, as every token does. */
 export function looksLikeToken(text) {
   return /^[\x21-\x7e]{1,512}$/.test(text);

@@ -1,7 +1,4 @@
-/**
- * Pictures that were dropped, chosen or pasted and have no name yet; fires "change" and "added".
- * They exist only in this page, until they are taught.
- */
+/** Pictures that were dropped, chosen or pasted. They exist only in this page, until they are taught. */
 
 import { expectProblem, predict, Problem } from "./api.js";
 import { connection } from "./connection.js";
@@ -13,10 +10,17 @@ const TILE_SIDE = 240;
 const LARGE_SIDE = 1280;
 // As many as there are number keys.
 const N_CHOICES = 9;
+// What the service reads; pictures of other types are drawn again by the browser.
+const SENT_AS_THEY_ARE = ["image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp"];
+// Pixels of a picture that is drawn again: more than any network needs.
+const SENT_SIDE = 2048;
+const JPEG_QUALITY = 0.92;
 
-class Tray extends EventTarget {
+let nPictures = 0;
+
+/** Fires "change", and "added" with the new pictures. */
+class PictureList extends EventTarget {
   #pictures = [];
-  #number = 0;
   #predicting = false;
 
   constructor() {
@@ -29,10 +33,16 @@ class Tray extends EventTarget {
     return this.#pictures;
   }
 
+  /** Those that the service can read. */
+  get usable() {
+    return this.#pictures.filter((picture) => picture.problem === null);
+  }
+
   async add(files) {
-    const pictures = files.map((file) => ({
-      id: (this.#number += 1),
-      image: file,
+    const images = await Promise.all(files.map(sendable));
+    const pictures = files.map((file, i) => ({
+      id: (nPictures += 1),
+      image: images[i],
       name: file.name ?? "picture",
       // Only a small copy: hundreds of decoded pictures would fill the memory of a phone.
       tile: oneAtATime(() => draw(file, TILE_SIDE)),
@@ -52,10 +62,11 @@ class Tray extends EventTarget {
     this.#changed();
   }
 
-  /** Adds a picture again whose teaching was undone or refused. */
-  restore(picture) {
-    if (this.#pictures.includes(picture)) return;
-    this.#pictures.unshift(picture);
+  /** Adds pictures again whose teaching was undone or refused. */
+  restore(pictures) {
+    const gone = pictures.filter((picture) => !this.#pictures.includes(picture));
+    if (gone.length === 0) return;
+    this.#pictures.unshift(...gone);
     this.#changed();
     this.#predict();
   }
@@ -101,6 +112,14 @@ async function predictBatch(pictures, version) {
   }
 }
 
+/** The file, or a JPEG of it if the service may not read its type but the browser does. */
+export async function sendable(file) {
+  if (SENT_AS_THEY_ARE.includes(file.type)) return file;
+  const canvas = await oneAtATime(() => draw(file, SENT_SIDE));
+  if (canvas === null) return file;
+  return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob ?? file), "image/jpeg", JPEG_QUALITY));
+}
+
 /** A canvas with the picture, or null if the browser cannot show it. */
 async function draw(file, side) {
   try {
@@ -130,4 +149,7 @@ export async function largeOf(picture) {
   return (await draw(picture.image, LARGE_SIDE)) ?? document.createElement("canvas");
 }
 
-export const tray = new Tray();
+/** Pictures to teach, which have no name yet. */
+export const tray = new PictureList();
+/** Pictures that are only asked about. */
+export const tried = new PictureList();

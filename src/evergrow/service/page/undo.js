@@ -1,23 +1,22 @@
-/** Undoes the last change; the button says which one that is. */
+/** Undoes the last step; the button says which one that is. */
 
 import * as api from "./api.js";
 import { notify, notifyError } from "./notifications.js";
-import { describeChange, isUndoable } from "./change_text.js";
-import { byId, fill, isTyping } from "./dom.js";
+import { describeStep, undoneText } from "./change_text.js";
+import { byId, element, fill, isTyping } from "./dom.js";
 import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
-import { restorePicture, withdrawNewest } from "./taught_pictures.js";
+import { restorePictures, taughtSteps, withdrawAction } from "./taught_pictures.js";
+import { counted, nameMark } from "./text.js";
 
 const CONFLICT = 409;
-// Outcomes of an example after which this page has no change to undo.
-const NOTHING_LEARNT = ["known", "refused", "elsewhere"];
 
-/** Fires "undone" with the number of the change that was undone. */
+/** Fires "undone" with the number of the newest change that was undone. */
 export const undone = new EventTarget();
 
 let last = null;
 let seen = null;
-// Counts taught examples, so that an older list of events does not hide a newer example.
+// Counts taught examples, so that an older response does not hide a newer example.
 let nTaught = 0;
 let undoing = Promise.resolve();
 
@@ -29,11 +28,12 @@ async function refreshUndo() {
     const { event: asked } = workspace.status;
     const before = nTaught;
     try {
-      const event = await api.newestEvent(isUndoable);
+      const step = await api.undoStep();
       // A slow response about an older state must not replace what a newer one said.
       if (before !== nTaught || workspace.status?.event !== asked) return;
-      // An erased class cannot be restored, and nothing before it can be undone either.
-      last = event?.body.erase ? null : event;
+      // A step that taught pictures may have moved some as well.
+      const kind = step.labels.length > 0 ? "teach" : step.kind;
+      last = step.event === null ? null : { ...step, kind };
       seen = asked;
     } catch (error) {
       api.expectProblem(error);
@@ -43,16 +43,50 @@ async function refreshUndo() {
   show(control);
 }
 
-function show(control) {
-  const waiting = outbox.newest;
-  const state = outbox.arrival === null ? " (not sent yet)" : "";
-  const unsent = waiting && [...describeChange({ kind: "teach", body: waiting }), state];
-  const parts = unsent ?? (last && describeChange(last));
-  control.disabled = !parts;
-  fill(byId("undo-what"), ...(parts ? [": ", ...parts] : []));
+/** The step of the newest example that was not acknowledged; null if there is none. */
+function unsentStep() {
+  const { newest } = outbox;
+  if (newest === null) return null;
+  const { action } = newest;
+  const waiting = outbox.ofAction(action);
+  const taught = taughtSteps.of(action);
+  const kinds = { ...taught?.kinds };
+  const labels = new Set(taught?.labels);
+  for (const { label, move } of waiting) {
+    const kind = move ? "relabel" : "teach";
+    kinds[kind] = (kinds[kind] ?? 0) + 1;
+    // The class of a picture to be moved is known when the service has answered.
+    if (!move) labels.add(label);
+  }
+  const n = waiting.length + (taught?.events.length ?? 0);
+  const nUnsent = outbox.isSending(action) ? 0 : waiting.length;
+  const body = newest.move ? moveBody(null, newest.label) : newest;
+  return { ...stepOf({ n, kinds, labels: [...labels] }), body, nUnsent };
 }
 
-/** Pressed twice it undoes two changes, one after the other. */
+/** A step of changes that this page made, as the service describes it. */
+function stepOf({ n, kinds, labels }) {
+  return { n_changes: n, n_examples: n, kinds, labels, n_labels: labels.length };
+}
+
+function moveBody(from, to) {
+  return { from: { label: from }, to: { label: to } };
+}
+
+function show(control) {
+  const step = unsentStep() ?? last;
+  const parts = step === null ? [] : [...describeStep(step), unsentText(step)];
+  control.disabled = step === null;
+  fill(byId("undo-what"), ...(step === null ? [] : [": ", ...parts]));
+  control.title = step === null ? "Nothing to undo" : element("span", {}, "Undo: ", ...parts).textContent;
+}
+
+function unsentText({ nUnsent = 0, n_examples: n }) {
+  if (nUnsent === 0) return "";
+  return nUnsent === n ? " (not sent yet)" : ` (${nUnsent} not sent yet)`;
+}
+
+/** Pressed twice it undoes two steps, one after the other. */
 export function undo() {
   undoing = undoing.then(undoLast);
   return undoing;
@@ -60,16 +94,15 @@ export function undo() {
 
 async function undoLast() {
   if (!workspace.teaches) return;
-  // An example that is being sent may be learnt already: wait for the response.
-  const arrived = await outbox.arrival;
-  if (NOTHING_LEARNT.includes(arrived) || (await withdrawNewest()) || last === null) return;
-  const change = last;
-  const { seq } = change;
+  const { newest } = outbox;
+  const learnt = newest === null || (await withdrawUnsent(newest));
+  if (!learnt || last === null) return;
+  const step = last;
   try {
-    await workspace.change(() => api.undo(seq));
-    restorePicture(seq);
-    undone.dispatchEvent(new CustomEvent("undone", { detail: seq }));
-    notify("good", "Undone: ", ...describeChange(change), ".");
+    const change = await workspace.change(() => api.undo(step.event));
+    restorePictures(step.event);
+    undone.dispatchEvent(new CustomEvent("undone", { detail: step.event }));
+    notify("good", ...undoneText({ ...step, n_examples: change.n_examples || step.n_examples }));
   } catch (error) {
     if (error instanceof api.Problem && error.status === CONFLICT) {
       notify("bad", "There was another change in the meantime. Check what the button undoes now, and undo again.");
@@ -79,14 +112,33 @@ async function undoLast() {
   await refreshUndo();
 }
 
+/** Withdraws what was not sent of an action; resolves to whether some of it was learnt. */
+async function withdrawUnsent({ action, label }) {
+  let { withdrawn, uncertain, arrived } = await withdrawAction(action);
+  // The service did not take the one that was being sent: it can be withdrawn, too.
+  if (arrived === "delayed" && uncertain.length === 0) ({ withdrawn, uncertain } = await withdrawAction(action));
+  if (uncertain.length > 0) {
+    const name = nameMark(uncertain[0].label);
+    notify("bad", "It is not known yet whether ", name, " was learnt. Undo again when the service is back.");
+    return false;
+  }
+  if (taughtSteps.of(action) !== null) return true;
+  if (withdrawn.length > 0) {
+    notify("good", "Withdrawn before it was sent: ", counted(withdrawn.length, "picture"), " of ", nameMark(label), ".");
+  }
+  return false;
+}
+
 export function startUndo() {
   byId("undo").addEventListener("click", undo);
   workspace.addEventListener("change", refreshUndo);
   outbox.addEventListener("change", () => show(byId("undo")));
   outbox.addEventListener("taught", ({ detail: { example, answer } }) => {
-    if (answer.duplicate) return;
+    const step = taughtSteps.with(answer.event);
+    if (answer.duplicate || step === null) return;
     nTaught += 1;
-    last = { seq: answer.event, kind: "teach", body: example };
+    const body = answer.moved_from === null ? example : moveBody(answer.moved_from, example.label);
+    last = { ...stepOf({ ...step, n: step.events.length }), event: answer.event, body };
     show(byId("undo"));
   });
   document.addEventListener("keydown", (event) => {

@@ -41,6 +41,13 @@ class WorkspaceState extends EventTarget {
     return this.status && versionOf(this.status);
   }
 
+  /** A function that says whether the state, and the token that reads it, are still the same. */
+  watch() {
+    const { version } = this;
+    const { value } = token;
+    return () => this.status !== null && this.version === version && token.value === value;
+  }
+
   named(name) {
     return this.#byName.get(name) ?? null;
   }
@@ -112,12 +119,13 @@ class WorkspaceState extends EventTarget {
 
   async #load() {
     const nChanges = this.#nChanges;
+    const { value: asking } = token;
     const status = await api.status();
     const version = versionOf(status);
     // Thousands of classes are not loaded again while nothing changed.
     const classes = version === this.#loaded ? this.classes : await api.classes();
     const isStale = this.#nRunningChanges > 0 || this.#nChanges !== nChanges;
-    if (token.value === null || isStale) return;
+    if (token.value !== asking || isStale) return;
     this.status = status;
     if (version === this.#loaded) return;
     this.#loaded = version;

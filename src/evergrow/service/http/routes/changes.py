@@ -19,14 +19,16 @@ from evergrow.service.http.bodies import (
     RequestBody,
     UndoBody,
 )
-from evergrow.service.http.openapi import refusals, request_body
+from evergrow.service.http.openapi import refusals, request_body, with_etag
 from evergrow.service.http.requests import (
-    Key,
+    ChangeHeaders,
     NoQuery,
     apply_change,
     make_change_request,
     read_json,
+    service_of,
 )
+from evergrow.service.http.responses import cached_response
 from evergrow.workspace import records
 from evergrow.workspace.records import Change
 from evergrow.workspace.records import Request as ChangeRequest
@@ -42,9 +44,9 @@ def _change_route(path: str, body: type[RequestBody]) -> Callable[[_Make], _Make
     """Add a route that reads a body and makes the change of the decorated function."""
 
     def add(make: _Make) -> _Make:
-        async def route(request: Request, _: NoQuery, key: Key = None) -> Response:
+        async def route(request: Request, _: NoQuery, headers: ChangeHeaders) -> Response:
             sent = await read_json(request, body)
-            change_request = make_change_request(request, key, *sent.arguments)
+            change_request = make_change_request(request, headers, *sent.arguments)
             return await apply_change(
                 request, lambda workspace: make(workspace, sent, change_request)
             )
@@ -109,5 +111,12 @@ def unsplit(workspace: Workspace, sent: LabelBody, request: ChangeRequest) -> Ch
 
 @_change_route("/undo", UndoBody)
 def undo(workspace: Workspace, sent: UndoBody, request: ChangeRequest) -> Change:
-    """Undo the newest change that is not undone yet."""
+    """Undo the newest change that is not undone yet, with the others of the same action."""
     return workspace.undo(event=sent.event, request=request)
+
+
+@router.get("/undo", response_model=records.UndoStep, responses=with_etag(refusals()))
+async def undoable(request: Request, _: NoQuery) -> Response:
+    """Return what an undo would take back; the event is null if there is nothing."""
+    workspace = service_of(request).workspace
+    return await cached_response(request, lambda: workspace.version, workspace.undoable)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evergrow.service.http.bodies import PredictBody, RequestBody
+from evergrow.service.http.fairness import Actor
 from evergrow.service.http.openapi import form_schema, refusals, request_body
 from evergrow.service.http.requests import (
     FORM_TYPE,
@@ -50,16 +51,18 @@ class _PredictQuery(RequestBody):
 async def predict(request: Request, query: Annotated[_PredictQuery, Query()]) -> Response:
     """Predict the class of each image or embedding, its probability, and whether it is known."""
     service = service_of(request)
+    actor: Actor = request.scope["actor"]
     kind = content_type_of(request)
     if kind == JSON_TYPE:
         max_bytes = max_embeddings_bytes(service.workspace.n_features, service.settings.max_images)
         sent = await read_json(request, PredictBody, max_bytes)
         rows = _to_matrix(sent, service)
-        found = await service.read(lambda: _predict(service, rows, query))
+        found = await service.read(actor, lambda: _predict(service, actor, rows, query))
     elif kind == FORM_TYPE and service.images is not None:
+        await service.images.check_open(actor)
         images = await read_image_form(request)
         found = await service.images.embed(
-            request, images, lambda rows: _predict(service, rows, query)
+            request, images, lambda rows: _predict(service, actor, rows, query)
         )
     else:
         allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
@@ -79,9 +82,11 @@ def _to_matrix(sent: PredictBody, service: Service) -> npt.NDArray[np.float32]:
     return np.asarray(sent.embeddings, dtype=np.float32)
 
 
-def _predict(service: Service, rows: npt.NDArray[np.float32], query: _PredictQuery) -> Predictions:
+def _predict(
+    service: Service, actor: Actor, rows: npt.NDArray[np.float32], query: _PredictQuery
+) -> Predictions:
     """Predict with one snapshot, so that all predictions of a request are of the same moment."""
-    snapshot = service.workspace.snapshot
+    snapshot = service.snapshot_for(actor)
     answers = snapshot.predict(rows, model=query.model, top=query.top)
     service.metrics.predicted.inc(len(answers))
     return Predictions(tuple(_to_prediction(answer) for answer in answers), snapshot.event)
