@@ -18,28 +18,46 @@ from evergrow.foundation.version import __version__
 
 __all__ = ["main"]
 
-# The modules of this package, and the commands in each.
+# Groups of commands as the help lists them: for each command its module and a summary.
 _COMMANDS = {
-    "add": ["add"],
-    "compare": ["compare"],
-    "curation": ["label_issues", "next_to_label"],
-    "download": ["download"],
-    "evaluate": ["evaluate"],
-    "experiment": ["experiment"],
-    "fit": ["fit"],
-    "forget": ["forget"],
-    "info": ["info"],
-    "plan": ["plan"],
-    "predict": ["predict"],
-    "shard": ["shard"],
-    "workspace.edits": ["merge", "rename", "split", "undo", "unsplit"],
-    "workspace.init": ["init"],
-    "workspace.learn": ["learn"],
-    "workspace.maintenance": ["backup", "check", "export"],
-    "workspace.re_embed": ["re_embed"],
-    "workspace.serve": ["serve"],
-    "workspace.status": ["classes", "status"],
-    "workspace.token": ["token"],
+    "Models from folders of images": {
+        "fit": ("fit", "Train a model file."),
+        "add": ("add", "Train a model file on more images or classes."),
+        "predict": ("predict", "Classify images with a model file or a workspace."),
+        "evaluate": ("evaluate", "Measure the accuracy of a model file or a workspace."),
+        "info": ("info", "Describe a model file."),
+        "forget": ("forget", "Remove classes from a model file or a workspace."),
+    },
+    "Workspaces": {
+        "init": ("workspace.init", "Make a workspace."),
+        "learn": ("workspace.learn", "Teach a workspace the images of a folder."),
+        "status": ("workspace.status", "Describe a workspace."),
+        "classes": ("workspace.status", "List the classes of a workspace."),
+        "rename": ("workspace.edits", "Rename a class."),
+        "merge": ("workspace.edits", "Merge a class into another one."),
+        "split": ("workspace.edits", "Split a class into its fine classes."),
+        "unsplit": ("workspace.edits", "Undo the split of a class."),
+        "undo": ("workspace.edits", "Undo what was done last."),
+        "export": ("workspace.maintenance", "Write the model of a workspace to a model file."),
+        "check": ("workspace.maintenance", "Verify a workspace, and repair it."),
+        "backup": ("workspace.maintenance", "Copy a workspace, even while it is served."),
+        "re-embed": ("workspace.re_embed", "Compute the features of all images again."),
+    },
+    "Service": {
+        "serve": ("workspace.serve", "Serve a workspace over HTTP, with a page to teach it."),
+        "token": ("workspace.token", "Make, list and revoke tokens for the service."),
+    },
+    "Labels and large data": {
+        "label-issues": ("curation", "Find wrong labels, near-duplicates and harmful images."),
+        "next-to-label": ("curation", "Choose which images to label next."),
+        "shard": ("shard", "Store features in shards, for data larger than memory."),
+        "plan": ("plan", "Estimate time, memory, disk and network of training."),
+    },
+    "Research": {
+        "compare": ("compare", "Compare learners on your data and recommend one."),
+        "experiment": ("experiment", "Repeat the experiments of the papers."),
+        "download": ("download", "Download a public data set."),
+    },
 }
 
 
@@ -69,6 +87,7 @@ def main(debug: bool) -> None:
     """
 
 
-for module, names in _COMMANDS.items():
-    for name in names:
-        main.add_command(getattr(import_module(f"evergrow.cli.{module}"), name))
+for title, commands in _COMMANDS.items():
+    for name, (module, summary) in commands.items():
+        command = getattr(import_module(f"evergrow.cli.{module}"), name.replace("-", "_"))
+        main.add_to_section(title, command, summary)

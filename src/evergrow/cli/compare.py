@@ -1,37 +1,45 @@
-"""``evergrow compare``: compare learners on your own features."""
+"""``evergrow compare``: compare learners on your own photographs or features."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evergrow.cli.options import JOBS, ON_ERROR, QUIET, command, verbosity
-from evergrow.cli.output import report
-from evergrow.foundation.formatting import printable
+from evergrow.cli.output import FACTS, is_for_people, report, write_fields, write_table, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
     from evergrow.research.comparison.comparison import Comparison
+    from evergrow.research.comparison.recommendation import Advice
     from evergrow.research.comparison.result import Standing
+    from evergrow.research.comparison.setup import Facts
     from evergrow.research.datasets import Dataset
+
+# The names of learners in 'evergrow fit --learner'.
+_LEARNERS_OF_FIT = {
+    "least-squares": "rls",
+    "least-squares-random": "rls-random",
+    "class-means": "means",
+    "lda": "lda",
+    "ncm-forest": "forest",
+}
 
 
 @command(
-    "evergrow compare features.npz",
+    "evergrow compare photos/",
     "evergrow compare features.npz --quick",
     "evergrow compare features.npz --only lda --only ncm-forest --repetitions 5",
     "evergrow compare digits --skip river --out digits_comparison",
     "evergrow compare X.npy --labels y.npy",
     "evergrow compare mnist --path mnist_files --quick",
-    "evergrow compare photos/ --only peers --only least-squares",
-    "evergrow compare shards/ --protocol blurry",
+    "evergrow compare shards/ --protocol blurry --only peers",
 )
-@click.argument("features", type=click.Path())
+@click.argument("features", metavar="DATA", type=click.Path())
 @click.option("--labels", type=click.Path(), help="The .npy file of labels of an .npy file.")
 @click.option(
     "--path", type=click.Path(), help="Folder with the files of a named data set such as mnist."
@@ -99,16 +107,19 @@ def compare(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Compare all learners on FEATURES and recommend one.
+    """Compare all learners on DATA and recommend one.
 
-    FEATURES is an .npz file with X_train, y_train, X_test and y_test, or with X and y; an .npy
-    file with its --labels; a folder of shards; a folder of photographs with a folder per class,
-    which are embedded; or the name of a data set, such as digits, which is built in, or mnist, with
-    its files in --path. The learners of this package, of scikit-learn and of river and the analytic
-    heads of the field are trained on the same stream, in which classes arrive a few at a time.
-    Writes a table, and
-    comparison.html, comparison.csv and comparison.json to the folder of --out. Finished learners
-    are checkpointed there: after an interruption, run the same command again to resume.
+    DATA is a folder of photographs with a folder per class, which are embedded; a folder of shards,
+    as written by 'evergrow shard'; an .npz file with X_train, y_train, X_test and y_test, or with X
+    and y; an .npy file with its --labels; or the name of a data set, such as digits, which is built
+    in, or mnist, with its files in --path. The learners of this package, of scikit-learn and of
+    river and the analytic heads of the field are trained on the same stream, in which classes
+    arrive a few at a time.
+
+    Shows the accuracy, the time of an update and the size of each learner. Writes
+    comparison.html with plots and all numbers, comparison.csv and comparison.json to the folder of
+    --out. Finished learners are checkpointed there: after an interruption, run the same command
+    again to resume.
     """
     from evergrow.research.comparison.comparison import compare as compare_learners
     from evergrow.research.comparison.learners import choose
@@ -120,7 +131,7 @@ def compare(
     data = _load(features, labels, path, jobs=jobs, on_error=on_error, verbose=verbose)
     found = compare_learners(data, out, learners=learners, n_jobs=jobs, verbose=verbose, **options)
     _write(found)
-    report(f"{click.format_filename(out)}/comparison.html", quiet=quiet)
+    report(f"All numbers and plots: {click.format_filename(out)}/comparison.html", quiet=quiet)
     if not found.measured_anything:
         raise click.ClickException("no learner could be measured; see the notes above")
 
@@ -140,7 +151,9 @@ def _load(
         )
     if labels is not None and Path(features).suffix.lower() != ".npy":
         raise click.BadParameter("labels go with an .npy file of features", param_hint="'--labels'")
-    data = load_dataset(features, path=path, **({} if labels is None else {"labels": labels}))
+    # A folder may be called like a data set.
+    source = Path(features) if path is None and os.path.isdir(features) else features
+    data = load_dataset(source, path=path, **({} if labels is None else {"labels": labels}))
     if not is_image_dataset(data):
         return data
     from evergrow.vision.embedding import Embedder
@@ -151,57 +164,78 @@ def _load(
 def _list(ctx: click.Context) -> None:
     from evergrow.research.comparison.learners import LEARNERS
 
-    for learner in LEARNERS:
-        click.echo(f"{learner.name:22} {learner.family:24} {learner.title}")
+    columns = ("name", "family", "learner")
+    rows = [(learner.name, learner.family, learner.title) for learner in LEARNERS]
+    if is_for_people(None):
+        write_table(dict.fromkeys(columns, "left"), rows)
+    else:
+        for row in rows:
+            write_fields(row)
     ctx.exit()
 
 
 def _write(found: Comparison) -> None:
-    from rich.console import Console
-
-    # A file or a pipe has no width; lines must not be wrapped there.
-    console = Console(highlight=False, markup=False)
-    console = console if console.is_terminal else Console(highlight=False, markup=False, width=140)
-    facts = found.facts
-    title = f"{found.name}: {facts.n_train} samples, {facts.n_classes} classes"
     if found.standings:
-        console.print(_table(printable(title), found.standings))
+        _write_standings(found.name, found.facts, found.standings)
     if found.on_sample and found.sample_facts is not None:
-        facts = found.sample_facts
-        console.print(
-            _table(
-                f"a subsample: {facts.n_train} samples, {facts.n_classes} classes", found.on_sample
-            )
-        )
+        _write_standings("A subsample", found.sample_facts, found.on_sample)
     _write_notes([*found.standings, *found.on_sample])
-    for advice in found.advice:
-        choice = advice.choice
-        name = "" if choice is None else f"{choice.learner.title}, {choice.learner.factory.code}"
-        click.echo(f"{advice.need}: {name}" if name else f"{advice.need}:")
-        click.echo(f"  {advice.reason}")
+    _write_advice(found.advice)
     for remark in found.remarks:
-        click.echo(f"Note: {remark}")
+        write_text(f"Note: {remark}")
 
 
-def _table(title: str, standings: Sequence[Standing]) -> Table:
-    from rich.table import Table
+def _write_advice(advice: Sequence[Advice]) -> None:
+    from evergrow.research.comparison.recommendation import group_by_choice
 
-    from evergrow.research.comparison.table import SHOWN_COLUMNS
+    for choice, group in group_by_choice(advice):
+        if choice is not None:
+            write_text(f"Recommended: {choice.learner.title}, {choice.learner.factory.code}")
+            if choice.learner.name in _LEARNERS_OF_FIT:
+                name = _LEARNERS_OF_FIT[choice.learner.name]
+                write_text(f"  For photographs: evergrow fit FOLDER -o FILE --learner {name}")
+        if is_for_people(None):
+            write_table(FACTS, [(f"  {each.need}", each.reason) for each in group])
+            continue
+        for each in group:
+            write_text(f"  {each.need}: {each.reason}")
 
-    table = Table(title=title, title_justify="left")
-    table.add_column("learner")
-    for column in SHOWN_COLUMNS:
-        table.add_column(column.heading, justify="left" if column.name == "way" else "right")
-    for standing in standings:
-        table.add_row(standing.learner.title, *(column.text(standing) for column in SHOWN_COLUMNS))
-    return table
+
+def _write_standings(title: str, facts: Facts, standings: Sequence[Standing]) -> None:
+    """Write a table: on a terminal the most important columns, in a pipe all of them."""
+    from evergrow.research.comparison.table import NARROW_COLUMNS, SHOWN_COLUMNS
+
+    write_text(f"{title}: {facts.n_train} samples, {facts.n_classes} classes")
+    for_people = is_for_people(None)
+    columns = NARROW_COLUMNS if for_people else SHOWN_COLUMNS
+    rows = [
+        (_title(each, marked=for_people), *(column.text(each) for column in columns))
+        for each in standings
+    ]
+    headings = [column.heading for column in columns]
+    if not for_people:
+        for fields in (("learner", *headings), *rows):
+            write_fields(fields)
+        return
+    write_table({"learner": "left", **dict.fromkeys(headings, "right")}, rows)
+    if any(each.way != "grows" for each in standings):
+        write_text("* does not take new classes: is trained again, or knew them in advance")
+    write_text()
+
+
+def _title(standing: Standing, *, marked: bool) -> str:
+    title = standing.learner.title
+    return f"{title} *" if marked and standing.way != "grows" else title
 
 
 def _write_notes(standings: Sequence[Standing]) -> None:
+    """Write which learners failed or were stopped; the page has all notes."""
     from evergrow.research.comparison.table import notes_on
 
-    said = dict.fromkeys((each.learner.title, notes_on(each)) for each in standings)
+    said = dict.fromkeys(
+        (each.learner.title, notes_on(each)) for each in standings if not each.finished
+    )
     for title, note in said:
-        if note:
-            click.echo(printable(f"{title}: {note}"))
-    click.echo("")
+        write_text(f"{title}: {note}")
+    if said:
+        write_text()

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.options import JOBS, QUIET, command, verbosity
+from evergrow.cli.models import report_split
+from evergrow.cli.options import JOBS, QUIET, command, output_forms, verbosity
 from evergrow.cli.output import (
+    Align,
+    is_for_people,
     report,
     report_errors,
     write_csv_row,
+    write_fields,
     write_json,
     write_table,
 )
-from evergrow.foundation.formatting import format_count
+from evergrow.foundation.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
     from evergrow.estimators.curation import LabelIssues
@@ -29,8 +33,9 @@ _NETWORK = click.option(
     metavar="NAME|FILE",
     help="Network that embeds images: a known name or an ONNX file.",
 )
-_JSON = click.option("--json", "form", flag_value="json", help="One JSON object per line.")
-_CSV = click.option("--csv", "form", flag_value="csv", help="CSV with a header.")
+_FORMS = output_forms("json", "csv", "tsv", each=" per line")
+# Columns of text in the tables; the others are numbers.
+_ALIGN: dict[str, Align] = dict.fromkeys(("issue", "image", "label", "suggestion"), "left")
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,7 @@ class _Examples:
     "--harmful", type=click.IntRange(0), default=20, help="List at most so many harmful images."
 )
 @_NETWORK
-@_JSON
-@_CSV
+@_FORMS
 @JOBS
 @QUIET
 def label_issues(
@@ -119,8 +123,7 @@ def label_issues(
 )
 @click.option("-n", "--number", type=click.IntRange(1), default=100, help="How many to choose.")
 @_NETWORK
-@_JSON
-@_CSV
+@_FORMS
 @JOBS
 @QUIET
 def next_to_label(
@@ -178,6 +181,7 @@ def _read_images(folder: str, *, labelled: bool, network: str, jobs: int, quiet:
     paths: Sequence[Any]
     if labelled:
         found = find_labelled(folder)
+        report_split(found, quiet=quiet)
         paths, labels, problems = found.paths, found.labels, found.problems
     else:
         listed = search_images(folder)
@@ -221,10 +225,24 @@ def _write(lines: Iterable[dict[str, Any]], form: str | None) -> None:
             write_csv_row(listed[0])
         for line in listed:
             write_csv_row("" if value is None else value for value in line.values())
+    elif listed and is_for_people(form):
+        used = [name for name in listed[0] if any(line[name] is not None for line in listed)]
+        columns = {name: _ALIGN.get(name, "right") for name in used}
+        write_table(columns, [[_shown(name, line[name]) for name in used] for line in listed])
     elif listed:
         texts = [[value for value in line.values() if value is not None] for line in listed]
         width = max(map(len, texts))
-        write_table([[*text, *[""] * (width - len(text))] for text in texts])
+        for text in texts:
+            write_fields([*text, *[""] * (width - len(text))])
+
+
+def _shown(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name == "harm":
+        # Percent of the error already.
+        return f"{value:.1f}%"
+    return format_percent(value) if name == "certainty" else value
 
 
 def _summarise(issues: LabelIssues, n_images: int, quiet: bool) -> None:

@@ -4,13 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import check_output, load_classifier, predict_images
-from evergrow.cli.options import FOLDER, FORCE, JOBS, MODEL, QUIET, command, verbosity
-from evergrow.cli.output import report_errors, write_fields, write_json
+from evergrow.cli.models import check_output, load_classifier, predict_images, report_split
+from evergrow.cli.options import (
+    FOLDER,
+    FORCE,
+    JOBS,
+    NO_FOLLOW_LINKS,
+    QUIET,
+    command,
+    output_forms,
+    verbosity,
+)
+from evergrow.cli.output import (
+    is_for_people,
+    report,
+    report_errors,
+    write_fields,
+    write_json,
+    write_table,
+    write_text,
+)
+from evergrow.foundation.formatting import (
+    format_count,
+    format_percent,
+    list_names,
+    natural_order,
+    suggest,
+)
+
+if TYPE_CHECKING:
+    from evergrow.vision.images import LabelledImages
+
+_TOP = 5
+# Mix-ups that are listed for people; all of them are in the confusion matrix.
+_MOST_MIX_UPS = 5
 
 
 @dataclass(frozen=True)
@@ -19,46 +50,85 @@ class _Result:
 
     classes: list[str]
     confusion: Any
-    # Images per class, and how many of them the model rejected.
+    # Images per class, how many of them the model rejected, and how many have their class among
+    # the best five.
     images: Any
     rejected: Any
+    in_top: Any
+    # Images of classes that the model does not know, and how many of them it answered "unknown";
+    # None for a model that never does.
     unknown: dict[str, int]
+    noticed: dict[str, int] | None
     problems: tuple[Any, ...]
+
+    @property
+    def n_images(self) -> int:
+        return int(self.images.sum())
 
     @property
     def n_right(self) -> int:
         return int(self.confusion.trace())
 
     @property
+    def n_rejected(self) -> int:
+        return int(self.rejected.sum())
+
+    @property
     def accuracy(self) -> float:
-        return self.n_right / int(self.images.sum())
+        return self.n_right / self.n_images
+
+    @property
+    def mean_class_accuracy(self) -> float:
+        tested = self.images > 0
+        return float((self.confusion.diagonal()[tested] / self.images[tested]).mean())
+
+    @property
+    def top5(self) -> float:
+        return int(self.in_top.sum()) / self.n_images
 
     def per_class(self) -> list[dict[str, Any]]:
-        """Results of each class with images."""
-        right = self.confusion.diagonal()
+        """Results of each class with images, in the natural order of their names."""
+        answered = self.confusion.sum(axis=0)
         return [
             {
-                "class": name,
-                "images": int(n),
-                "right": int(r),
-                "rejected": int(none),
-                "accuracy": int(r) / int(n),
+                "class": self.classes[k],
+                "images": int(self.images[k]),
+                "right": int(self.confusion[k, k]),
+                "wrong": int(self.images[k] - self.confusion[k, k] - self.rejected[k]),
+                "rejected": int(self.rejected[k]),
+                "accuracy": float(self.confusion[k, k] / self.images[k]),
+                "recall": float(self.confusion[k, k] / self.images[k]),
+                "precision": float(self.confusion[k, k] / answered[k]) if answered[k] else None,
             }
-            for name, n, r, none in zip(
-                self.classes, self.images, right, self.rejected, strict=True
-            )
-            if n
+            for k in sorted(range(len(self.classes)), key=lambda k: natural_order(self.classes[k]))
+            if self.images[k]
+        ]
+
+    def mix_ups(self) -> list[tuple[str, str, int, int]]:
+        """Pairs of classes of which one is taken for the other, and how often, most often first."""
+        counts = self.confusion.copy()
+        counts[range(len(counts)), range(len(counts))] = 0
+        pairs = sorted(zip(*counts.nonzero(), strict=True), key=lambda pair: -counts[pair])
+        return [
+            (self.classes[i], self.classes[j], int(counts[i, j]), int(self.images[i]))
+            for i, j in pairs
         ]
 
 
 @command(
     "evergrow evaluate model.evergrow test_photos/",
+    "evergrow evaluate things test_photos/",
     "evergrow evaluate model.evergrow test_photos/ --confusion confusion.svg",
 )
-@MODEL
+@click.argument("model", metavar="MODEL|DIR", type=click.Path())
 @FOLDER
-@click.option("--confusion", type=click.Path(), help="Plot the confusion matrix: .svg or .png.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option(
+    "--confusion",
+    type=click.Path(),
+    help="Write a picture of the confusion matrix to this file: .svg or .png.",
+)
+@output_forms("json", "tsv")
+@NO_FOLLOW_LINKS
 @JOBS
 @FORCE
 @QUIET
@@ -66,68 +136,186 @@ def evaluate(
     model: str,
     folder: str,
     confusion: str | None,
-    as_json: bool,
+    form: str | None,
+    follow_links: bool,
     jobs: int,
     force: bool,
     quiet: bool,
 ) -> None:
-    """Measure the accuracy of MODEL on FOLDER.
+    """Measure the accuracy of MODEL, or of the workspace DIR, on FOLDER.
 
-    FOLDER contains one folder of images per class. Writes tab-separated lines: the accuracy, the
-    number of correct answers, the number of images and the number of those answered "unknown"; then
-    for each class the number of images, the number of correct answers, their share and the number
-    answered "unknown". Class folders that the model does not know and
-    images that cannot be read are listed on standard error and ignored; the exit code is then 1.
+    FOLDER contains one folder of images per class, or folders test or val with these. Shows how
+    many images are right, wrong and answered "unknown"; the mean class accuracy, in which every
+    class counts the same; the top-5 accuracy, for which one of five answers must be right; and for
+    each class the recall, the share of its images that are recognised, and the precision, the share
+    of images with this answer that belong to it.
+
+    In a pipe, or with --tsv, writes tab-separated lines: the accuracy, the number of correct
+    answers, of images and of those answered "unknown"; then for each class the number of images, of
+    correct answers, their share and the number answered "unknown". Class folders that the model
+    does not know and images that cannot be read are listed on standard error and not counted; the
+    exit code is then 1. A model that answers "unknown" says how many images of such folders it did
+    so for.
     """
     if confusion is not None:
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
         check_output(confusion, force=force)
-    result = _evaluate(load_classifier(model, verbose=verbosity(quiet), jobs=jobs), folder)
-    _write_json(result) if as_json else _write_text(result)
+    classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
+    result = _evaluate(classifier, folder, follow_links=follow_links, quiet=quiet)
+    _write(result, form)
+    if result.n_rejected:
+        report(_explain_unknown(classifier, result.n_rejected), quiet=quiet)
     if confusion is not None:
         from evergrow.vision.classifier import draw_confusion
 
         draw_confusion(result.confusion, result.classes, confusion, rejected=result.rejected)
-    unknown = (
-        f"the model does not know {name!r}, {count} images ignored"
-        for name, count in result.unknown.items()
-    )
+        report(f"{click.format_filename(confusion)}: confusion matrix written.", quiet=quiet)
+    unknown = (_explain_class(result, name) for name in result.unknown)
     report_errors([*unknown, *result.problems])
 
 
-def _evaluate(classifier: Any, folder: str) -> _Result:
+def _explain_class(result: _Result, name: str) -> str:
+    hint = suggest(name, result.classes)
+    images = format_count(result.unknown[name], "image")
+    done = f"{images} ignored"
+    if result.noticed is not None:
+        done = f'{result.noticed[name]} of {images} answered "unknown"'
+    return f"the model does not know {name!r}, {done}{f'; {hint}' if hint else ''}"
+
+
+def _evaluate(classifier: Any, folder: str, *, follow_links: bool, quiet: bool) -> _Result:
     import numpy as np
 
     from evergrow.foundation.labels import ClassList
     from evergrow.vision.images import find_labelled
+    from evergrow.vision.images.folders import warn_doubt
 
-    found = find_labelled(folder)
+    found = find_labelled(folder, split="test", follow_links=follow_links)
+    report_split(found, quiet=quiet)
+    warn_doubt(found)
     # Folder names are strings; classes may be numbers if the model was trained in Python.
     column_of = ClassList(classifier.classes_).column_by_text
     known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
     names, counts = np.unique(np.delete(found.labels, known), return_counts=True)
     unknown = dict(zip(names.tolist(), counts.tolist(), strict=True))
     if not known:
-        raise click.ClickException(
-            f"the model knows none of the classes {sorted(unknown)}; it knows {list(column_of)}"
+        asked, has = (
+            list_names(sorted(names, key=natural_order)) for names in (unknown, column_of)
         )
-    answers = predict_images(classifier, [found.paths[i] for i in known])
+        raise click.ClickException(f"the model knows none of the classes {asked}; it knows {has}")
+    k = min(_TOP, len(column_of))
+    answers = predict_images(classifier, [found.paths[i] for i in known], k=k)
     if not len(answers.kept):
         raise click.ClickException(f"no image can be read, the first: {answers.problems[0]}")
     truth = np.array([column_of[label] for label in found.labels[known]])[answers.kept]
     answer = np.array([column_of.get(str(label), -1) for label in answers.labels.tolist()])
+    answer[~answers.known] = -1
     confusion = np.zeros((len(column_of), len(column_of)), dtype=np.int64)
     np.add.at(confusion, (truth[answer >= 0], answer[answer >= 0]), 1)
     images = np.bincount(truth, minlength=len(column_of))
-    problems = (*found.problems, *answers.problems)
+    top = np.vectorize(column_of.get, otypes=[int])(answers.top_labels.astype(str))
+    in_top = np.bincount(truth[(top == truth[:, None]).any(axis=1)], minlength=len(column_of))
+    noticed, more = _notice(classifier, found, list(unknown))
+    problems = (*found.problems, *answers.problems, *more)
     rejected = images - confusion.sum(axis=1)
-    return _Result(list(column_of), confusion, images, rejected, unknown, problems)
+    return _Result(list(column_of), confusion, images, rejected, in_top, unknown, noticed, problems)
 
 
-def _write_text(result: _Result) -> None:
-    n_images, n_rejected = int(result.images.sum()), int(result.rejected.sum())
-    write_fields(["accuracy", f"{result.accuracy:.4f}", result.n_right, n_images, n_rejected])
+def _notice(
+    classifier: Any, found: LabelledImages, unknown: list[str]
+) -> tuple[dict[str, int] | None, tuple[Any, ...]]:
+    """How many images of unknown classes are answered "unknown", and those that cannot be read."""
+    if _false_alarms(classifier) is None:
+        return None, ()
+    wanted = set(unknown)
+    asked = [i for i, label in enumerate(found.labels.tolist()) if label in wanted]
+    if not asked:
+        return {}, ()
+    answers = predict_images(classifier, [found.paths[i] for i in asked])
+    noticed = dict.fromkeys(unknown, 0)
+    for place, is_known in zip(answers.kept.tolist(), answers.known.tolist(), strict=True):
+        noticed[str(found.labels[asked[place]])] += not is_known
+    return noticed, tuple(answers.problems)
+
+
+def _false_alarms(classifier: Any) -> float | None:
+    """The share of known images that may be answered "unknown"; None if that never happens."""
+    from evergrow.cli.workspace.predictor import WorkspaceClassifier
+
+    if isinstance(classifier, WorkspaceClassifier):
+        return classifier.false_alarms
+    share: float | None = getattr(classifier.learner_, "false_alarms", None)
+    return share
+
+
+def _explain_unknown(classifier: Any, n_rejected: int) -> str:
+    """Say why images of known classes are answered "unknown", and which setting decides it."""
+    from evergrow.cli.workspace.predictor import WorkspaceClassifier
+
+    known = f'{format_count(n_rejected, "image")} of known classes answered "unknown"'
+    if not isinstance(classifier, WorkspaceClassifier):
+        share = _false_alarms(classifier)
+        about = "some" if share is None else f"about {100 * share:g}%"
+        return (
+            f"{known}: the model does so for {about} of the images of classes it knows "
+            "(--false-alarms of 'evergrow fit', or of 'evergrow init' if it was exported)."
+        )
+    return (
+        f"{known}: the workspace does so for about {100 * classifier.false_alarms:g}% of the "
+        "things it knows, in order to notice what it does not know (--false-alarms of 'evergrow "
+        "init'). A model file does the same if it was made by 'evergrow fit --unknown', else never."
+    )
+
+
+def _write(result: _Result, form: str | None) -> None:
+    if form == "json":
+        _write_json(result)
+    elif is_for_people(form):
+        _write_tables(result)
+    else:
+        _write_lines(result)
+
+
+def _write_tables(result: _Result) -> None:
+    n_images = result.n_images
+    n_wrong = n_images - result.n_right - result.n_rejected
+    counted = f"{result.n_right} of {n_images} right, {n_wrong} wrong, {result.n_rejected} unknown"
+    summary = [
+        ("Accuracy", format_percent(result.accuracy), counted),
+        ("Mean class accuracy", format_percent(result.mean_class_accuracy), ""),
+    ]
+    if len(result.classes) > _TOP:
+        n_in_top = int(result.in_top.sum())
+        among = f"{n_in_top} of {n_images} among the {_TOP} most probable classes"
+        summary.append((f"Top-{_TOP} accuracy", format_percent(result.top5), among))
+    write_table({"": "left", " ": "right", "  ": "left"}, summary)
+    write_text()
+    entries = result.per_class()
+    counts = ("images", "right", "wrong", "rejected")
+    rows = [
+        [
+            entry["class"],
+            *(entry[name] for name in counts),
+            format_percent(entry["recall"]),
+            format_percent(entry["precision"]),
+        ]
+        for entry in entries
+    ]
+    names = ("images", "right", "wrong", "unknown", "recall", "precision")
+    write_table({"class": "left", **dict.fromkeys(names, "right")}, rows)
+    mix_ups = result.mix_ups()
+    if mix_ups:
+        write_text()
+        write_table(
+            {"class": "left", "taken for": "left", "images": "right"},
+            [(name, other, f"{n} of {of}") for name, other, n, of in mix_ups[:_MOST_MIX_UPS]],
+        )
+
+
+def _write_lines(result: _Result) -> None:
+    summary = [f"{result.accuracy:.4f}", result.n_right, result.n_images, result.n_rejected]
+    write_fields(["accuracy", *summary])
     for entry in result.per_class():
         counts = [entry["images"], entry["right"], f"{entry['accuracy']:.4f}", entry["rejected"]]
         write_fields(["class", entry["class"], *counts])
@@ -137,12 +325,15 @@ def _write_json(result: _Result) -> None:
     write_json(
         {
             "accuracy": result.accuracy,
-            "n_images": int(result.images.sum()),
+            "mean_class_accuracy": result.mean_class_accuracy,
+            "top5": result.top5,
+            "n_images": result.n_images,
             "n_right": result.n_right,
-            "n_rejected": int(result.rejected.sum()),
+            "n_rejected": result.n_rejected,
             "classes": result.per_class(),
             "confusion": {"classes": result.classes, "counts": result.confusion.tolist()},
             "unknown_classes": result.unknown,
+            "noticed": result.noticed,
             "problems": [{"image": p.source, "reason": p.reason} for p in result.problems],
         }
     )

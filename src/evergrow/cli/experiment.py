@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evergrow.cli.options import JOBS, QUIET, command, verbosity
-from evergrow.cli.output import report
+from evergrow.cli.output import report, write_text
 
 if TYPE_CHECKING:
     from evergrow.research.experiments import Experiment, ExperimentContext
@@ -93,7 +93,7 @@ def experiment(
             raise
         click.echo(f"{each.name}: {each.title}")
         for finding in outcome.findings:
-            click.echo(f"  {finding.verdict}: {finding.claim} {finding.here}")
+            write_text(f"{finding.verdict}: {finding.claim} {finding.here}")
         report(f"  {out}/{each.name}.svg", quiet=quiet)
     write_index(out)
 

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import check_output, report_training
-from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, command, verbosity
+from evergrow.cli.models import check_output, find_to_learn, report_training
+from evergrow.cli.options import (
+    FOLDER,
+    FORCE,
+    JOBS,
+    NO_FOLLOW_LINKS,
+    ON_ERROR,
+    QUIET,
+    YES,
+    command,
+    verbosity,
+)
+from evergrow.cli.output import report
+
+if TYPE_CHECKING:
+    from evergrow.vision.images import LabelledImages
 
 
 @command(
     "evergrow fit photos/ -o model.evergrow",
     "evergrow fit textures/ -o textures.evergrow --features haar --learner forest",
+    "evergrow fit photos/ -o model.evergrow --learner auto",
     "evergrow fit scraped/ -o model.evergrow --on-error skip",
     "evergrow fit photos/ -o model.evergrow --unknown --false-alarms 0.05",
 )
@@ -27,9 +42,11 @@ from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, command, 
 )
 @click.option(
     "--learner",
-    type=click.Choice(["rls", "forest"]),
+    type=click.Choice(["rls", "rls-random", "means", "lda", "forest", "auto"]),
     default="rls",
-    help="Regularised least squares, or a nearest class mean forest.",
+    help="rls: least squares; rls-random: the same on random features, for hundreds of images per "
+    "class; means: class means; lda: streaming LDA; forest: a forest of class means; auto: the "
+    "most accurate of them on FOLDER.",
 )
 @click.option("--unknown", is_flag=True, help='Answer "unknown" for images that fit no class.')
 @click.option(
@@ -38,6 +55,8 @@ from evergrow.cli.options import FOLDER, FORCE, JOBS, ON_ERROR, QUIET, command, 
     help='Share of images of known classes that may be answered "unknown"; 0.1 by default.',
 )
 @ON_ERROR
+@NO_FOLLOW_LINKS
+@YES
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
 @JOBS
 @FORCE
@@ -50,6 +69,8 @@ def fit(
     unknown: bool,
     false_alarms: float | None,
     on_error: str,
+    follow_links: bool,
+    yes: bool,
     seed: int,
     jobs: int,
     force: bool,
@@ -57,11 +78,16 @@ def fit(
 ) -> None:
     """Train a model on FOLDER.
 
-    FOLDER contains one folder of images per class; the folder is named after the class.
+    FOLDER contains one folder of images per class; the folder is named after the class. If it
+    contains train, val and test instead, train is used. The command asks before it learns one class
+    only, or folders that contain no images but further folders.
     """
     if false_alarms is not None and not unknown:
         raise click.UsageError("--false-alarms needs --unknown")
     check_output(output, force=force)
+    found = find_to_learn(folder, follow_links=follow_links, yes=yes, quiet=quiet)
+    if learner == "auto":
+        learner = _choose_learner(found, features, on_error, seed=seed, jobs=jobs, quiet=quiet)
     from evergrow.vision.classifier import ImageClassifier
 
     model = ImageClassifier(
@@ -73,8 +99,22 @@ def fit(
         verbose=verbosity(quiet),
     )
     # Parameters of this command are not saved.
-    model.fit(folder).set_params(n_jobs=None, on_error="raise", verbose=0).save(output)
+    model.fit(found).set_params(n_jobs=None, on_error="raise", verbose=0).save(output)
     report_training(model, output, quiet=quiet)
+
+
+def _choose_learner(
+    found: LabelledImages, features: str, on_error: str, *, seed: int, jobs: int, quiet: bool
+) -> str:
+    """Choose the most accurate learner, and say why."""
+    from evergrow.vision.classifier.choice import choose_learner
+
+    verbose = verbosity(quiet)
+    chosen = choose_learner(
+        found, features, on_error=on_error, n_jobs=jobs, seed=seed, verbose=verbose
+    )
+    report(chosen.reason, quiet=quiet)
+    return chosen.name
 
 
 def _rejecting(learner: str, seed: int, false_alarms: float | None) -> Any:

@@ -24,7 +24,29 @@ class _InternalError(click.ClickException):
 
 
 class Commands(click.Group):
-    """A group whose commands end with a one-line message and an exit code."""
+    """A group whose commands end with a one-line message and an exit code.
+
+    The help lists the commands in sections.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._sections: dict[str, list[click.Command]] = {}
+
+    def add_to_section(self, title: str, command: click.Command, summary: str) -> None:
+        """Add a command to a section of the help, with a summary of one line."""
+        command.short_help = summary
+        self.add_command(command)
+        self._sections.setdefault(title, []).append(command)
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections; summaries are wrapped, not cut."""
+        # All sections have the second column at the same place.
+        width = max(len(name) for name in self.commands)
+        for title, commands in self._sections.items():
+            rows = [(str(each.name).ljust(width), str(each.short_help)) for each in commands]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -46,7 +68,8 @@ class Commands(click.Group):
 
 
 def _message_for(error: Exception) -> click.ClickException:
-    text = _one_line(str(error))
+    # Notes say what to do.
+    text = _one_line("; ".join([_explain(error), *getattr(error, "__notes__", ())]))
     if isinstance(error, MemoryError):
         return click.ClickException(f"out of memory: {text}" if text else "out of memory")
     if isinstance(error, _EXPECTED):
@@ -55,6 +78,13 @@ def _message_for(error: Exception) -> click.ClickException:
         f"internal error ({type(error).__name__}: {text}); this is a bug in Evergrow, "
         "'evergrow --debug ...' shows the traceback"
     )
+
+
+def _explain(error: Exception) -> str:
+    """The message of an error; of an error of the system without its number."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.strerror}: {error.filename!r}"
 
 
 @contextmanager

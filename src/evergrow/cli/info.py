@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import click
-
 from evergrow.cli.models import load_model
-from evergrow.cli.options import MODEL, command
-from evergrow.cli.output import write_description
+from evergrow.cli.options import MODEL, command, output_forms
+from evergrow.cli.output import format_blocks, write_description
+from evergrow.foundation.formatting import format_size
 
 
 @command(
@@ -17,14 +16,30 @@ from evergrow.cli.output import write_description
     "evergrow info model.evergrow --json | jq .classes",
 )
 @MODEL
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def info(model: str, as_json: bool) -> None:
+@output_forms("json", "tsv")
+def info(model: str, form: str | None) -> None:
     """Describe the model file MODEL.
 
     Shows estimator, features, classes, size and versions. Reads any model file of Evergrow, not
     only image classifiers.
     """
-    write_description(_described(model), as_json=as_json)
+    found = _described(model)
+    write_description(found, _facts(found), form)
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Names and values for people."""
+    return [
+        ("File", found["file"]),
+        ("Estimator", found["estimator"]),
+        ("Features", found["features"]),
+        ("Learner", found["learner"]),
+        ("Feature blocks", ", ".join(format_blocks(found["blocks"])) or None),
+        ("Classes", found["n_classes"]),
+        ("Images", found["n_images"]),
+        ("Size", format_size(found["size_bytes"])),
+        ("Written by", f"Evergrow {found['library_version']}, format {found['format_version']}"),
+    ]
 
 
 def _described(path: str) -> dict[str, Any]:
@@ -69,6 +84,8 @@ def _blocks(model: Any) -> list[dict[str, Any]]:
 
 def _named(choice: Any, fitted: Any) -> str:
     kind = type(fitted).__name__
+    if hasattr(fitted, "unknown_label"):
+        return f'{type(fitted.estimator_).__name__}, answers "unknown" ({kind})'
     return f"{choice} ({kind})" if isinstance(choice, str) else kind
 
 

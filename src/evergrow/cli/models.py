@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +14,13 @@ import click
 
 from evergrow.cli.output import report
 from evergrow.cli.workspace.access import is_workspace
-from evergrow.foundation.formatting import format_count
+from evergrow.foundation.formatting import format_count, printable
 from evergrow.foundation.locks import lock_or_wait
 
 if TYPE_CHECKING:
     from evergrow.cli.workspace.predictor import WorkspaceClassifier
     from evergrow.vision.classifier import Answers, ImageClassifier
+    from evergrow.vision.images import LabelledImages
 
 
 # Parameters of one command that are not saved to the file.
@@ -41,7 +43,10 @@ def _folder_message(path: str) -> str:
             f"{name!r} is a workspace: use 'evergrow learn' to teach it and 'evergrow status' to "
             "inspect it"
         )
-    return f"{name!r} is a folder: name a model file, as written by 'evergrow fit'"
+    return (
+        f"{name!r} is a folder: name a model file, as written by 'evergrow fit', or a workspace, "
+        "as made by 'evergrow init'"
+    )
 
 
 def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier | WorkspaceClassifier:
@@ -76,6 +81,49 @@ def predict_images(
         # Commands list all problems; the warning names only the first few.
         warnings.simplefilter("ignore", BadImageWarning)
         return classifier.answer(paths, k=k, on_error="skip")
+
+
+def find_to_learn(
+    folder: str,
+    *,
+    follow_links: bool,
+    yes: bool,
+    quiet: bool,
+    may_be_one_class: bool = False,
+    nested: bool = False,
+) -> LabelledImages:
+    """List the images of a folder to learn from; ask if its folders are probably not classes.
+
+    With ``nested``, folders within the class folders are expected; with ``may_be_one_class``, one
+    class is enough.
+    """
+    from evergrow.vision.images import find_labelled
+
+    found = find_labelled(folder, follow_links=follow_links)
+    report_split(found, quiet=quiet)
+    doubts = [
+        None if nested else found.doubt_about_depth,
+        None if may_be_one_class else found.doubt_about_number,
+    ]
+    for doubt in doubts:
+        if doubt is not None and not yes:
+            _confirm(doubt)
+    return found
+
+
+def report_split(found: LabelledImages, *, quiet: bool) -> None:
+    """Say which split of a folder is used, unless ``quiet``."""
+    if found.split is not None:
+        report(f"Using the split {click.format_filename(found.split)!r}.", quiet=quiet)
+
+
+def _confirm(doubt: str) -> None:
+    if not sys.stdin.isatty():
+        raise click.ClickException(
+            f"{doubt}: name the folder that has the class folders, or use --yes to go on"
+        )
+    click.echo(f"Warning: {printable(doubt)}.", err=True)
+    click.confirm("Go on?", abort=True, err=True)
 
 
 def check_output(path: str, *, force: bool) -> None:
@@ -144,6 +192,9 @@ def report_training(model: ImageClassifier, path: str, *, quiet: bool) -> None:
         features = f"{done.seconds_features:.1f} s for features"
         training = f"{done.seconds_learning:.1f} s for training"
         report(f"Learned {images}: {features}, {training}.", quiet=quiet)
+        if done.n_known_images:
+            known = format_count(done.n_known_images, "image")
+            report(f"Skipped {known} that the model knows already.", quiet=quiet)
     report_model(model, path, quiet=quiet)
 
 

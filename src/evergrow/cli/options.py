@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from evergrow.foundation.errors import ImageError
+
 MODEL = click.argument("model", type=click.Path())
 FOLDER = click.argument("folder", type=click.Path())
 
@@ -25,17 +27,64 @@ JOBS = click.option(
     default=-1,
     help="Number of threads; -1 for one per processor. Results do not depend on it.",
 )
-QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress bars and no summary.")
+QUIET = click.option(
+    "-q", "--quiet", is_flag=True, help="Print nothing but results, warnings and errors."
+)
 FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 ON_ERROR = click.option(
     "--on-error",
     type=click.Choice(["raise", "skip"]),
     default="raise",
-    help="Stop at an image that cannot be read, or skip it with a warning.",
+    help="Stop if images cannot be read, or skip them with a warning.",
 )
+NO_FOLLOW_LINKS = click.option(
+    "--no-follow-links",
+    "follow_links",
+    flag_value=False,
+    default=True,
+    show_default=False,
+    help="Skip links (symlinks) to images and folders.",
+)
+YES = click.option("-y", "--yes", is_flag=True, help="Go on without asking.")
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(), help="Write to this file instead of changing the model."
 )
+
+
+_FORMS = {
+    "json": "One JSON object{each}.",
+    "csv": "CSV with a header.",
+    "tsv": "Tab-separated lines, as in a pipe, instead of a table.",
+}
+
+
+def _choose_form(ctx: click.Context, param: click.Parameter, chosen: bool) -> None:
+    before = ctx.params.setdefault("form", None)
+    if not chosen:
+        return
+    if before is not None:
+        raise click.UsageError(f"--{before} and --{param.name} exclude each other", ctx)
+    ctx.params["form"] = param.name
+
+
+def output_forms(*names: str, each: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the flags of these forms of output; the parameter ``form`` is the chosen one or None.
+
+    ``each`` says how many JSON objects are written, such as " per image".
+    """
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            function = click.option(
+                f"--{name}",
+                is_flag=True,
+                expose_value=False,
+                callback=_choose_form,
+                help=_FORMS[name].format(each=each),
+            )(function)
+        return function
+
+    return add
 
 
 def verbosity(quiet: bool) -> int:
@@ -49,6 +98,20 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+class _Command(click.Command):
+    """A command that says how to skip images that cannot be read, if it has the option."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ImageError as error:
+            if ctx.params.get("on_error") == "raise":
+                them = "them" if error.more else "it"
+                error.add_note(f"use --on-error skip to leave {them} out")
+            raise
+
+
 def command(*lines: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, whose help ends with these examples."""
-    return click.command(epilog=examples(*lines))
+    return click.command(cls=_Command, epilog=examples(*lines))

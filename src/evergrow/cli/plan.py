@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from evergrow.cli.options import QUIET, command, verbosity
-from evergrow.cli.output import write_json, write_table
+from evergrow.cli.options import QUIET, command, output_forms, verbosity
+from evergrow.cli.output import FACTS, is_for_people, write_fields, write_json, write_table
 
 # As in evergrow.distributed.planning.workload, which is too slow to import for --help; a test
 # compares them.
@@ -101,9 +101,9 @@ def amount(value: str) -> int | str:
     default=1.0,
     help="How fast a core of the cluster is, in cores of this machine.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, in seconds and bytes.")
+@output_forms("json", "tsv", each=", in seconds and bytes")
 @QUIET
-def plan(as_json: bool, quiet: bool, **options: Any) -> None:
+def plan(form: str | None, quiet: bool, **options: Any) -> None:
     """Estimate time, memory, disk and network of training, before it is started.
 
     Prints the time on one core, on this machine and on the given cluster, the memory of each
@@ -114,7 +114,10 @@ def plan(as_json: bool, quiet: bool, **options: Any) -> None:
 
     leaf = options.pop("min_samples_leaf") or "auto"
     answer = make_plan(**options, min_samples_leaf=leaf, verbose=verbosity(quiet))
-    if as_json:
+    if form == "json":
         write_json(answer.to_dict())
+    elif is_for_people(form):
+        write_table(FACTS, answer.fields())
     else:
-        write_table(answer.fields())
+        for fields in answer.fields():
+            write_fields(fields)

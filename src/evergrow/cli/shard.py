@@ -11,13 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.options import JOBS, ON_ERROR, QUIET, command, verbosity
+from evergrow.cli.models import find_to_learn
+from evergrow.cli.options import (
+    JOBS,
+    NO_FOLLOW_LINKS,
+    ON_ERROR,
+    QUIET,
+    YES,
+    command,
+    output_forms,
+    verbosity,
+)
 from evergrow.cli.output import report, write_description
-from evergrow.foundation.formatting import format_count
+from evergrow.foundation.formatting import format_count, format_size
 
 if TYPE_CHECKING:
     from evergrow.storage.shards import Shards
     from evergrow.storage.shards.importers import Sharded
+    from evergrow.vision.images import LabelledImages
 
 
 @command(
@@ -52,8 +63,10 @@ if TYPE_CHECKING:
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
 @click.option("--info", is_flag=True, help="Describe the shards.")
-@click.option("--json", "as_json", is_flag=True, help="With --info: one JSON object.")
+@output_forms("json", "tsv")
 @ON_ERROR
+@NO_FOLLOW_LINKS
+@YES
 @JOBS
 @QUIET
 def shard(
@@ -65,8 +78,10 @@ def shard(
     address: str | None,
     verify: bool,
     info: bool,
-    as_json: bool,
+    form: str | None,
     on_error: str,
+    follow_links: bool,
+    yes: bool,
     jobs: int,
     quiet: bool,
     **of_tables: str | None,
@@ -79,8 +94,8 @@ def shard(
     """
     if not sources and not verify and not info:
         raise click.UsageError("name a SOURCE to append, or use --verify or --info")
-    if as_json and not info:
-        raise click.UsageError("--json goes with --info")
+    if form is not None and not info:
+        raise click.UsageError(f"--{form} goes with --info")
     verbose = verbosity(quiet)
     of_images: dict[str, Any] = {"network": network, "jobs": jobs, "on_error": on_error}
     of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
@@ -88,7 +103,8 @@ def shard(
         for source in sources:
             with _explain_bad_folder(folder):
                 if os.path.isdir(source):
-                    done = _append_images(folder, source, **of_images, **of_both)
+                    found = find_to_learn(source, follow_links=follow_links, yes=yes, quiet=quiet)
+                    done = _append_images(folder, found, **of_images, **of_both)
                 else:
                     done = _append_table(folder, source, **of_tables, **of_both)
             if not quiet:
@@ -101,7 +117,8 @@ def shard(
     if not quiet:
         _report_size(shards, folder, verified=verify)
     if info:
-        write_description(_described(shards, folder), as_json=as_json)
+        description = _described(shards, folder)
+        write_description(description, _facts(description), form)
 
 
 @contextmanager
@@ -123,14 +140,14 @@ def _explain_bad_folder(folder: str) -> Iterator[None]:
 
 
 def _append_images(
-    folder: str, source: str, *, network: str, jobs: int, verbose: int, **options: Any
+    folder: str, found: LabelledImages, *, network: str, jobs: int, verbose: int, **options: Any
 ) -> Sharded:
     from evergrow.vision.embedding import Embedder, shard_images
 
     embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
     on_wait = partial(_report_waiting, folder)
     return shard_images(
-        folder, source, embedder=embedder, verbose=verbose, on_wait=on_wait, **options
+        folder, found, embedder=embedder, verbose=verbose, on_wait=on_wait, **options
     )
 
 
@@ -167,6 +184,21 @@ def _report_size(shards: Shards, folder: str, *, verified: bool) -> None:
     files = format_count(len(shards.manifest.shards), "shard")
     as_written = ", all checksums correct" if verified else ""
     report(f"{folder}: {', '.join(counts)}, {files}{as_written}.")
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Names and values for people."""
+    return [
+        ("Folder", found["folder"]),
+        ("Rows", found["n_rows"]),
+        ("Features", f"{found['n_features']} of type {found['dtype']}"),
+        ("Images", found["n_images"]),
+        ("Classes", found["n_classes"]),
+        ("Without a label", found["n_unlabelled"] or None),
+        ("Shards", found["n_shards"]),
+        ("Size", format_size(found["size_bytes"])),
+        ("Digest", found["digest"]),
+    ]
 
 
 def _described(shards: Shards, folder: str) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.output import report
-from evergrow.foundation.formatting import format_count
+from evergrow.foundation.formatting import format_count, list_names, natural_order, suggest
 
 if TYPE_CHECKING:
-    from evergrow.workspace import Workspace
+    from evergrow.workspace import ClassEntry, Workspace
 
 
+_PAGE = 500
 DIR = click.argument("folder", metavar="DIR", type=click.Path())
 
 
@@ -35,7 +36,8 @@ def open_workspace(path: str) -> Iterator[Workspace]:
 
     workspace = Workspace.open(path)
     try:
-        yield workspace
+        with _suggest_classes(workspace):
+            yield workspace
     finally:
         with delay_interrupt():
             workspace.close()
@@ -46,8 +48,38 @@ def read_workspace(path: str) -> Iterator[Workspace]:
     """Open a workspace for reading, while another process may change it."""
     from evergrow.workspace import Workspace
 
-    with Workspace.open(path, read_only=True) as workspace:
+    with Workspace.open(path, read_only=True) as workspace, _suggest_classes(workspace):
         yield workspace
+
+
+def all_classes(workspace: Workspace) -> Iterator[ClassEntry]:
+    """All classes of a workspace, in the order of their first examples."""
+    after: str | None = None
+    while True:
+        page = workspace.classes(after=after, limit=_PAGE)
+        yield from page.items
+        if page.next is None:
+            return
+        after = page.next
+
+
+@contextmanager
+def _suggest_classes(workspace: Workspace) -> Iterator[None]:
+    """Add similar names, or all, to the error about a class that does not exist."""
+    from evergrow.workspace import NoSuchClassError
+
+    try:
+        yield
+    except NoSuchClassError as error:
+        entries = list(all_classes(workspace))
+        names = sorted((entry.name for entry in entries), key=natural_order)
+        fine = [one.name for entry in entries for one in entry.fine]
+        error.add_note(suggest(error.name, [*names, *fine]) or _list_classes(names))
+        raise
+
+
+def _list_classes(names: list[str]) -> str:
+    return f"the classes are {list_names(names)}" if names else "there are no classes yet"
 
 
 @contextmanager

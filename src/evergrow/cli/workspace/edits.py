@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -100,21 +101,21 @@ def unsplit(folder: str, label: str, **output: bool) -> None:
 )
 @DIR
 @click.option(
-    "--event", type=click.IntRange(1), help="Undo this change, unless there is a newer one."
+    "--event", type=click.IntRange(1), help="Undo the step of this change, if it is the newest."
 )
 @click.option(
     "--since", metavar="EVENT", type=click.IntRange(1), help="Undo this change and all later ones."
 )
-@click.option("--count", type=click.IntRange(1), help="Undo this many changes.")
+@click.option("--count", type=click.IntRange(1), help="Undo this many steps.")
 @_AS_JSON
 @QUIET
 def undo(
     folder: str, event: int | None, since: int | None, count: int | None, **output: bool
 ) -> None:
-    """Undo the latest change of the workspace DIR.
+    """Undo the latest step of the workspace DIR.
 
-    Run it again to undo the change before. Each image that was taught is a change; 'evergrow learn'
-    prints the --since that undoes all of its images. Erased data cannot be restored.
+    A step is what was done at once: all images of one 'evergrow learn', or of one drop onto the
+    page. Run it again to undo the step before. Erased data cannot be restored.
     """
     if sum(option is not None for option in (event, since, count)) > 1:
         raise click.UsageError("use only one of --event, --since and --count")
@@ -123,6 +124,9 @@ def undo(
 
 def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet: bool) -> None:
     """Remove classes from a workspace, for ``evergrow forget``."""
+    from evergrow.workspace import Request
+
+    request = Request(action=secrets.token_hex(8))
     with open_workspace(folder) as workspace:
         # All or nothing: a misspelt name must not leave half of them forgotten.
         for name in classes:
@@ -131,7 +135,7 @@ def forget_classes(folder: str, classes: tuple[str, ...], *, erase: bool, quiet:
                 workspace.class_named(name)
         for name in dict.fromkeys(classes):
             with delay_interrupt():
-                change = workspace.forget(name, erase=erase)
+                change = workspace.forget(name, erase=erase, request=request)
             report(change.summary, quiet=quiet)
         with delay_interrupt():
             workspace.maintain()

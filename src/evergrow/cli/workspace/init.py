@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from evergrow.cli.options import QUIET, command
-from evergrow.cli.output import report, write_fields, write_json
+from evergrow.cli.output import is_for_people, report, write_fields, write_json
 from evergrow.cli.workspace.access import DIR
 from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
 
@@ -140,8 +140,7 @@ def init(
         if write_tokens is not None:
             write_tokens(list(made.values()))
     if write_tokens is None and not as_json:
-        for scope, token in made.items():
-            write_fields([scope, token])
+        _write_tokens(made)
     if as_json:
         write_json({"folder": folder, **({} if write_tokens else made)})
     name = click.format_filename(folder)
@@ -150,3 +149,12 @@ def init(
     else:
         report(f"The tokens are in {click.format_filename(token_file_path)}.", quiet=quiet)
     report(f"{name}: ready. Next: evergrow serve {name}", quiet=quiet)
+
+
+def _write_tokens(made: dict[Literal["teach", "read"], str]) -> None:
+    for scope, token in made.items():
+        if is_for_people(None):
+            # Not wrapped: a token must be copied as a whole.
+            click.echo(f"Token to {scope}: {token}")
+        else:
+            write_fields([scope, token])

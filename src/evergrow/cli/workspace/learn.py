@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
-from evergrow.cli.options import FOLDER, JOBS, ON_ERROR, QUIET, command, verbosity
+from evergrow.cli.models import find_to_learn
+from evergrow.cli.options import (
+    FOLDER,
+    JOBS,
+    NO_FOLLOW_LINKS,
+    ON_ERROR,
+    QUIET,
+    YES,
+    command,
+    verbosity,
+)
 from evergrow.cli.output import report
-from evergrow.cli.workspace.access import delay_interrupt, open_workspace, report_workspace
+from evergrow.cli.workspace.access import (
+    all_classes,
+    delay_interrupt,
+    open_workspace,
+    report_workspace,
+)
 from evergrow.foundation.formatting import format_count, printable
 
 if TYPE_CHECKING:
@@ -26,12 +44,17 @@ class _Tally:
     # Of the known images: those that got a fine class now, and those that keep another.
     finer: int = 0
     kept: int = 0
+    # Images that other classes have already, by class.
+    elsewhere: Counter[str] = field(default_factory=Counter)
+    moved: int = 0
     skipped: int = 0
 
     def add(self, batch: TaughtImages) -> None:
         """Count a batch, and list the images that were skipped."""
-        self.known += sum(one.duplicate for one in batch.results)
-        self.taught += sum(not one.duplicate for one in batch.results)
+        self.known += sum(one.duplicate and one.known_as is None for one in batch.results)
+        self.moved += sum(one.moved_from is not None for one in batch.results)
+        self.taught += sum(not one.duplicate and one.moved_from is None for one in batch.results)
+        self.elsewhere.update(one.known_as for one in batch.results if one.known_as is not None)
         self.finer += sum(one.known_fine == "taken" for one in batch.results)
         self.kept += sum(one.known_fine == "kept" for one in batch.results)
         self.skipped += len(batch.problems)
@@ -51,25 +74,54 @@ class _Tally:
     is_flag=True,
     help="Folders within a class folder are fine classes: dog/beagle/1.jpg is a beagle.",
 )
+@click.option(
+    "--move",
+    is_flag=True,
+    help="Move images that another class has already to their new class; otherwise they stay.",
+)
 @ON_ERROR
+@NO_FOLLOW_LINKS
+@YES
 @JOBS
 @QUIET
-def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, quiet: bool) -> None:
+def learn(
+    workspace: str,
+    folder: str,
+    fine: bool,
+    move: bool,
+    on_error: str,
+    follow_links: bool,
+    yes: bool,
+    jobs: int,
+    quiet: bool,
+) -> None:
     """Teach the workspace DIR the images of FOLDER.
 
     FOLDER contains one folder of images per class; classes may be new or known. Images that a class
     already has are not taught again, so the command can be run again after an interruption or with
-    more images; with --fine, known images get the fine class that they lack. Images taught before
-    an interruption stay taught.
+    more images; with --fine, known images get the fine class that they lack. Images that another
+    class has stay there unless --move is given. Images taught before an interruption stay taught;
+    'evergrow undo' takes back all images of one run.
     """
     began = time.monotonic()
     tally = _Tally()
     with open_workspace(workspace) as opened:
-        first = opened.version + 1
+        found = find_to_learn(
+            folder,
+            follow_links=follow_links,
+            yes=yes,
+            quiet=quiet,
+            may_be_one_class=True,
+            nested=fine,
+        )
+        if not yes:
+            known = (one.name for one in all_classes(opened))
+            _confirm_names(sorted(set(found.labels.tolist())), known)
         try:
             opened.teach_images(
-                folder,
+                found,
                 fine_folders=fine,
+                move=move,
                 on_error=on_error,
                 n_jobs=jobs,
                 verbose=verbosity(quiet),
@@ -80,8 +132,8 @@ def learn(workspace: str, folder: str, fine: bool, on_error: str, jobs: int, qui
             # After an error nothing may have been counted.
             if not quiet and tally != _Tally():
                 _report(tally, time.monotonic() - began)
-                if tally.taught or tally.finer:
-                    _report_undo(workspace, first)
+                if tally.taught or tally.finer or tally.moved:
+                    _report_undo(workspace)
         with delay_interrupt():
             opened.maintain()
             opened.save_snapshot()
@@ -94,9 +146,19 @@ def _report(tally: _Tally, seconds: float) -> None:
         parts.append(f"{tally.known} already known")
     if tally.finer:
         parts.append(f"{tally.finer} of them with a new fine class")
+    if tally.moved:
+        parts.append(f"{tally.moved} moved from other classes")
     if tally.skipped:
         parts.append(f"{tally.skipped} skipped")
     report(", ".join(parts) + ".")
+    if tally.elsewhere:
+        images = format_count(tally.elsewhere.total(), "image")
+        classes = ", ".join(f"{name!r} ({n})" for name, n in tally.elsewhere.most_common(3))
+        more = ", ..." if len(tally.elsewhere) > 3 else ""
+        report(
+            f"Warning: {images} already in other classes stayed there: {printable(classes)}{more}; "
+            "use --move to move them"
+        )
     if tally.kept:
         images = format_count(tally.kept, "image")
         report(
@@ -105,8 +167,21 @@ def _report(tally: _Tally, seconds: float) -> None:
         )
 
 
-def _report_undo(path: str, first: int) -> None:
+def _report_undo(path: str) -> None:
     import shlex
 
-    folder = shlex.quote(printable(path))
-    report(f"To undo all of it: evergrow undo {folder} --since {first}")
+    report(f"To undo all of it: evergrow undo {shlex.quote(printable(path))}")
+
+
+def _confirm_names(labels: list[str], known: Iterable[str]) -> None:
+    """Ask about new classes whose names differ from others only by case or spaces."""
+    from evergrow.workspace.names import normalise_name, similar_names
+
+    for new, other in similar_names(map(normalise_name, labels), known).items():
+        doubt = f"the class {new!r} would be new: {other!r} differs only by case or spaces"
+        if not sys.stdin.isatty():
+            raise click.ClickException(
+                f"{printable(doubt)}; rename the folder, or use --yes to have both classes"
+            )
+        report(f"Warning: {doubt}.")
+        click.confirm("Have both classes?", abort=True, err=True)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from evergrow.cli.models import check_output
-from evergrow.cli.options import FORCE, QUIET, command
-from evergrow.cli.output import report, report_errors, write_fields, write_json
+from evergrow.cli.options import FORCE, QUIET, command, output_forms
+from evergrow.cli.output import (
+    is_for_people,
+    report,
+    report_errors,
+    write_fields,
+    write_json,
+    write_table,
+)
 from evergrow.cli.workspace.access import DIR, delay_interrupt, read_workspace
 from evergrow.foundation.formatting import format_count
+
+if TYPE_CHECKING:
+    from evergrow.workspace.check.database import Finding
 
 
 @command("evergrow export things -o things.evergrow")
@@ -35,29 +47,38 @@ def export(folder: str, output: str, force: bool, quiet: bool) -> None:
 @click.option(
     "--mend", is_flag=True, help="Repair what can be repaired, and remove leftover files."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per finding.")
+@output_forms("json", "tsv", each=" per finding")
 @QUIET
-def check(folder: str, mend: bool, as_json: bool, quiet: bool) -> None:
+def check(folder: str, mend: bool, form: str | None, quiet: bool) -> None:
     """Verify every hash and count of the workspace DIR.
 
-    Writes one tab-separated line per finding: its severity (harmless, damage, or mended), a
-    description, and how to repair it. The exit code is 1 if damage is left. Without --mend the
-    command can run while the workspace is served.
+    Shows for each finding its severity (harmless, damage, or mended), a description, and how to
+    repair it; in a pipe, or with --tsv, as tab-separated lines. The exit code is 1 if damage is
+    left. Without --mend the command can run while the workspace is served.
     """
     from evergrow.workspace import check_workspace
 
     with delay_interrupt():
         findings = check_workspace(folder, repair=mend)
-    for finding in findings:
-        if as_json:
-            write_json(asdict(finding))
-        else:
-            state = "mended" if finding.mended else finding.severity
-            write_fields([state, finding.what, finding.mend])
+    _write_findings(findings, form)
     damaged = [one for one in findings if one.severity == "damage" and not one.mended]
     if damaged:
         raise click.exceptions.Exit(1)
     report(f"{click.format_filename(folder)}: no damage found.", quiet=quiet)
+
+
+def _write_findings(findings: Sequence[Finding], form: str | None) -> None:
+    rows = [
+        ("mended" if one.mended else one.severity, one.what, one.mend or None) for one in findings
+    ]
+    if form == "json":
+        for finding in findings:
+            write_json(asdict(finding))
+    elif not is_for_people(form):
+        for row in rows:
+            write_fields(row)
+    elif rows:
+        write_table({"severity": "left", "finding": "left", "repair": "left"}, rows)
 
 
 @command("evergrow backup things /mnt/backup/things-monday")

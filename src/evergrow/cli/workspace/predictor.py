@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from evergrow.workspace.records import Answer
 
 
-# The answer for an image that fits no class. A class may have the same name; JSON tells them apart.
-UNKNOWN = "unknown"
-
-
 @dataclass(frozen=True, eq=False)
 class WorkspaceAnswers(Answers):
     """Predictions of a workspace, with the details of each."""
@@ -35,6 +31,7 @@ class WorkspaceClassifier:
         with read_workspace(path) as workspace:
             self._snapshot = workspace.snapshot
             embedder = workspace.embedder
+            self.false_alarms = workspace.status().false_alarms
         name = click.format_filename(path)
         if embedder is None:
             raise click.ClickException(
@@ -52,7 +49,8 @@ class WorkspaceClassifier:
         found = self._embedder.extract([Path(path) for path in paths], on_error=on_error)
         told = self._snapshot.predict(found.features, top=k) if len(found.kept) else ()
         return WorkspaceAnswers(
-            np.array([one.label if one.known else UNKNOWN for one in told], dtype=object),
+            np.array([one.label for one in told], dtype=object),
+            np.array([one.known for one in told], dtype=bool),
             _columns([[name for name, _ in one.top] for one in told], k, object),
             _columns([[share for _, share in one.top] for one in told], k, np.float64),
             found.kept,

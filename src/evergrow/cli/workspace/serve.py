@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -41,6 +42,12 @@ _MEGABYTE = 1_000_000
 )
 @click.option("--json-logs", is_flag=True, help="Write logs as one JSON object per line.")
 @click.option(
+    "--log-requests/--no-log-requests",
+    default=None,
+    help="Log every request, or only those that were refused. By default every request is logged "
+    "with --json-logs only.",
+)
+@click.option(
     "--rate",
     type=click.FloatRange(0, 1e6, min_open=True),
     default=300.0,
@@ -51,6 +58,27 @@ _MEGABYTE = 1_000_000
     type=click.FloatRange(0.01, 1000),
     default=20.0,
     help="Largest request, in megabytes.",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="NAME",
+    multiple=True,
+    help="Host name by which the service may be addressed, without port, such as that of a proxy; "
+    "may be given several times, * for any. IP addresses, localhost and the name of this computer "
+    "are always allowed.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1, 1_000_000),
+    default=1000,
+    help="Connections at a time; at most half of the files that may be open.",
+)
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1, 1_000_000),
+    help="Connections of one address that sent no valid token; a quarter of all if not given. "
+    "Raise it behind a proxy. Refused tokens and requests without a token stay limited by address.",
 )
 @click.option(
     "--decoders",
@@ -64,25 +92,32 @@ _MEGABYTE = 1_000_000
 )
 @QUIET
 def serve(
-    folder: str, rate: float, max_request_mb: float, json_logs: bool, quiet: bool, **choices: Any
+    folder: str,
+    rate: float,
+    max_request_mb: float,
+    json_logs: bool,
+    log_requests: bool | None,
+    quiet: bool,
+    **choices: Any,
 ) -> None:
     """Serve the workspace DIR over HTTP, with a page to teach it.
 
-    Open the address in a browser and enter the teaching token that 'evergrow init' printed. Stop it
-    with Ctrl-C or SIGTERM; acknowledged requests are finished first. Phones allow the camera only
-    on pages served over https.
+    On a terminal it prints an address that contains a token: open it, and the page asks for
+    nothing. It is valid until the service ends. With --quiet or --json-logs, or where the output is
+    not a terminal, open the plain address and enter the teaching token that 'evergrow init'
+    printed. Stop it with Ctrl-C or SIGTERM; acknowledged requests are finished first. Phones allow
+    the camera only on pages served over https.
     """
-    try:
-        from evergrow.service.http.server import serve as serve_folder
-    except ImportError as error:
-        raise click.ClickException(
-            f'{error}: install the service with pip install "evergrow[service]"'
-        ) from error
+    from evergrow.service.http.server import serve as serve_folder
+
+    # JSON logs contain the address as a field, and files of logs should contain no token.
+    is_announced = not (quiet or json_logs)
+    session = is_announced and sys.stderr.isatty()
 
     def announce(url: str) -> None:
-        # JSON logs contain the address as a field.
         name = click.format_filename(folder)
-        report(f"{name}: serving at {url} (end with Ctrl-C).", quiet=quiet or json_logs)
+        way = "open" if session else "serving at"
+        report(f"{name}: {way} {url} (end with Ctrl-C).", quiet=not is_announced)
 
     serve_folder(
         folder,
@@ -90,6 +125,8 @@ def serve(
         burst=max(1, round(2 * rate)),
         max_request_bytes=round(max_request_mb * _MEGABYTE),
         json_logs=json_logs,
+        log_requests=json_logs if log_requests is None else log_requests,
+        session=session,
         announce=announce,
         **choices,
     )

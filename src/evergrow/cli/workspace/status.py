@@ -2,45 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from evergrow.cli.options import command
-from evergrow.cli.output import write_blocks, write_fields, write_json
-from evergrow.cli.workspace.access import DIR, read_workspace
+from evergrow.cli.options import command, output_forms
+from evergrow.cli.output import (
+    FACTS,
+    Align,
+    format_blocks,
+    is_for_people,
+    report,
+    write_fields,
+    write_json,
+    write_table,
+)
+from evergrow.cli.workspace.access import DIR, all_classes, read_workspace
+from evergrow.foundation.formatting import (
+    format_count,
+    format_percent,
+    format_size,
+    natural_order,
+)
 
 if TYPE_CHECKING:
     from evergrow.workspace import Workspace
     from evergrow.workspace.records import Accuracy, ClassEntry
 
 
+# Events that are read at a time.
 _PAGE = 500
+# Events that the workspace adds by itself.
+_UPKEEP = frozenset({"choose", "forest", "guess"})
 
 
 @command("evergrow status things", "evergrow status things --json | jq .n_examples")
 @DIR
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def status(folder: str, as_json: bool) -> None:
+@output_forms("json", "tsv")
+def status(folder: str, form: str | None) -> None:
     """Describe the workspace DIR, also while it is served.
 
-    Writes tab-separated names and values. Accuracies are leave-one-out estimates with a 95 %
-    confidence interval.
+    The accuracy is a leave-one-out estimate with a 95% confidence interval. In a pipe, or with
+    --tsv, writes tab-separated names and values.
     """
     with read_workspace(folder) as workspace:
         found = {"folder": folder, **asdict(workspace.status())}
-    if as_json:
+        behind = _unmeasured(workspace, found["assessed_event"])
+    if form == "json":
         write_json(found)
-        return
+    elif is_for_people(form):
+        write_table(FACTS, [fact for fact in _facts(found, behind) if fact[1] is not None])
+    else:
+        _write_lines(found)
+
+
+def _facts(found: dict[str, Any], behind: int) -> list[tuple[str, str | None]]:
+    """Names and values for people."""
+    accuracy = found["accuracy"]
+    measured = found["measured_false_alarms"]
+    return [
+        ("Workspace", found["folder"]),
+        ("Classes", str(found["n_classes"])),
+        ("Examples", str(found["n_examples"])),
+        ("Accuracy", "not measured yet" if accuracy is None else _interval(accuracy)),
+        ("Accuracy measured", _measured_before(behind) if behind else None),
+        (
+            'Known things answered "unknown"',
+            f"about {100 * found['false_alarms']:g}% by setting"
+            + ("" if measured is None else f", {format_percent(measured)} measured"),
+        ),
+        ("Takes", "images" if found["takes_images"] else "embeddings"),
+        ("Features", None if found["n_features"] is None else str(found["n_features"])),
+        ("Feature blocks", ", ".join(format_blocks(found["blocks"])) or None),
+        ("Forest", _forest(found)),
+        ("Changes so far", str(found["event"])),
+        ("Size on disk", format_size(found["n_bytes"])),
+        ("Id", found["id"]),
+    ]
+
+
+def _interval(accuracy: dict[str, Any]) -> str:
+    low, high = format_percent(accuracy["low"]), format_percent(accuracy["high"])
+    return f"{format_percent(accuracy['rate'])} (likely between {low} and {high})"
+
+
+def _unmeasured(workspace: Workspace, assessed: int | None) -> int:
+    """How many changes the measured accuracy does not include; 0 if none was measured."""
+    behind, after = 0, None
+    while assessed is not None:
+        page = workspace.events(after=after, limit=_PAGE)
+        newer = [event for event in page.items if event.seq > assessed]
+        behind += sum(event.kind not in _UPKEEP for event in newer)
+        if len(newer) < len(page.items) or page.next is None:
+            break
+        after = page.next
+    return behind
+
+
+def _measured_before(behind: int) -> str:
+    return f"before the last {'change' if behind == 1 else f'{behind} changes'}"
+
+
+def _forest(found: dict[str, Any]) -> str | None:
+    if not found["forest"]:
+        return None
+    behind = found["forest_lacks"]
+    return f"{format_count(behind, 'example')} behind" if behind else "up to date"
+
+
+def _write_lines(found: dict[str, Any]) -> None:
     for name, value in found.items():
         if name == "accuracy" and value is not None:
             write_fields([name, *(f"{value[part]:.4f}" for part in ("rate", "low", "high"))])
         elif name == "blocks":
-            write_blocks(value)
+            write_fields([name, *format_blocks(value)])
         else:
-            write_fields([name, "" if value is None else value])
+            write_fields([name, value])
 
 
 @command(
@@ -48,27 +124,47 @@ def status(folder: str, as_json: bool) -> None:
     "evergrow classes things --json | jq 'select(.sign != \"enough\") | .name'",
 )
 @DIR
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-def classes(folder: str, as_json: bool) -> None:
+@output_forms("json", "tsv", each=" per line")
+def classes(folder: str, form: str | None) -> None:
     """List the classes of the workspace DIR, also while it is served.
 
-    Writes one tab-separated line per class: name, number of examples, status (new, more, confused,
-    enough), accuracy with a 95 % confidence interval, and the class it is most often confused with.
-    Fine classes follow on indented lines: name, examples given, examples guessed.
+    Shows for each class the number of examples, its state (new: not measured yet; more: add a few
+    more to be sure; confused: often taken for another class; enough), the accuracy with a 95%
+    confidence interval, and the class it is most often confused with. Fine classes follow indented,
+    with the examples given by users and guessed by the model. In a pipe, or with --tsv, writes
+    tab-separated lines in the same order.
     """
     with read_workspace(folder) as workspace:
-        for entry in _all_classes(workspace):
-            write_json(asdict(entry)) if as_json else _write(entry)
+        entries = sorted(all_classes(workspace), key=lambda entry: natural_order(entry.name))
+        behind = _unmeasured(workspace, workspace.status().assessed_event)
+    if is_for_people(form):
+        _write_table(entries)
+        if behind:
+            report(f"Accuracy measured {_measured_before(behind)}.")
+        return
+    for entry in entries:
+        write_json(asdict(entry)) if form == "json" else _write(entry)
 
 
-def _all_classes(workspace: Workspace) -> Iterator[ClassEntry]:
-    after: str | None = None
-    while True:
-        page = workspace.classes(after=after, limit=_PAGE)
-        yield from page.items
-        if page.next is None:
-            return
-        after = page.next
+def _write_table(entries: list[ClassEntry]) -> None:
+    columns: dict[str, Align] = {
+        "class": "left",
+        "examples": "right",
+        "state": "left",
+        "accuracy": "right",
+        "likely between": "left",
+        "confused with": "left",
+    }
+    rows: list[list[Any]] = []
+    for entry in entries:
+        found = entry.accuracy
+        rate = None if found is None else format_percent(found.rate)
+        between = None if found is None else f"{found.low:.0%} and {found.high:.0%}"
+        rows.append([entry.name, entry.n_examples, entry.sign, rate, between, entry.confused_with])
+        for fine in entry.fine:
+            guessed = f"{fine.n_guessed} more guessed" if fine.n_guessed else None
+            rows.append([f"  {fine.name}", fine.n_given, guessed, None, None, None])
+    write_table(columns, rows)
 
 
 def _write(entry: ClassEntry) -> None:

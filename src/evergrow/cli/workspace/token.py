@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from evergrow.cli.options import QUIET, examples
-from evergrow.cli.output import report, write_fields, write_json
+from evergrow.cli.options import QUIET, examples, output_forms
+from evergrow.cli.output import is_for_people, report, write_fields, write_json, write_table
 from evergrow.cli.workspace.access import DIR
 from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
 
@@ -83,19 +83,20 @@ def add(
 
 @token.command("list", epilog=examples("evergrow token list things"))
 @DIR
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-def list_tokens(folder: str, as_json: bool) -> None:
+@output_forms("json", "tsv", each=" per line")
+def list_tokens(folder: str, form: str | None) -> None:
     """List the tokens of the workspace DIR, never the secrets.
 
-    Writes one tab-separated line per token: name, scope, state (valid, expired or revoked), time of
-    creation and time of expiry.
+    Shows for each token its name, scope, state (valid, expired or revoked), time of creation and
+    time of expiry. In a pipe, or with --tsv, writes tab-separated lines.
     """
-    for record in _tokens(folder).list():
-        shown = _shown(record)
-        if as_json:
-            write_json(shown)
-        else:
-            write_fields("" if value is None else value for value in shown.values())
+    listed = [_shown(record) for record in _tokens(folder).list()]
+    if is_for_people(form):
+        columns = ("name", "scope", "state", "created", "expires")
+        write_table(dict.fromkeys(columns, "left"), [[*shown.values()] for shown in listed])
+        return
+    for shown in listed:
+        write_json(shown) if form == "json" else write_fields(shown.values())
 
 
 def _shown(record: TokenRecord) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.extras import install_command
 from evergrow.foundation.params import Integer
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
@@ -139,7 +140,7 @@ def compare(
     sampled = [each for each in chosen if each.on_sample]
     sampled = sampled if any(each.family == "river" for each in sampled) else []
     main = [each for each in chosen if each.family != "river"]
-    with progress_bar("comparing", len(main) + len(sampled), verbose) as show:
+    with progress_bar("Comparing learners", len(main) + len(sampled), verbose) as show:
         standings = runner.standings(main, setup, show, 0)
         on_sample = runner.standings(sampled, setup.sample or setup, show, len(main))
     facts = Facts.of(setup.data)
@@ -203,7 +204,7 @@ class _Runner:
     def _standing(self, learner: ComparedLearner, setup: ComparisonSetup) -> Standing:
         missing = learner.missing_package()
         if missing:
-            problem = f'{missing} is not installed: pip install "evergrow[experiments]"'
+            problem = f"{missing} is not installed: {install_command('experiments')}"
             return Standing(learner, (), setup.checkpoints, problem)
         if self.quick and not learner.in_quick:
             return Standing(learner, (), setup.checkpoints, "left out of a quick run")

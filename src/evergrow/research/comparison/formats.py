@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import math
 
-from evergrow.foundation.formatting import format_in_units
+from evergrow.foundation.formatting import MISSING, format_in_units, format_percent, format_size
 
-MISSING = "\N{EN DASH}"
-
-
-def percent(share: float) -> str:
-    """Format a share.
-
-    >>> percent(0.70071)
-    '70.1 %'
-    """
-    return MISSING if math.isnan(share) else f"{100 * share:.1f} %"
+percent = format_percent
 
 
 def points(share: float) -> str:
@@ -62,13 +53,10 @@ def duration(seconds: float) -> str:
     return MISSING if math.isnan(seconds) else format_in_units(seconds, _TIMES)
 
 
-_SIZES = ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0.0, 1.0, "bytes"))
-
-
 def size(n_bytes: float) -> str:
     """Format a number of bytes with two digits.
 
     >>> size(13_250_000), size(512), size(1_400)
     ('13 MB', '512 bytes', '1.4 kB')
     """
-    return MISSING if math.isnan(n_bytes) else format_in_units(n_bytes, _SIZES)
+    return MISSING if math.isnan(n_bytes) else format_size(n_bytes)

@@ -65,10 +65,11 @@ def _equal_to_best(standing: Standing, best: Standing) -> bool:
 
 def _general_reason(choice: Standing, best: Standing) -> str:
     summary = (
-        f"{percent(choice.class_mean)} final class mean, {duration(choice.seconds)} per update"
+        f"{percent(choice.class_mean)} mean class accuracy at the end, "
+        f"{duration(choice.seconds)} per update"
     )
     if choice is best:
-        return f"{summary}: the most accurate incremental learner."
+        return f"{summary}: no incremental learner is more accurate."
     gap, noise = difference(best, choice)
     if points(gap) == points(0.0):
         return (
@@ -83,7 +84,7 @@ def _general_reason(choice: Standing, best: Standing) -> str:
 
 def _compared_with_best(choice: Standing, best: Standing) -> str:
     if choice is best:
-        return "the most accurate incremental learner"
+        return "no incremental learner is more accurate"
     return compared_with(choice.class_mean - best.class_mean, best.learner.title)
 
 
@@ -100,7 +101,7 @@ NEEDS: tuple[Need, ...] = (
         lambda standing: standing.class_mean,
         lambda standing, best: standing is best,
         lambda standing: -standing.class_mean,
-        lambda choice, _: _with_costs(f"{percent(choice.class_mean)} final class mean", choice),
+        lambda choice, _: _with_costs(choice),
     ),
     Need(
         f"Updates within {duration(FAST_SECONDS)}",
@@ -108,7 +109,8 @@ NEEDS: tuple[Need, ...] = (
         lambda standing, _: standing.seconds <= FAST_SECONDS,
         lambda standing: -standing.class_mean,
         lambda choice, best: (
-            f"{percent(choice.class_mean)} class mean with {duration(choice.seconds)} per update: "
+            f"{percent(choice.class_mean)} mean class accuracy, {duration(choice.seconds)} per "
+            f"update: "
             f"{_compared_with_best(choice, best)}."
         ),
         f"No learner updates within {duration(FAST_SECONDS)} on these data; "
@@ -121,7 +123,8 @@ NEEDS: tuple[Need, ...] = (
         lambda standing: standing.n_bytes,
         lambda choice, best: (
             f"{size(choice.n_bytes)} to store, with "
-            f"{percent(choice.class_mean)} class mean: {_compared_with_best(choice, best)}."
+            f"{percent(choice.class_mean)} mean class accuracy: "
+            f"{_compared_with_best(choice, best)}."
         ),
     ),
     Need(
@@ -130,15 +133,16 @@ NEEDS: tuple[Need, ...] = (
         lambda standing, _: not math.isnan(standing.newest),
         lambda standing: -standing.newest,
         lambda choice, best: (
-            f"{percent(choice.newest)} class mean on the newest classes, "
+            f"{percent(choice.newest)} mean class accuracy on the newest classes, "
             f"{percent(choice.class_mean)} on all: {_compared_with_best(choice, best)}."
         ),
     ),
 )
 
 
-def _with_costs(summary: str, choice: Standing) -> str:
-    """Add what was measured of newest classes, time and memory."""
+def _with_costs(choice: Standing) -> str:
+    """Say what was measured of accuracy, newest classes, time and memory."""
+    summary = f"{percent(choice.class_mean)} mean class accuracy at the end"
     newest = "" if math.isnan(choice.newest) else f", {percent(choice.newest)} on the newest ones"
     update = "" if math.isnan(choice.seconds) else f"{duration(choice.seconds)} per update, "
     return f"{summary}{newest}; {update}{size(choice.n_bytes)}."
@@ -166,7 +170,8 @@ def recommend(standings: Sequence[Standing]) -> list[Advice]:
     if not growing:
         known = _NONE_LEARNT if ended else _NONE_FINISHED
         return [Advice(NEEDS[0].title, None, known if standings else _ON_SAMPLE_ONLY)]
-    best = max(growing, key=lambda standing: standing.class_mean)
+    # Of equally accurate ones the fastest.
+    best = min(growing, key=lambda standing: (-standing.class_mean, _speed(standing)))
     advice = [
         _best_for(need, growing, best)
         for need in NEEDS
@@ -182,6 +187,18 @@ def recommend(standings: Sequence[Standing]) -> list[Advice]:
     return advice
 
 
+def group_by_choice(advice: Sequence[Advice]) -> list[tuple[Standing | None, list[Advice]]]:
+    """Join advice that recommends the same learner, in the order of the first need of each."""
+    groups: list[tuple[Standing | None, list[Advice]]] = []
+    for each in advice:
+        known = next((group for choice, group in groups if choice is each.choice), None)
+        if known is None:
+            groups.append((each.choice, [each]))
+        else:
+            known.append(each)
+    return groups
+
+
 def _best_for(need: Need, growing: Sequence[Standing], best: Standing) -> Advice:
     fitting = [
         standing
@@ -190,8 +207,13 @@ def _best_for(need: Need, growing: Sequence[Standing], best: Standing) -> Advice
     ]
     if not fitting:
         return Advice(need.title, None, need.unmet)
-    choice = min(fitting, key=need.cost)
+    choice = min(fitting, key=lambda standing: (need.cost(standing), _speed(standing)))
     return Advice(need.title, choice, need.reason(choice, best))
+
+
+def _speed(standing: Standing) -> float:
+    """Seconds per update, to order equal learners; those without updates come last."""
+    return math.inf if math.isnan(standing.seconds) else standing.seconds
 
 
 def _retraining(peer: Standing, best: Standing) -> Advice:
@@ -234,8 +256,8 @@ _REMARKS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], str]], ...] = (
         lambda facts: facts.largest_class >= _UNEVEN_CLASSES * facts.examples_per_class,
         lambda facts: (
             f"The largest class has {format_count(facts.largest_class, 'training example')}, the "
-            f"median class {facts.examples_per_class:g}. Learners are compared by the class mean, "
-            "because large classes alone can make the accuracy over samples high."
+            f"median class {facts.examples_per_class:g}. Learners are compared by the mean class "
+            "accuracy, because large classes alone can make the accuracy over samples high."
         ),
     ),
     (

@@ -40,7 +40,7 @@ PROTOCOLS = {
     "batches": Protocol(),
     "single": Protocol(single=True),
     "blurry": Protocol(
-        "Half of the classes came whole; of every other class 30 % of the examples came with later "
+        "Half of the classes came whole; of every other class 30% of the examples came with later "
         "batches. Class sizes fall geometrically: the last keeps a tenth of its training examples.",
         blur=0.3,
         disjoint=0.5,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 
@@ -77,7 +78,7 @@ def draw_frame(
     for tick in y.ticks:
         at = y.place(tick)
         parts.append(line(left, at, right, at, "grid"))
-        parts.append(text(left - 8, at + 4, f"{100 * tick:.0f} %", "tick", anchor="end"))
+        parts.append(text(left - 8, at + 4, f"{100 * tick:.0f}%", "tick", anchor="end"))
     parts.append(line(left, bottom, right, bottom, "axis"))
     parts.append(line(left, bottom, left, top, "axis"))
     parts.append(text((left + right) / 2, bottom + 38, x_name, "name", anchor="middle"))
@@ -109,6 +110,11 @@ def text(x: float, y: float, words: str, kind: str, *, anchor: str = "start") ->
     """Return escaped text."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {place}>{escape(words)}</text>'
+
+
+def group(parts: Iterable[str], kind: str) -> str:
+    """Return elements that share their style."""
+    return f'<g class="{kind}">{"".join(parts)}</g>'
 
 
 def circle(x: float, y: float, radius: float, kind: str, title: str = "") -> str:
@@ -161,3 +167,102 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
         for place, i in enumerate(group):
             found[i] = middle + gap * (place - (len(group) - 1) / 2)
     return found
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle, such as the place of a label."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlap(self, other: Box) -> float:
+        """Return the area that both have in common."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(width, 0.0) * max(height, 0.0)
+
+    def nearest(self, point: tuple[float, float]) -> tuple[float, float]:
+        """Return the point of the rectangle that is nearest to another point."""
+        x, y = point
+        return min(max(x, self.left), self.right), min(max(y, self.top), self.bottom)
+
+    def is_crossed(self, start: tuple[float, float], end: tuple[float, float]) -> bool:
+        """Return whether the line between two points passes through the rectangle."""
+        steps = (k / 16 for k in range(17))
+        points = ((_between(start[0], end[0], s), _between(start[1], end[1], s)) for s in steps)
+        return any(self.left < x < self.right and self.top < y < self.bottom for x, y in points)
+
+
+def _between(a: float, b: float, share: float) -> float:
+    return a + share * (b - a)
+
+
+# Distances of labels from their marks, and directions, the preferred ones first.
+_DISTANCES = (8, 16, 28, 42, 58, 76, 96, 120, 150, 185, 225)
+_DIRECTIONS = tuple(math.pi / 8 * k for k in (0, 15, 1, 14, 2, 8, 7, 9, 13, 3, 10, 6, 12, 4, 11, 5))
+_MARK_RADIUS = 7.0
+_Line = tuple[tuple[float, float], tuple[float, float]]
+
+
+def place_labels(
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    area: tuple[float, float, float, float],
+) -> list[Box]:
+    """Place a label near each point: inside of the area, over no mark and no other label.
+
+    The line from a point to its label should not cross other marks. If there is no free place, the
+    one with the least overlap is taken.
+
+    >>> first, second = place_labels([(50, 50), (52, 50)], [(30, 10)] * 2, (0, 0, 200, 100))
+    >>> first.overlap(second)
+    0.0
+    """
+    r = _MARK_RADIUS
+    marks = [Box(x - r, y - r, x + r, y + r) for x, y in points]
+    taken: list[Box] = []
+    leaders: list[_Line] = []
+    for point, own, size in zip(points, marks, sizes, strict=True):
+        candidates = [box for box in _around(point, size) if _is_inside(box, area)]
+        others = (*marks, *taken)
+        cost = partial(_cost, point=point, own=own, others=others, leaders=leaders)
+        best = min(candidates or [next(_around(point, size))], key=cost)
+        taken.append(best)
+        leaders.append((point, best.nearest(point)))
+    return taken
+
+
+def _cost(
+    box: Box,
+    *,
+    point: tuple[float, float],
+    own: Box,
+    others: Sequence[Box],
+    leaders: Sequence[_Line],
+) -> float:
+    """Rate a place of a label: what it covers, what its line crosses, and how far it is."""
+    end = box.nearest(point)
+    crossed = sum(other.is_crossed(point, end) for other in others if other is not own)
+    crossed += sum(box.is_crossed(*leader) for leader in leaders)
+    covered = sum(box.overlap(other) for other in others)
+    return 10 * covered + 80 * crossed + math.dist(point, end)
+
+
+def _around(point: tuple[float, float], size: tuple[float, float]) -> Iterator[Box]:
+    """Yield boxes around a point, the nearest first."""
+    (x, y), (width, height) = point, size
+    for distance in _DISTANCES:
+        for direction in _DIRECTIONS:
+            at_x, at_y = x + distance * math.cos(direction), y + distance * math.sin(direction)
+            # To the left of the point a label ends there, to the right it starts there.
+            left = at_x - width * (1 - math.cos(direction)) / 2
+            top = at_y - height * (1 - math.sin(direction)) / 2
+            yield Box(left, top, left + width, top + height)
+
+
+def _is_inside(box: Box, area: tuple[float, float, float, float]) -> bool:
+    left, top, right, bottom = area
+    return box.left >= left and box.top >= top and box.right <= right and box.bottom <= bottom

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evergrow.foundation.formatting import format_count
-from evergrow.research.comparison.formats import MISSING, duration, percent, size
+from evergrow.foundation.formatting import MISSING, format_count
+from evergrow.research.comparison.formats import duration, percent, size
 from evergrow.research.comparison.result import Standing
 
 _WAYS = {"grows": "grows", "told": "knew all classes", "retrained": "retrained"}
@@ -46,20 +46,20 @@ COLUMNS: tuple[Column, ...] = (
     Column("way", "updates", "whether new classes are learnt incrementally"),
     Column(
         "class_mean",
-        "class mean",
-        "final accuracy, averaged over classes: every class has the same weight",
+        "mean class accuracy",
+        "accuracy at the end, averaged over classes: every class has the same weight",
     ),
     Column(
         "accuracy",
         "accuracy",
-        "final accuracy over all test samples: large classes have more weight",
+        "accuracy at the end over all test samples: large classes have more weight",
     ),
     Column(
         "on_the_way",
         "on the way",
-        "mean of the class mean at the start, in the middle and at the end",
+        "mean class accuracy at the start, in the middle and at the end, averaged",
     ),
-    Column("newest", "newest", "final class mean of the five newest classes only"),
+    Column("newest", "newest", "mean class accuracy of the five newest classes at the end"),
     Column(
         "forgetting",
         "forgotten",
@@ -91,6 +91,12 @@ COLUMNS: tuple[Column, ...] = (
         "cpu_seconds",
         only_in_files=True,
     ),
+)
+# A terminal has room for these.
+NARROW_COLUMNS = tuple(
+    column
+    for column in COLUMNS
+    if column.name in ("class_mean", "newest", "seconds_per_update", "bytes")
 )
 SHOWN_COLUMNS = tuple(column for column in COLUMNS if not column.only_in_files)
 

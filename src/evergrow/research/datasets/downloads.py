@@ -161,7 +161,7 @@ def _download_file(file: PublishedFile, folder: Path, sender: Opener, verbose: i
             )
         return path
     n_kilobytes = -(-file.n_bytes // _KILO)
-    with progress_bar(f"{file.name} (kB)", n_kilobytes, verbose) as show:
+    with progress_bar(f"Downloading {file.name} (kB)", n_kilobytes, verbose) as show:
         problems = [
             _problem_at(url, part, file, sender, show)
             for url in file.urls

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.extras import install_command
 from evergrow.research.experiments.table import Curve
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ STYLE: dict[Any, Any] = {
 def check_matplotlib() -> None:
     """Raise an error, before any work, if figures cannot be drawn."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError(
-            'figures need matplotlib: pip install "evergrow[plot]"', name="matplotlib"
-        )
+        raise ImportError(f"figures need matplotlib: {install_command('plot')}", name="matplotlib")
 
 
 @contextmanager

@@ -76,7 +76,7 @@ def run_experiment(
     settings = [_setting(context, run) for run in runs]
     found = [cache.get(setting) for setting in settings]
     missing = [place for place, run in enumerate(found) if run is None]
-    with progress_bar(experiment.name, len(missing), verbose) as show:
+    with progress_bar(f"Measuring {experiment.name}", len(missing), verbose) as show:
         measuring = measure_runs(
             experiment, context, [runs[place] for place in missing], min(n_workers, len(missing))
         )

@@ -106,7 +106,7 @@ def _draw_stretch(row: list[ex.Axes], table: ex.Table) -> None:
         plots.plot_columns([*columns.values()], chosen, "n_classes", [*columns], style)
         if strategy != "uls":
             plots.plot_columns([upper], chosen, "n_classes", ["relative"], style)
-    accuracy.set(ylabel=plots.RELATIVE, ylim=(0, 105))
+    accuracy.set(ylabel=plots.RELATIVE, ylim=(0, None))
     # ULS is far below the others and would compress their scale.
     upper.set(ylabel="the same, without ULS")
     comparisons.set(ylabel=plots.DISTANCES, ylim=(0, None))

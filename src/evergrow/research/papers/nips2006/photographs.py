@@ -81,11 +81,11 @@ def split_even_odd(data: Dataset) -> Dataset:
     _check_images(data)
     if data.X_train.ndim > 1 or not _folders(data.X_train) & _folders(data.X_test):
         return data
-    from evergrow.vision.images.walk import natural_key
+    from evergrow.foundation.formatting import natural_order
 
     X = np.concatenate([data.X_train, data.X_test])
     y = np.concatenate([data.y_train, data.y_test])
-    order = np.array(sorted(range(len(X)), key=lambda k: natural_key(str(X[k]))), dtype=np.int64)
+    order = np.array(sorted(range(len(X)), key=lambda k: natural_order(str(X[k]))), dtype=np.int64)
     X, y = X[order], y[order]
     trains = every_other(y)
     return replace(data, X_train=X[trains], y_train=y[trains], X_test=X[~trains], y_test=y[~trains])
