@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ import pytest
 # Every worker runs next to others: idle threads of linear algebra would spin in their way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A job in the background of a shell ignores Ctrl-C; tests that interrupt themselves would fail.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent
 
@@ -34,6 +39,7 @@ PATH_TIERS = {
     "tests/estimators/forest/test_endurance.py": "process",
     "tests/estimators/forest/storage/test_memory_limit_processes.py": "process",
     "tests/estimators/forest/test_threads.py": "process",
+    "tests/fuzz/test_targets.py": "process",
     "tests/service/page/": "browser",
     "tests/service/http/test_server.py": "process",
     "tests/service/http/test_crashes.py": "process",

@@ -1,4 +1,4 @@
-"""The unit and the container file say what the documentation says they do."""
+"""The unit, the container file and what CI installs are as the documentation says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import configparser
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from click.testing import CliRunner
 
 from evergrow.cli import main
 
-DEPLOY = Path(__file__).parents[1] / "deploy"
+TOP = Path(__file__).parents[1]
+DEPLOY = TOP / "deploy"
+WORKFLOWS = sorted((TOP / ".github" / "workflows").glob("*.yml"))
+LOCKS = sorted((TOP / "requirements").glob("*.txt"))
 
 
 class _Unit(dict[str, list[str]]):
@@ -85,7 +89,8 @@ def test_the_unit_comes_back_after_a_failure_only(unit: _Unit) -> None:
 
 def test_decoders_may_limit_themselves(unit: _Unit) -> None:
     denied = [value for value in unit["SystemCallFilter"] if value.startswith("~")]
-    assert not any("@resources" in value for value in denied)
+    assert not any("@resources" in value or "@sandbox" in value for value in denied)
+    assert any("seccomp" in value.split() for value in unit["SystemCallFilter"])
 
 
 def test_the_unit_has_files_for_all_connections(unit: _Unit) -> None:
@@ -122,7 +127,15 @@ def test_only_what_is_named_gets_into_the_image(steps: list[tuple[str, str]]) ->
     assert "ADD" not in kinds
     copied = [what.split()[:-1] for kind, what in steps if kind == "COPY" and "--from" not in what]
     names = {name for sources in copied for name in sources}
-    assert names == {"pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE", "cpp", "src"}
+    assert names == {
+        "pyproject.toml",
+        "CMakeLists.txt",
+        "README.md",
+        "LICENSE",
+        "cpp",
+        "src",
+        "requirements/deploy.txt",
+    }
     assert all((DEPLOY.parent / name).exists() for name in names)
     ignored = (DEPLOY / "Containerfile.dockerignore").read_text().splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == names
@@ -132,3 +145,67 @@ def test_no_secret_is_in_the_container_file(steps: list[tuple[str, str]]) -> Non
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     assert "eg_teach" not in text
     assert not any(kind == "ENV" and "TOKEN" in what for kind, what in steps)
+
+
+def test_base_images_are_named_by_their_digest(steps: list[tuple[str, str]]) -> None:
+    images = [what.split()[0] for kind, what in steps if kind == "FROM"]
+    assert images
+    assert all(re.fullmatch(r".+@sha256:[0-9a-f]{64}", image) for image in images)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_named_by_their_commit(path: Path) -> None:
+    used = re.findall(r"uses: (\S+)(.*)", path.read_text(encoding="utf-8"))
+    assert used
+    for action, comment in used:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v[\d.]+", comment), f"{action} does not say its version"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_install_only_what_is_locked(path: Path) -> None:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if "pip install" in line:
+            assert "--require-hashes" in line or "--no-index" in line, line
+        if re.search(r"run: make\b", line):
+            assert "LOCK=requirements/ci.txt" in line, line
+        assert "pipx" not in line
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_every_requirement_has_one_version_and_hashes(path: Path) -> None:
+    whole = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
+    assert "://" not in whole
+    for line in whole.splitlines():
+        assert re.match(r"[\w.\[\]-]+==[\w.+!]+ ", line), line
+        assert re.search(r" --hash=sha256:[0-9a-f]{64}", line), line
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("ci", None), ("deploy", {"service", "vision"})])
+def test_the_lock_has_all_that_the_package_names(lock: str, extras: set[str] | None) -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
+    optional = project["project"]["optional-dependencies"]
+    named = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in optional if extras is None else extras:
+        named += optional[extra]
+    text = (TOP / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    locked = {name.lower() for name in re.findall(r"^([\w.-]+)", text, re.MULTILINE)}
+    for requirement in named:
+        name = re.match(r"[\w.-]+", requirement)
+        assert name is not None
+        if name.group() != "evergrow":
+            assert name.group().lower() in locked, f"run make lock: {requirement} is missing"
+
+
+def test_ci_and_the_container_install_only_what_is_locked(steps: list[tuple[str, str]]) -> None:
+    assert "LOCK=requirements/ci.txt" in (TOP / ".ci" / "run").read_text(encoding="utf-8")
+    installs = [
+        part
+        for kind, what in steps
+        if kind == "RUN"
+        for part in what.split("&&")
+        if "pip install" in part
+    ]
+    assert len(installs) == 2
+    for part in installs:
+        assert "--require-hashes" in part or {"--no-deps", "--no-index"} <= set(part.split())

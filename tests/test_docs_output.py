@@ -37,7 +37,8 @@ def shown_lines(page: str) -> Iterator[tuple[str, str]]:
 
 def fixed_words(command: str, line: str) -> list[str]:
     """The pieces of a line between names, numbers and words of the command."""
-    words = {*re.findall(r"\w+", command), *main.commands} - {"evergrow"}
+    # Tokens are printed with what they allow.
+    words = {*re.findall(r"\w+", command), *main.commands, "teach", "read"} - {"evergrow"}
     names = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
     pieces = names.sub(HOLE, VARIABLE.sub(HOLE, line)).split(HOLE)
     return [piece.strip(" :,.") for piece in pieces if re.search(r"[a-z]{2}", piece)]

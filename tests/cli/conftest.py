@@ -31,6 +31,12 @@ class Run:
         return result
 
 
+def terminal(monkeypatch, columns):
+    """Let standard output be a terminal of this width."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("evergrow.cli.output.is_terminal", lambda: True)
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Run a command line in an empty folder."""

@@ -1,12 +1,18 @@
 """compare: a table and a page from a user's own features, and bad input in one line."""
 
+import re
+
 import numpy as np
 import pytest
 
 from evergrow import write_shards
+from evergrow.cli.compare import _LEARNERS_OF_FIT
 from evergrow.research import mixture
 from evergrow.research.comparison import comparison
+from evergrow.research.comparison.learners import LEARNERS
+from evergrow.vision.classifier.components import LEARNERS as LEARNERS_OF_IMAGES
 from evergrow.workspace.store.layout import Layout
+from tests.cli.conftest import terminal
 from tests.vision.classifier.pictures import folder_of
 
 FEW = ["--only", "lda", "--only", "ridge"]
@@ -23,9 +29,31 @@ def saved(path, **changes):
 def test_it_writes_a_table_a_recommendation_and_a_page(run, tmp_path):
     result = run.ok("compare", saved(tmp_path / "f.npz"), *FEW)
     assert "streaming LDA" in result.stdout
-    assert "In general: streaming LDA, NCMClassifier(metric='mahalanobis')" in result.stdout
-    assert result.stderr == "comparison/comparison.html\n"
+    assert "Recommended: streaming LDA, NCMClassifier(metric='mahalanobis')\n" in result.stdout
+    assert "  For photographs: evergrow fit FOLDER -o FILE --learner lda\n" in result.stdout
+    assert re.search(r"  In general: [\d.]+% mean class accuracy at the end", result.stdout)
+    assert result.stderr == "All numbers and plots: comparison/comparison.html\n"
     assert (tmp_path / "comparison" / "comparison.html").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_table_fits_the_terminal(run, tmp_path, monkeypatch, columns):
+    terminal(monkeypatch, columns)
+    learners = ("lda", "ridge", "ncm-forest", "least-squares-random")
+    chosen = [each for name in learners for each in ("--only", name)]
+    lines = run.ok("compare", saved(tmp_path / "f.npz"), *chosen).stdout.splitlines()
+    headings = ["learner", "mean", "class", "accuracy", "newest", "update", "stored"]
+    assert lines[1].split() == headings
+    assert max(map(len, lines)) <= columns
+    # No name is broken into two lines.
+    start = "least squares, 4000 random features  "
+    assert any(line.startswith(start) for line in lines)
+    assert any(line.startswith("Ridge *  ") for line in lines)
+
+
+def test_the_learners_of_fit_are_among_those_compared():
+    assert _LEARNERS_OF_FIT.keys() <= {learner.name for learner in LEARNERS}
+    assert set(_LEARNERS_OF_FIT.values()) == set(LEARNERS_OF_IMAGES)
 
 
 def test_built_in_data_need_no_file(run):
@@ -140,7 +168,7 @@ def test_single_samples_that_come_first_leave_no_learner_behind(run, tmp_path):
 def test_river_alone_gets_no_recommendation(run, tmp_path):
     pytest.importorskip("river")
     result = run.ok("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
-    assert result.stdout.startswith("a subsample: ")
+    assert result.stdout.startswith("A subsample: ")
     assert "nothing is recommended" in result.stdout
 
 
@@ -180,6 +208,12 @@ def test_a_folder_of_shards_is_compared(run, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_folder_may_be_called_like_a_data_set(run, tmp_path):
+    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
+    write_shards(tmp_path / "shards", [(data.X_train, data.y_train)])
+    assert run.ok("compare shards", *FEW).stdout.startswith("shards: ")
+
+
 def test_a_folder_of_photographs_is_embedded_and_compared(run, tmp_path):
     folder_of(tmp_path / "photos", "red", "green", "blue", n=8)
     result = run.ok("compare photos --only class-means --only slda")
@@ -200,7 +234,7 @@ def test_other_protocols_are_followed_and_named(run, tmp_path, protocol):
     path = saved(tmp_path / "f.npz")
     run.ok("compare", path, *FEW, "--only", "slda", "--protocol", protocol)
     page = (tmp_path / "comparison" / "comparison.html").read_text()
-    expected = {"single": "got 1 more at a time", "blurry": "of every other class 30 % of the"}
+    expected = {"single": "got 1 more at a time", "blurry": "of every other class 30% of the"}
     assert expected[protocol] in page
 
 

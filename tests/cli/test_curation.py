@@ -99,3 +99,10 @@ def test_labels_of_a_folder_are_refused(run, table, tmp_path):
 
 def test_a_missing_file_is_reported(run):
     run.fails("label-issues nothing.npz", says="there is no file")
+
+
+def test_harm_is_in_percent_already():
+    from evergrow.cli.curation import _shown
+
+    shown = [_shown("harm", 0.8), _shown("certainty", 0.8), _shown("harm", None)]
+    assert shown == ["0.8%", "80.0%", None]

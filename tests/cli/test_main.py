@@ -31,6 +31,17 @@ def test_the_help_of_every_command_has_examples(name):
     assert f"evergrow {name}" in COMMAND_LINE
 
 
+def test_the_help_lists_each_command_once_in_a_section_and_cuts_nothing(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(main, ["--help"]).output.splitlines()
+    assert not any("..." in line for line in lines[1:])
+    listed = [line.split()[0] for line in lines if line[:2] == "  " and line[2:17].strip()]
+    for name in main.commands:
+        assert listed.count(name) == 1
+    for title in ("Models from folders of images:", "Workspaces:", "Service:", "Research:"):
+        assert title in lines
+
+
 def test_the_version_is_printed():
     assert evergrow.__version__ in CliRunner().invoke(main, ["--version"]).output
 
@@ -48,23 +59,32 @@ def test_a_command_that_is_not_understood_ends_with_2(run, arguments):
     run.fails(*arguments, code=2)
 
 
-def test_an_interrupted_command_ends_with_130_and_writes_nothing(run, tmp_path, monkeypatch):
+def test_an_interrupted_command_ends_with_130_and_writes_nothing(run, photos, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ImageClassifier, "fit", interrupt)
-    result = run.fails("fit . -o m.evergrow", code=130)
+    result = run.fails(f"fit {photos} -o m.evergrow", code=130)
     assert result.stderr == "Interrupted.\n"
-    assert not list(tmp_path.iterdir())
+    assert not Path("m.evergrow").exists()
 
 
-def test_too_little_memory_is_reported_in_one_line(run, monkeypatch):
+def test_too_little_memory_is_reported_in_one_line(run, photos, monkeypatch):
     def fail(*_):
         raise MemoryError("561 GiB")
 
     monkeypatch.setattr(ImageClassifier, "fit", fail)
-    result = run.fails("fit . -o m.evergrow")
+    result = run.fails(f"fit {photos} -o m.evergrow")
     assert result.stderr == "Error: out of memory: 561 GiB\n"
+
+
+def test_an_error_of_the_system_is_reported_without_its_number(run, photos, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device", "m.evergrow")
+
+    monkeypatch.setattr(ImageClassifier, "fit", refuse)
+    result = run.fails(f"fit {photos} -o m.evergrow")
+    assert result.stderr == "Error: No space left on device: 'm.evergrow'\n"
 
 
 def test_debug_shows_the_traceback(run):

@@ -7,6 +7,7 @@ import pytest
 import evergrow
 from evergrow.cli.plan import _DTYPES, _ESTIMATORS
 from evergrow.distributed.planning.workload import ESTIMATORS
+from tests.cli.conftest import terminal
 from tests.distributed.planning.conftest import known_speed
 
 __all__ = ["known_speed"]
@@ -39,7 +40,7 @@ def test_a_plan_reports_time_memory_disk_network_and_limits(run):
 
 
 def test_on_a_terminal_the_plan_is_in_columns_as_in_python(run, monkeypatch):
-    monkeypatch.setattr("evergrow.cli.output._is_terminal", lambda: True)
+    terminal(monkeypatch, 400)
     result = run(IMAGENET)
     assert result.stdout == f"{evergrow.plan(1.2e6, 1000, 1000)}\n"
     assert "\t" not in result.stdout

@@ -12,7 +12,7 @@ import pytest
 
 import evergrow
 from evergrow import NCMForestClassifier, RLSClassifier
-from evergrow.vision import draw_confusion
+from tests.cli.conftest import terminal
 from tests.vision.classifier.pictures import folder_of
 
 
@@ -36,9 +36,10 @@ def test_json_is_an_object_per_line(run, trained, photos):
     result = run(f"predict {trained}", photos / "red", "--json", "--top", 9)
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [entry["label"] for entry in found] == ["red"] * 3
-    assert [one["label"] for one in found[0]["top"]] == ["red", "green"]
+    assert [one["name"] for one in found[0]["top"]] == ["red", "green"]
     assert sum(one["probability"] for one in found[0]["top"]) == pytest.approx(1)
-    assert set(found[0]) == {"image", "label", "top"}
+    assert set(found[0]) == {"image", "label", "known", "top"}
+    assert found[0]["known"] is True
 
 
 def test_csv_has_a_header_and_quotes(run, trained, photos, tmp_path):
@@ -46,9 +47,9 @@ def test_csv_has_a_header_and_quotes(run, trained, photos, tmp_path):
     shutil.copy(photos / "red" / "100.png", tmp_path / name)
     result = run(f"predict {trained}", name, "--csv", "--top", 2)
     header, row = csv.reader(io.StringIO(result.stdout, newline=""))
-    assert header == ["image", "label", "probability", "label_2", "probability_2"]
+    assert header == ["image", "label", "probability", "known", "label_2", "probability_2"]
     assert row[0] == name
-    assert row[1::2] == ["red", "green"]
+    assert (row[1], row[3], row[4]) == ("red", "true", "green")
 
 
 def test_control_characters_in_names_are_escaped(run, trained, photos, tmp_path):
@@ -86,10 +87,12 @@ def test_all_that_cannot_be_read_in_a_folder_is_named(run, trained, photos, tmp_
         (tmp_path / f"gone{i}.jpg").symlink_to("nothing")
     (tmp_path / "folder").symlink_to(photos)
     result = run.fails(f"predict {trained} .")
+    assert len(result.stdout.splitlines()) == 7
+    result = run.fails(f"predict {trained} . --no-follow-links")
     assert len(result.stdout.splitlines()) == 1
     lines = result.stderr.splitlines()
     assert sum(line.endswith("a link to nothing") for line in lines) == 7
-    assert sum(line.startswith("Warning: ") for line in lines) == 1
+    assert sum(line.endswith("folder': a link is not followed") for line in lines) == 1
 
 
 def test_only_bad_images_are_all_named(run, trained, tmp_path):
@@ -149,8 +152,12 @@ def test_evaluate_counts_what_is_taken_for_what(run, trained, tmp_path):
     found = json.loads(result.stdout)
     assert found["accuracy"] == 0.75
     assert found["confusion"] == {"classes": ["green", "red"], "counts": [[1, 0], [1, 2]]}
-    red = {"class": "red", "images": 3, "right": 2, "rejected": 0, "accuracy": 2 / 3}
-    assert found["classes"][1] == red
+    green, red = found["classes"]
+    counts = {"class": "red", "images": 3, "right": 2, "wrong": 1, "rejected": 0}
+    assert red == counts | {"accuracy": 2 / 3, "recall": 2 / 3, "precision": 1.0}
+    assert (green["recall"], green["precision"]) == (1.0, 0.5)
+    assert found["mean_class_accuracy"] == pytest.approx(5 / 6)
+    assert found["top5"] == 1.0
     assert found["n_rejected"] == 0
     assert found["problems"] == []
 
@@ -160,22 +167,32 @@ def test_evaluate_reports_what_it_cannot_judge(run, trained, tmp_path):
     (tmp_path / "test" / "red" / "bad.jpg").write_text("no image")
     result = run.fails(f"evaluate {trained} test --json")
     found = json.loads(result.stdout)
-    assert found["unknown_classes"] == {"blue": 2}
+    assert (found["unknown_classes"], found["noticed"]) == ({"blue": 2}, None)
     assert found["n_images"] == 2
     assert "bad.jpg" in found["problems"][0]["image"]
-    assert "the model does not know 'blue'" in result.stderr
+    assert "the model does not know 'blue', 2 images ignored\n" in result.stderr
     assert "bad.jpg" in result.stderr
+
+
+def test_evaluate_suggests_the_class_that_was_meant(run, trained, tmp_path):
+    folder_of(tmp_path / "test", "red", "green", n=1)
+    (tmp_path / "test" / "green").rename(tmp_path / "test" / "greem")
+    run.fails(
+        f"evaluate {trained} test",
+        says="does not know 'greem', 1 image ignored; did you mean 'green'?",
+    )
 
 
 def test_evaluate_needs_one_known_class(run, trained, tmp_path):
     folder_of(tmp_path / "test", "blue", n=1)
-    run.fails(f"evaluate {trained} test", says="the model knows none of the classes ['blue']")
+    run.fails(f"evaluate {trained} test", says="the model knows none of the classes 'blue'")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["confusion.svg", "confusion.PNG"])
 def test_the_confusion_is_drawn(run, trained, photos, name):
-    run.ok(f"evaluate {trained} {photos} --confusion", name)
+    result = run.ok(f"evaluate {trained} {photos} --confusion", name)
+    assert f"{name}: confusion matrix written." in result.stderr
     content = Path(name).read_bytes()
     assert content.startswith((b"<?xml", b"\x89PNG"))
 
@@ -197,18 +214,19 @@ def test_rejected_images_are_counted(run, trained, photos, monkeypatch):
     assert (found["n_images"], found["n_right"], found["n_rejected"]) == (6, 3, 3)
     assert [entry["rejected"] for entry in found["classes"]] == [3, 0]
     assert found["confusion"]["counts"] == [[0, 0], [0, 3]]
+    assert [entry["wrong"] for entry in found["classes"]] == [0, 0]
+    assert [entry["precision"] for entry in found["classes"]] == [None, 1.0]
 
 
-def test_the_title_counts_rejected_images(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        "matplotlib.figure.Figure.savefig", lambda self, *_, **__: drawn.append(self.axes[0])
-    )
-    draw_confusion([[3, 1], [0, 2]], ["cat", "dog"], tmp_path / "c.svg", rejected=[0, 4])
-    (axes,) = drawn
-    assert axes.get_title() == "5 of 10 right"
-    assert [one.get_text() for one in axes.get_xticklabels()] == ["cat", "dog", "unknown"]
-    assert [one.get_text() for one in axes.get_yticklabels()] == ["cat", "dog"]
+def test_mix_ups_are_told_apart_from_unknown(run, trained, photos, monkeypatch):
+    answers = np.array(["unknown", "red", "red", "red", "red", "red"])
+    monkeypatch.setattr(RLSClassifier, "predict", lambda *_: answers)
+    terminal(monkeypatch, 80)
+    lines = [each.split() for each in run(f"evaluate {trained} {photos}").stdout.splitlines()]
+    assert ["Accuracy", "50.0%", "3", "of", "6", "right,", "2", "wrong,", "1", "unknown"] in lines
+    assert ["green", "3", "0", "2", "1", "0.0%", "\N{EN DASH}"] in lines
+    assert ["red", "3", "3", "0", "0", "100.0%", "60.0%"] in lines
+    assert ["green", "red", "2", "of", "3"] in lines
 
 
 def test_a_picture_of_another_kind_is_a_usage_error(run, trained):

@@ -10,14 +10,15 @@ import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier
 from evergrow.cli.fit import fit
 from evergrow.foundation.locks import lock_or_wait, lock_path
-from evergrow.vision.classifier.components import FEATURES, LEARNERS
+from evergrow.vision.classifier.components import FEATURES, LEARNER_TITLES, LEARNERS
 from tests.vision.classifier.pictures import folder_of
 
 
 def test_the_command_offers_what_the_classifier_takes():
     choices = {one.name: getattr(one.type, "choices", ()) for one in fit.params}
     assert set(choices["features"]) == set(FEATURES)
-    assert set(choices["learner"]) == set(LEARNERS)
+    assert set(choices["learner"]) == {*LEARNERS, "auto"}
+    assert LEARNERS.keys() == LEARNER_TITLES.keys()
 
 
 def test_fit_writes_a_model_and_nothing_to_standard_output(run, tmp_path):
@@ -30,6 +31,31 @@ def test_fit_writes_a_model_and_nothing_to_standard_output(run, tmp_path):
     assert isinstance(model.learner_, NCMForestClassifier)
 
 
+@pytest.mark.parametrize("unknown", [[], ["--unknown"]])
+def test_auto_takes_the_most_accurate_learner_and_says_why(run, tmp_path, unknown):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=6)
+    result = run.ok(f"fit {photos} -o m.evergrow --features hsl --learner auto", *unknown)
+    assert "Chose 'least squares' ('--learner rls'): 100.0% mean class accuracy in" in result.stderr
+    assert "'class means' 100.0%" in result.stderr
+    assert not unknown or evergrow.load("m.evergrow").learner_.false_alarms == 0.1
+
+
+def test_auto_needs_two_images_of_two_classes_to_compare(run, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=1)
+    result = run.ok(f"fit {photos} -o m.evergrow --features hsl --learner auto")
+    assert "comparing learners needs two images of each of two classes" in result.stderr
+
+
+@pytest.mark.parametrize("learner", ["means", "lda"])
+def test_other_learners_are_saved_by_name(run, tmp_path, learner):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=3)
+    run.ok(f"fit {photos} -o m.evergrow --features hsl --learner {learner}")
+    assert evergrow.load("m.evergrow").learner == learner
+    assert f"learner\t{learner} (NCMClassifier)" in run.ok("info m.evergrow").stdout
+    run.ok("add m.evergrow", folder_of(tmp_path / "more", "blue", n=3))
+    run.ok("forget m.evergrow red")
+
+
 def test_photographs_are_embedded_by_default(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=2)
     run.ok(f"fit {photos} -o m.evergrow")
@@ -40,7 +66,7 @@ def test_photographs_are_embedded_by_default(run, tmp_path):
 
 def test_quiet_says_nothing(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", n=2)
-    result = run(f"fit {photos} -o m.evergrow --features hsl -q")
+    result = run(f"fit {photos} -o m.evergrow --features hsl -q -y")
     assert (result.exit_code, result.output) == (0, "")
 
 
@@ -80,7 +106,7 @@ def test_one_seed_gives_one_model(run, tmp_path):
 def test_an_output_is_not_replaced_unless_forced(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", n=2)
     Path("m.evergrow").write_text("old")
-    arguments = ("fit", photos, "-o", "m.evergrow", "--features", "hsl")
+    arguments = ("fit", photos, "-o", "m.evergrow", "--features", "hsl", "--yes")
     run.fails(*arguments, says="'m.evergrow' exists: use --force to replace it")
     assert Path("m.evergrow").read_text() == "old"
     run.ok(*arguments, "--force")
@@ -142,7 +168,7 @@ def test_a_folder_that_cannot_be_learnt_is_an_error_without_a_traceback(
     run, tmp_path, make, message
 ):
     make(tmp_path / "photos")
-    result = run.fails("fit photos -o m.evergrow --features hsl")
+    result = run.fails("fit photos -o m.evergrow --features hsl --yes")
     assert result.stderr.startswith("Error: ")
     assert message in result.stderr
     assert not Path("m.evergrow").exists()
@@ -150,13 +176,39 @@ def test_a_folder_that_cannot_be_learnt_is_an_error_without_a_traceback(
 
 def test_bad_images_can_be_skipped_with_a_warning(run, tmp_path):
     bad_image(tmp_path / "photos")
-    arguments = ["--features", "hsl", "--on-error", "skip"]
+    arguments = ["--features", "hsl", "--on-error", "skip", "--yes"]
     result = run.ok("fit photos -o m.evergrow", *arguments)
     assert "Warning: 1 image was left out" in result.stderr
     model = evergrow.load("m.evergrow")
     assert model.class_counts_.tolist() == [1]
     # What one command may skip is no matter of the next.
     assert model.on_error == "raise"
+
+
+def test_one_class_or_nested_folders_are_not_learnt_unasked(run, tmp_path):
+    folder_of(tmp_path / "one", "red", n=2)
+    folder_of(tmp_path / "deep" / "data", "red", "green", n=2)
+    for name, says in (
+        ("one", "one class only, red"),
+        ("deep", "the folders in them are green, red"),
+    ):
+        run.fails(f"fit {name} -o m.evergrow --features hsl", says=says)
+        assert not Path("m.evergrow").exists()
+    run.ok("fit deep -o m.evergrow --features hsl --yes")
+    assert evergrow.load("m.evergrow").classes_.tolist() == ["data"]
+    # One class more is what 'add' is for.
+    run.ok("add m.evergrow one")
+
+
+def test_splits_are_used_and_said(run, tmp_path):
+    folder_of(tmp_path / "photos" / "train", "red", "green", n=3)
+    folder_of(tmp_path / "photos" / "val", "red", "green", n=2, seed=5)
+    result = run.ok("fit photos -o m.evergrow --features hsl")
+    assert "Using the split 'photos/train'." in result.stderr
+    assert evergrow.load("m.evergrow").class_counts_.tolist() == [3, 3]
+    result = run.ok("evaluate m.evergrow photos")
+    assert "Using the split 'photos/val'." in result.stderr
+    assert result.stdout.splitlines()[0].split("\t")[3] == "4"
 
 
 def test_names_of_classes_may_hold_anything(run, tmp_path):
@@ -211,13 +263,63 @@ def test_a_file_that_something_else_changed_is_not_overwritten(run, model, tmp_p
     more = folder_of(tmp_path / "more", "blue", n=1)
     learn = ImageClassifier.partial_fit
 
-    def learn_while_another_saves(self, *arguments):
+    def learn_while_another_saves(self, *arguments, **options):
         evergrow.load(model).forget(classes=["red"]).save(model)
-        return learn(self, *arguments)
+        return learn(self, *arguments, **options)
 
     monkeypatch.setattr(ImageClassifier, "partial_fit", learn_while_another_saves)
     run.fails(f"add {model} {more}", says="was changed by another program meanwhile")
     assert evergrow.load(model).classes_.tolist() == ["green"]
+
+
+def test_an_error_names_all_bad_images_and_how_to_skip_them(run, model, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=2)
+    for number in range(12):
+        (photos / "red" / f"bad{number}.jpg").write_text("no image")
+    for line in (f"fit {photos} -o new.evergrow --features hsl", f"add {model} {photos}"):
+        # Bad images with the same content are not taken for known ones.
+        result = run.fails(line, says="cannot read ")
+        assert result.stderr.endswith(
+            "; and 2 more, 12 in all; use --on-error skip to leave them out\n"
+        )
+        assert "bad9.jpg" in result.stderr
+        assert "bad10.jpg" not in result.stderr
+        skipped = run.ok(f"{line} --on-error skip")
+        assert "12 images were left out" in skipped.stderr
+
+
+def test_one_bad_image_is_named_with_the_way_to_skip_it(run, model, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", n=1)
+    (photos / "red" / "bad.jpg").write_text("no image")
+    result = run.fails(f"add {model} {photos}", says="cannot read ")
+    assert result.stderr.endswith("; use --on-error skip to leave it out\n")
+
+
+def test_adding_a_folder_again_changes_nothing(run, model, tmp_path):
+    more = folder_of(tmp_path / "more", "blue", "red", n=2, seed=50)
+    first = run.ok("add", model, more)
+    assert "Learned 4 images" in first.stderr
+    assert "Skipped" not in first.stderr
+    before = evergrow.load(model).class_counts_.tolist()
+    again = run.ok("add", model, more)
+    assert "Learned 0 images" in again.stderr
+    assert "Skipped 4 images that the model knows already." in again.stderr
+    assert evergrow.load(model).class_counts_.tolist() == before
+    # The images of fit are known, too.
+    run.ok("add", model, folder_of(tmp_path / "photos", "red", n=3), "-q")
+    assert evergrow.load(model).class_counts_.tolist() == before
+
+
+def test_a_known_image_in_the_folder_of_another_class_is_named_and_left(run, model, tmp_path):
+    before = evergrow.load(model).class_counts_.sum()
+    more = folder_of(tmp_path / "more", "blue", "red", n=2, seed=50)
+    (more / "blue" / "50.png").write_bytes((more / "red" / "50.png").read_bytes())
+    folder_of(tmp_path / "first", "red", n=1, seed=50)
+    run.ok("add", model, tmp_path / "first")
+    result = run.ok("add", model, more)
+    assert "50.png': the class 'red' has it already, so 'blue' does not get it" in result.stderr
+    assert "Skipped 1 image that the model knows already." in result.stderr
+    assert evergrow.load(model).class_counts_.sum() == before + 3
 
 
 def test_two_commands_that_add_wait_for_each_other(run, model, tmp_path, monkeypatch):
@@ -286,7 +388,7 @@ def test_forget_takes_a_class_out(run, model):
 
 @pytest.mark.parametrize(
     ("classes", "message"),
-    [(["pink"], "unknown classes ['pink']"), (["red", "green"], "forget would leave no class")],
+    [(["pink"], "unknown class 'pink'"), (["red", "green"], "forget would leave no class")],
 )
 def test_what_cannot_be_forgotten_leaves_the_file(run, model, classes, message):
     before = model.read_bytes()

@@ -71,7 +71,7 @@ def test_wrong_options_are_named(options):
 def test_without_ray_the_extra_is_named_and_no_cluster_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     enter(None)
-    with pytest.raises(ImportError, match=r'pip install "evergrow\[cluster\]"'):
+    with pytest.raises(ImportError, match=r"needs Ray: pip install "):
         enter("auto")
 
 

@@ -145,7 +145,7 @@ def test_a_second_cluster_is_refused_while_one_is_in_use(two_nodes):
 
 def test_the_bar_shows_parts_that_are_done(engine, capfd):
     list(engine.run(Job(work.shifted, range(4), [1], "adding up", verbose=1)))
-    assert "adding up" in capfd.readouterr().err
+    assert "Adding up" in capfd.readouterr().err
 
 
 _ALL_FAIL = """

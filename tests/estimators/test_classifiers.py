@@ -141,9 +141,9 @@ def test_top_k_lists_the_best_first(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "shown"),
     [
-        *((make, "growing trees.* 3/3") for make in KINDS.values()),
-        (MODELS["rls"], "adding examples"),
-        (partial(NCMMetric, max_iter=2), "learning a metric"),
+        *((make, "Growing trees.* 3/3") for make in KINDS.values()),
+        (MODELS["rls"], "Adding examples"),
+        (partial(NCMMetric, max_iter=2), "Learning a metric"),
     ],
 )
 def test_progress_is_shown_when_asked_for(

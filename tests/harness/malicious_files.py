@@ -57,6 +57,12 @@ def _with_size(jpeg: bytes, width: int, height: int) -> bytes:
     return jpeg[:place] + struct.pack(">HH", height, width) + jpeg[place + 4 :]
 
 
+def _with_less_data(jpeg: bytes) -> bytes:
+    """A JPEG with a proper end and half of its data."""
+    scan = jpeg.rindex(b"\xff\xda")
+    return jpeg[: (scan + len(jpeg)) // 2].rstrip(b"\xff") + b"\xff\xd9"
+
+
 def _text_bomb(text: bytes) -> bytes:
     """A small PNG with a long compressed text."""
     png = _saved("PNG")
@@ -125,7 +131,13 @@ def refused_files() -> Mapping[str, tuple[bytes, set[int], str]]:
         "many pixels": (png_that_claims(50_000, 50_000), {413}, "pixels"),
         "many pixels in a few bytes": (png_that_claims(65_535, 65_535), {413}, "pixels"),
         "long text": (_text_bomb(zlib.compress(b"A" * 80_000_000)), {413, 422}, ""),
-        "rows that are missing": (png_that_claims(5_000, 5_000), {422}, ""),
+        "rows that are missing": (png_that_claims(5_000, 5_000), {422}, "rows are missing"),
+        "most rows missing": (
+            png_that_claims(5_000, 5_000, bytes(10 * 15_001)),
+            {422},
+            "rows are missing",
+        ),
+        "data of a JPEG end early": (_with_less_data(photograph(0)), {422}, "rows are missing"),
         "too long": (_saved("PNG", (10_000, 1)), {413}, "100 times"),
         "too high": (png_that_claims(1, 10_000, bytes(40_000)), {413}, "100 times"),
         "no pixels": (png_that_claims(0, 5), {413, 422}, ""),

@@ -105,6 +105,11 @@ class ServiceProcess:
         assert self._process is not None
         return self._process.pid
 
+    def run_with(self, program: str) -> None:
+        """Start by a Python program that calls the command line itself."""
+        arguments = self._command[self._command.index("serve") :]
+        self._command = [sys.executable, "-c", program, *arguments]
+
     def start(self) -> None:
         """Start the process; requests can be served only after :meth:`wait_ready`."""
         assert not self.running
@@ -222,15 +227,28 @@ def small_disk(folder: Path, n_bytes: int) -> Iterator[Path]:
     PermissionError
         If this user may not mount anything.
     """
+    with _mounted(["-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs"], folder):
+        yield folder
+
+
+@contextmanager
+def bind_mount(source: Path, folder: Path) -> Iterator[Path]:
+    """Mount a folder at another path too; a ``PermissionError`` as in :func:`small_disk`."""
+    with _mounted(["--bind", str(source)], folder):
+        yield folder
+
+
+@contextmanager
+def _mounted(what: Sequence[str], folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", str(folder)]
+    mount = ["mount", *what, str(folder)]
     try:
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise PermissionError("there is no command mount") from error
     if done.returncode:
-        raise PermissionError(f"cannot mount a tmpfs: {done.stderr.strip()}")
+        raise PermissionError(f"cannot mount: {done.stderr.strip()}")
     try:
-        yield folder
+        yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -124,6 +125,31 @@ def serving(folder: Path) -> Iterator[Served]:
         service.stop()
 
 
+# A script cannot make entries of folders: those of the browser are replaced by objects like them.
+_DROP = """async (sent) => {
+    const data = new DataTransfer();
+    const folders = new Map();
+    for (const { name, mimeType, buffer, folder } of sent) {
+        const bytes = Uint8Array.from(atob(buffer), (letter) => letter.charCodeAt(0));
+        const file = new File([bytes], name, { type: mimeType });
+        data.items.add(file);
+        const entry = { name, isDirectory: false, file: (give) => give(file) };
+        if (folder) folders.set(folder, [...(folders.get(folder) ?? []), entry]);
+    }
+    const entries = [...folders].map(([name, files]) => {
+        const parts = [files, []];
+        const createReader = () => ({ readEntries: (give) => give(parts.shift()) });
+        return { name, isDirectory: true, createReader };
+    });
+    const plain = DataTransferItem.prototype.webkitGetAsEntry;
+    if (entries.length > 0) {
+        DataTransferItem.prototype.webkitGetAsEntry = () => entries.shift() ?? null;
+    }
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+    DataTransferItem.prototype.webkitGetAsEntry = plain;
+}"""
+
+
 @dataclass
 class Visit:
     """A page that was opened, and every complaint of the browser about it."""
@@ -154,18 +180,28 @@ class Visit:
         self.page.goto(self.served.url)
         self.page.fill("#token", token or self.served.teaching)
         self.page.press("#token", "Enter")
-        self.page.wait_for_selector("#view-teach:not([hidden])")
+        self.page.wait_for_selector("body:not(.outside)")
 
     def add(self, thing: str, seeds: range) -> None:
         """Choose pictures."""
         self.page.set_input_files("#files", files(thing, seeds))
         self.page.wait_for_selector("#tray:not([hidden])")
 
+    def drop(self, pictures: list[dict[str, Any]]) -> None:
+        """Drop pictures on the page."""
+        sent = [
+            {**one, "buffer": b64encode(one["buffer"]).decode(), "folder": one.get("folder")}
+            for one in pictures
+        ]
+        self.page.evaluate(_DROP, sent)
+
     def teach(self, thing: str, seeds: range, label: str | None = None, fine: str = "") -> None:
         """Choose pictures and teach them all."""
         self.add(thing, seeds)
         self.page.fill("#label", label or thing)
-        self.page.fill("#fine", fine)
+        if fine:
+            self.page.evaluate("document.getElementById('kind-field').hidden = false")
+            self.page.fill("#kind", fine)
         self.page.click("#take-all" if len(seeds) > 1 else "#take")
         self.settle()
 

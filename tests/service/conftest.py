@@ -25,6 +25,7 @@ from evergrow.workspace import Workspace
 from evergrow.workspace.tokens import Tokens
 
 N_FEATURES = 4
+URL = "http://127.0.0.1"
 A, B = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]
 
 
@@ -107,7 +108,7 @@ def _served(folder: Path, settings: Settings, **options: Any) -> Iterator[Served
     teach, read = make_workspace(folder, **options)
     with Service(folder, settings) as service, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        client = TestClient(create_app(service), raise_server_exceptions=False)
+        client = TestClient(create_app(service), URL, raise_server_exceptions=False)
         yield Served(service, client, teach, read)
 
 

@@ -32,13 +32,13 @@ NETWORK = OnnxModel(onnx_model().SerializeToString())
 # shows one.
 CASES: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     **{
-        name: (make(), (descriptors(),), "growing" if hasattr(make(), "verbose") else "")
+        name: (make(), (descriptors(),), "Growing" if hasattr(make(), "verbose") else "")
         for name, make in CODEBOOKS.items()
     },
     "ERC forest": (
         ERCForest(3, n_words=20, random_state=0),
         load_digits(return_X_y=True),
-        "growing trees",
+        "Growing trees",
     ),
     "bag": (
         BagOfWords(
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], str]] = {
             random_state=0,
         ),
         two_kinds(),
-        "coding images",
+        "Coding images",
     ),
     "Fisher vectors": (
         FisherVectors(3, n_pca=4, n_training_descriptors=100, random_state=0),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import pickle
 import sqlite3
 
+import numpy as np
 import pytest
 
-from evergrow import WorkspaceError
+from evergrow import DiskFullError, RLSClassifier, WorkspaceError, write_shards
 from evergrow.workspace import Workspace, WorkspaceFullError
 from evergrow.workspace.changes import writer
 from evergrow.workspace.store.database import translate_disk_errors
+from tests.harness.full_disk import FullDisk
+from tests.harness.process import small_disk
 from tests.workspace.builders import counts, labels, new_example, new_workspace, picture
 from tests.workspace.faults import FaultInjector, full, inject_faults
 
@@ -137,7 +141,10 @@ def test_an_export_to_a_full_disk_is_an_error_and_leaves_no_file(workspace, tmp_
     workspace.teach([new_example(label, n) for label in ("cup", "pen") for n in range(3)])
     (tmp_path / "out").mkdir()
     monkeypatch.setattr("os.fsync", lambda _: full())
-    with pytest.raises(WorkspaceFullError, match="out' is full: nothing was changed"):
+    with pytest.raises(
+        WorkspaceFullError,
+        match=r"out/model\.evergrow' \(mounted at '/.*'\) is full: nothing was changed",
+    ):
         workspace.export(tmp_path / "out" / "model.evergrow")
     assert not list((tmp_path / "out").iterdir())
 
@@ -186,3 +193,55 @@ def test_the_length_of_embeddings_is_not_fixed_by_a_failed_example(tmp_path):
         assert workspace.n_features is None
     with Workspace.open(tmp_path / "workspace") as workspace:
         assert workspace.n_features is None
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A small disk with a few pages left."""
+    try:
+        with small_disk(tmp_path / "disk", 4 << 20) as disk:
+            filler = FullDisk(disk)
+            filler.leave(3 * 4096)
+            yield disk
+    except PermissionError as error:
+        pytest.skip(str(error))
+
+
+def test_a_backup_to_a_full_disk_names_the_disk_of_the_copy(tmp_path, full_disk):
+    with new_workspace(tmp_path) as workspace:
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(20)])
+        for target in (full_disk / "copy", full_disk):
+            with pytest.raises(WorkspaceFullError) as caught:
+                workspace.backup(target / "here")
+            assert f"(mounted at {str(full_disk)!r}) is full" in str(caught.value)
+            assert str(tmp_path / "workspace") not in str(caught.value)
+
+
+def test_a_model_file_on_a_full_disk_is_named(full_disk):
+    X, y = np.eye(400), np.arange(400) % 3
+    model = RLSClassifier().fit(X, y)
+    with pytest.raises(DiskFullError) as caught:
+        model.save(full_disk / "model.evergrow")
+    assert str(caught.value) == (
+        f"the disk of {str(full_disk / 'model.evergrow')!r} (mounted at {str(full_disk)!r}) "
+        "is full: free some space"
+    )
+    assert caught.value.errno == errno.ENOSPC
+    assert pickle.loads(pickle.dumps(caught.value)).args == caught.value.args
+    assert [path.name for path in full_disk.iterdir()] == ["filler"]
+
+
+def test_shards_on_a_full_disk_name_it(full_disk):
+    with pytest.raises(DiskFullError, match="is full: free some space"):
+        write_shards(full_disk / "shards", [np.eye(400)])
+
+
+def test_sorting_on_a_full_temporary_disk_names_that_disk(tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(full_disk))
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    with (
+        pytest.raises(WorkspaceFullError, match=f"mounted at {str(full_disk)!r}"),
+        translate_disk_errors(tmp_path),
+    ):
+        raise error

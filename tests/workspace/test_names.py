@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evergrow import WorkspaceError
-from evergrow.workspace.names import LONGEST_NAME, NAME_PATTERN, normalise_name
+from evergrow.workspace.names import LONGEST_NAME, NAME_PATTERN, normalise_name, similar_names
 
+# Cases that the page decides in the same way.
+SIMILAR_NAMES = json.loads((Path(__file__).parent / "similar_names.json").read_text())
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 HOSTILE = st.sampled_from(
     "\u202e\u200b\u200d\u200c\ufeff\u2028\x00\n\t \u00a0\ue000\U000e0041a\ufe0f\u2764\u20e31"
@@ -145,3 +149,9 @@ def test_a_normalised_name_does_not_change_again(text):
     except WorkspaceError:
         return
     assert normalise_name(name) == name
+
+
+@pytest.mark.parametrize(("name", "other", "similar"), SIMILAR_NAMES)
+def test_names_that_differ_only_by_case_or_space_are_similar(name, other, similar):
+    assert similar_names([name], ["first", other]) == ({name: other} if similar else {})
+    assert similar_names([other], ["first", name]) == ({other: name} if similar else {})

@@ -21,13 +21,25 @@ def tokens(tmp_path):
 
 
 class ManualClock:
-    """A clock that is set by hand."""
+    """A clock that is set by hand, and one that only goes forward."""
 
     def __init__(self):
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
+        self.seconds = 0.0
 
     def __call__(self):
         return self.time
+
+    def monotonic(self):
+        return self.seconds
+
+    def wait(self, **duration):
+        self.time += timedelta(**duration)
+        self.seconds += timedelta(**duration).total_seconds()
+
+
+def tokens_at(folder, clock):
+    return Tokens(folder, read_clock=clock, read_monotonic=clock.monotonic)
 
 
 @pytest.mark.parametrize("scope", ["teach", "read"])
@@ -79,6 +91,75 @@ def test_a_token_expires_on_time(tmp_path):
     assert isinstance(tokens.authenticate(token), TokenRecord)
     clock.time += timedelta(minutes=1)
     assert tokens.authenticate(token) == "expired"
+
+
+def test_an_expired_token_stays_expired_when_the_clock_goes_back(tmp_path):
+    clock = ManualClock()
+    tokens = tokens_at(tmp_path, clock)
+    token = tokens.add("robot", "read", expires_in=timedelta(hours=1))
+    other = tokens.add("phone", "read", expires_in=timedelta(days=9))
+    clock.wait(hours=1)
+    # Any request will do: here another token is used.
+    assert isinstance(tokens.authenticate(other), TokenRecord)
+    clock.wait(hours=1)
+    assert isinstance(tokens.authenticate(other), TokenRecord)
+    clock.time -= timedelta(hours=2)
+    assert tokens.authenticate(token) == "expired"
+    # Also for a service that is started later.
+    restarted = tokens_at(tmp_path, clock)
+    assert restarted.authenticate(token) == "expired"
+    assert isinstance(restarted.authenticate(other), TokenRecord)
+
+
+@pytest.mark.parametrize("n_requests", [1, 50])
+def test_a_clock_that_jumps_forward_and_is_corrected_ends_no_token(tmp_path, n_requests):
+    clock = ManualClock()
+    tokens = tokens_at(tmp_path, clock)
+    token = tokens.add("robot", "read", expires_in=timedelta(days=9))
+    for _ in range(2):
+        clock.time += timedelta(days=4000)
+        for _ in range(n_requests):
+            assert tokens.authenticate(token) == "expired"
+            clock.wait(minutes=1)
+        clock.time -= timedelta(days=4000)
+        # Two jumps of less than an hour each do not add up.
+        assert isinstance(tokens.authenticate(token), TokenRecord)
+    assert isinstance(tokens_at(tmp_path, clock).authenticate(token), TokenRecord)
+    assert [one.revoked for one in tokens.list()] == [None]
+
+
+def test_an_expired_token_stays_expired_where_the_file_cannot_be_written(tmp_path, monkeypatch):
+    clock = ManualClock()
+    tokens = tokens_at(tmp_path, clock)
+    token = tokens.add("robot", "read", expires_in=timedelta(hours=1))
+
+    def refuse(*_):
+        raise OSError("read-only")
+
+    monkeypatch.setattr("os.replace", refuse)
+    for _ in range(2):
+        clock.wait(hours=1)
+        assert tokens.authenticate(token) == "expired"
+    clock.time -= timedelta(hours=2)
+    assert tokens.authenticate(token) == "expired"
+
+
+def test_marking_an_expired_token_does_not_lose_a_change_of_another_process(tmp_path):
+    clock = ManualClock()
+    service, admin = (tokens_at(tmp_path, clock) for _ in range(2))
+    token = admin.add("robot", "read", expires_in=timedelta(hours=1))
+    clock.wait(hours=1)
+    service.list()
+    read = service._refresh
+    service._refresh = lambda: None
+    added = admin.add("phone", "read")
+    clock.wait(hours=1)
+    assert service.authenticate(token) == "expired"
+    service._refresh = read
+    assert isinstance(service.authenticate(added), TokenRecord)
+    clock.time -= timedelta(hours=2)
+    assert service.authenticate(token) == "expired"
+    assert [one.name for one in admin.list()] == ["robot", "phone"]
 
 
 def test_a_token_may_expire_after_the_last_date(tokens):
@@ -187,3 +268,8 @@ def test_tokens_added_concurrently_are_all_stored(tmp_path):
         made = list(pool.map(lambda n: Tokens(tmp_path).add(f"t{n}", "read"), range(12)))
     tokens = Tokens(tmp_path)
     assert all(isinstance(tokens.authenticate(token), TokenRecord) for token in made)
+
+
+def test_the_name_of_a_session_is_reserved(tmp_path):
+    with pytest.raises(WorkspaceError, match="used by 'evergrow serve'"):
+        Tokens(tmp_path).add("session", "teach")

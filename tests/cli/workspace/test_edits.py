@@ -156,10 +156,25 @@ def test_several_changes_are_taken_back_in_one_go(run, things):
     run(f"rename {things} red rouge")
     run(f"rename {things} rouge rot")
     result = run(f"undo {things} --count 2")
-    assert "undid 2 changes" in result.stderr
+    assert "Undone: 'rot' is 'red' again" in result.stderr
     assert "red" in run(f"classes {things}").stdout
     run.fails(
         f"undo {things} --count 2 --since 3",
         code=2,
         says="use only one of --event, --since and --count",
     )
+
+
+def test_a_misspelt_class_is_answered_with_a_similar_one(run, things):
+    run.fails(f"rename {things} gren olive", says="there is no class 'gren'; did you mean 'green'?")
+    run.fails(f"forget {things} rde", says="did you mean 'red'?")
+    run.fails(f"merge {things} red zebra", says="no class 'zebra'; the classes are 'green', 'red'")
+
+
+def test_a_model_file_is_no_workspace(run, things, tmp_path):
+    run.ok(f"export {things} -o exported.evergrow")
+    photos = folder_of(tmp_path / "photos", "blue", n=2)
+    run.fails(
+        f"learn exported.evergrow {photos}", says="not a workspace but a file; 'evergrow add'"
+    )
+    run.fails("status exported.evergrow", says="not a workspace but a file")

@@ -14,7 +14,7 @@ def test_folders_become_classes(run, things, tmp_path):
     assert counts(things) == {"green": N_PICTURES, "red": N_PICTURES + 3, "blue": 3}
     lines = result.stderr.splitlines()
     assert lines[0].startswith("Taught 6 images in ")
-    assert lines[1] == f"To undo all of it: evergrow undo {things} --since {2 * N_PICTURES + 2}"
+    assert lines[1] == f"To undo all of it: evergrow undo {things}"
     assert lines[2] == f"{things}: 3 classes, {2 * N_PICTURES + 6} examples."
 
 
@@ -52,8 +52,32 @@ def test_a_mistaken_learn_is_taken_back_at_once(run, things, tmp_path):
     result = run(f"learn {things}", folder_of(tmp_path / "photos", "blue", "red", n=3, seed=50))
     (way_back,) = [line for line in result.stderr.splitlines() if "evergrow undo" in line]
     result = run.ok(*way_back.split("evergrow ")[1].split())
-    assert "undid 6 changes: 6 examples moved back" in result.stderr
+    assert "Undone: 6 examples of 2 classes removed again" in result.stderr
     assert counts(things) == before
+
+
+def test_images_of_another_class_stay_there_unless_moved(run, things, tmp_path):
+    photos = folder_of(tmp_path / "photos", "blue", n=3)
+    run.ok(f"learn {things} {photos}")
+    (photos / "blue").rename(photos / "navy")
+    result = run.ok(f"learn {things} {photos}")
+    assert "3 images already in other classes stayed there: 'blue' (3); use --move" in result.stderr
+    assert "navy" not in counts(things)
+    result = run.ok(f"learn {things} {photos} --move")
+    assert "Taught 0 images" in result.stderr
+    assert "3 moved from other classes" in result.stderr
+    assert counts(things)["navy"] == 3
+    assert "3 examples of 'blue' moved back" in run.ok(f"undo {things}").stderr
+    assert counts(things)["blue"] == 3
+
+
+def test_names_that_differ_by_case_are_asked_about(run, things, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", n=2, seed=50)
+    (photos / "red").rename(photos / "Red")
+    run.fails(f"learn {things} {photos}", says="'red' differs only by case or spaces")
+    assert "Red" not in counts(things)
+    run.ok(f"learn {things} {photos} --yes")
+    assert counts(things)["Red"] == 2
 
 
 def test_nothing_new_has_nothing_to_undo(run, things, tmp_path):

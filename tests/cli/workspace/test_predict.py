@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from evergrow.workspace import NewExample, Workspace
+from tests.cli.conftest import terminal
 from tests.cli.workspace.conftest import N_PICTURES
 from tests.vision.classifier.pictures import folder_of
 
@@ -48,8 +50,9 @@ def test_what_fits_no_class_is_unknown(run, trained_workspace, strange):
 def test_csv_of_a_workspace_has_a_column_for_finer_names(run, trained_workspace, photos):
     result = run(f"predict {trained_workspace}", photos / "red" / "100.png", "--csv", "--top", 2)
     header, row = csv.reader(io.StringIO(result.stdout, newline=""))
-    assert header == ["image", "label", "probability", "label_2", "probability_2", "fine"]
-    assert (row[1], row[3], row[5]) == ("red", "green", "")
+    columns = ["image", "label", "probability", "known", "label_2", "probability_2", "fine"]
+    assert header == columns
+    assert (row[1], row[3], row[4], row[6]) == ("red", "true", "green", "")
 
 
 def test_bad_images_are_named(run, trained_workspace, photos, tmp_path):
@@ -63,6 +66,53 @@ def test_bad_images_are_named(run, trained_workspace, photos, tmp_path):
 def test_a_workspace_is_measured_like_a_model_file(run, trained_workspace, photos):
     result = run.ok(f"evaluate {trained_workspace} {photos}")
     assert result.stdout.startswith("accuracy\t1.0000\t6\t6\t0\n")
+
+
+def test_what_a_workspace_calls_unknown_is_explained(run, trained_workspace, strange, tmp_path):
+    (tmp_path / "test" / "red").mkdir(parents=True)
+    strange.rename(tmp_path / "test" / "red" / "1.png")
+    result = run.ok(f"evaluate {trained_workspace} test")
+    assert result.stdout.startswith("accuracy\t0.0000\t0\t1\t1\n")
+    assert '1 image of known classes answered "unknown"' in result.stderr
+    assert "about 1% of the things it knows" in result.stderr
+    assert "evergrow fit --unknown" in result.stderr
+
+
+def test_status_and_classes_are_for_people_on_a_terminal(run, trained_workspace, monkeypatch):
+    terminal(monkeypatch, 80)
+    status = run.ok(f"status {trained_workspace}").stdout
+    for name in ("forest_lacks", "n_bytes", "event", "\t"):
+        assert name not in status
+    assert re.search(r"^Examples +\d+$", status, re.MULTILINE)
+    assert re.search(r"^Accuracy +[\d.]+% \(likely between [\d.]+% and [\d.]+%\)$", status, re.M)
+    assert re.search(r"^Size on disk +[\d.]+ [kM]B$", status, re.MULTILINE)
+    heading, _, green, _ = run.ok(f"classes {trained_workspace}").stdout.splitlines()
+    assert heading.split()[:4] == ["class", "examples", "state", "accuracy"]
+    assert "100.0%" in green
+
+
+def test_an_old_accuracy_is_said_to_be_old(run, things, tmp_path, monkeypatch):
+    terminal(monkeypatch, 80)
+    assert "before the last" not in run.ok(f"status {things}").stdout
+    assert run.ok(f"classes {things}").stderr == ""
+    # So few are no reason to measure again.
+    photos = folder_of(tmp_path / "photos", "red", n=N_PICTURES + 3)
+    run.ok(f"learn {things} {photos}")
+    assert "before the last 3 changes" in run.ok(f"status {things}").stdout
+    said = run.ok(f"classes {things}").stderr
+    assert said == "Accuracy measured before the last 3 changes.\n"
+
+
+def test_tokens_and_findings_have_headings_on_a_terminal(run, things, monkeypatch):
+    run.ok(f"token add {things} robot")
+    next(path for path in (things / "images").rglob("*") if path.is_file()).unlink()
+    terminal(monkeypatch, 80)
+    heading, _, *rows = run.ok(f"token list {things}").stdout.splitlines()
+    assert heading.split() == ["name", "scope", "state", "created", "expires"]
+    assert rows[-1].split()[:3] == ["robot", "read", "valid"]
+    heading, _, row, *_ = run.fails(f"check {things}").stdout.splitlines()
+    assert heading.split() == ["severity", "finding", "repair"]
+    assert row.startswith("damage ")
 
 
 def test_a_workspace_that_knows_nothing_says_so(run, network, photos):
@@ -111,7 +161,7 @@ def test_classes_are_listed_with_their_signs(run, trained_workspace):
 
 
 def test_all_pages_of_classes_are_listed(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("evergrow.cli.workspace.status._PAGE", 2)
+    monkeypatch.setattr("evergrow.cli.workspace.access._PAGE", 2)
     with Workspace.create(tmp_path / "many", features=None) as workspace:
         workspace.teach([NewExample(np.eye(5)[i], f"class {i}") for i in range(5)])
     lines = run("classes many").stdout.splitlines()
@@ -122,3 +172,12 @@ def test_an_empty_folder_is_not_a_workspace(run, tmp_path):
     folder_of(tmp_path / "photos", "red", n=1)
     for command in ("status", "classes", "check", "undo"):
         run.fails(command, "photos", says="is not a workspace")
+
+
+def test_evaluate_says_how_many_images_of_new_classes_are_noticed(run, things, tmp_path):
+    folder_of(tmp_path / "test", "red", "blue", n=3, seed=70)
+    found = json.loads(run.fails(f"evaluate {things} test --json").stdout)
+    assert found["unknown_classes"] == {"blue": 3}
+    assert found["noticed"] == {"blue": 3}
+    result = run.fails(f"evaluate {things} test")
+    assert "the model does not know 'blue', 3 of 3 images answered \"unknown\"" in result.stderr

@@ -97,12 +97,12 @@ def test_a_class_cannot_be_renamed_to_the_unknown_label() -> None:
     [
         (lambda m, X, y: m.forget(), ValueError, "examples .X and y., classes, or both"),
         (lambda m, X, y: m.forget(X), ValueError, "both X and y, or neither"),
-        (lambda m, X, y: m.forget(X, y + 1), ValueError, "unknown classes"),
+        (lambda m, X, y: m.forget(X, y + 1), ValueError, "unknown class"),
         (lambda m, X, y: m.forget(X + 1, y), ValueError, "cannot forget examples of class 0"),
-        (lambda m, X, y: m.forget(classes=[9]), ValueError, "unknown classes"),
+        (lambda m, X, y: m.forget(classes=[9]), ValueError, "unknown class"),
         (lambda m, X, y: m.forget(classes=range(3)), ValueError, "leave no class"),
         (lambda m, X, y: m.rename_classes([0]), TypeError, "names must map"),
-        (lambda m, X, y: m.rename_classes({9: 1}), ValueError, "unknown classes"),
+        (lambda m, X, y: m.rename_classes({9: 1}), ValueError, "unknown class"),
         (lambda m, X, y: m.rename_classes({0: "a"}), TypeError, "strings"),
     ],
 )

@@ -340,6 +340,6 @@ def test_weights_of_a_score_that_make_no_sense_are_an_error(weights: Any) -> Non
 def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
     X, Y = samples(100)
     forest = small(verbose=1).fit(X, hidden(Y))
-    assert "growing trees" in capsys.readouterr().err
+    assert "Growing trees" in capsys.readouterr().err
     forest.refine([0], [1])
-    assert "refining trees" in capsys.readouterr().err
+    assert "Refining trees" in capsys.readouterr().err

@@ -426,7 +426,7 @@ def test_forgetting_a_class_in_the_middle_says_how() -> None:
     for names, message in (
         (["dog"], r"'dog' has finer classes: .* forget it .* by forget\(coarse=\['dog'\]\)"),
         (["pug", "dog", "animal"], r"'dog', 'animal' have finer .* forget them"),
-        (["whale"], "unknown classes"),
+        (["whale"], "unknown class"),
     ):
         with pytest.raises(ValueError, match=message):
             forest.forget(classes=names)

@@ -257,7 +257,7 @@ def test_a_progress_bar_is_shown_when_asked_for(capsys: pytest.CaptureFixture[st
     guess_fine(case.X, *case.labels)
     assert capsys.readouterr().err == ""
     guess_fine(case.X, *case.labels, verbose=1)
-    assert "guessing fine classes" in capsys.readouterr().err
+    assert "Guessing fine classes" in capsys.readouterr().err
 
 
 def test_the_overall_rate_weighs_coarse_classes_by_their_guesses() -> None:

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 from evergrow.research import Dataset, Facts, choose, compare, mixture, recommend
-from evergrow.research.comparison.charts import accuracy_chart, cost_chart, memory_chart
+from evergrow.research.comparison.charts import (
+    accuracy_chart,
+    assign_styles,
+    cost_chart,
+    memory_chart,
+)
 from evergrow.research.comparison.comparison import Comparison
 from evergrow.research.comparison.page import render_page
-from evergrow.research.comparison.svg import Axis, spread
+from evergrow.research.comparison.svg import Axis, Box, spread
 from tests.research.comparison.made_up import standing, stopped
 
 EVIL = "<script>alert('x')</script>"
@@ -111,7 +116,7 @@ def test_it_is_made_for_phones_and_for_the_dark(found):
 
 
 def test_a_stopped_learner_is_marked(found):
-    assert "stopped after 5 s: 90.0 % at 2 classes" in render_page(found)
+    assert "stopped after 5 s: 90.0% at 2 classes" in render_page(found)
 
 
 def test_the_recommendation_stands_on_the_page(found):
@@ -146,9 +151,51 @@ def test_plots_are_drawn_of_any_number_of_learners(n):
     for picture in (
         accuracy_chart(standings, numbers),
         cost_chart(standings, numbers),
-        memory_chart(standings),
+        memory_chart(standings, numbers),
     ):
         assert ElementTree.fromstring(picture).tag == "svg"
+
+
+def test_marks_of_the_costs_are_at_their_values_and_labels_apart():
+    # All but one at nearly the same place.
+    shown = [standing(f"s{i}", 0.9 + 0.001 * i, seconds=0.01 + 1e-5 * i) for i in range(12)]
+    shown.append(standing("far", 0.2, seconds=1.0))
+    root = ElementTree.fromstring(cost_chart(shown, range(1, 14), {3}))
+    groups = list(root.iter("g"))
+    x = Axis.over((each.seconds for each in shown), 56, 776, log=True)
+    y = Axis.over((each.class_mean for each in shown), 504, 34)
+    boxes = []
+    for group, each in zip(groups, shown, strict=True):
+        corners = [pair.split(",") for pair in group.find("polygon").get("points").split()]
+        middle = np.mean(np.array(corners, dtype=float), axis=0)
+        assert middle == pytest.approx([x.place(each.seconds), y.place(each.class_mean)], abs=0.1)
+        label = group.find("text")
+        left, bottom = float(label.get("x")), float(label.get("y")) + 3
+        boxes.append(Box(left, bottom - 14, left + 6.4 * len(label.text), bottom))
+    assert all(a.overlap(b) == 0 for i, a in enumerate(boxes) for b in boxes[:i])
+    assert ["important" in group.get("class") for group in groups].index(True) == 2
+
+
+def test_lines_are_told_apart_and_recommended_ones_are_thick(found):
+    styles = assign_styles(range(1, 25), {3, 11})
+    assert len(set(styles.values())) == 24
+    # By colour alone.
+    assert (styles[3], styles[11]) == ("c0 d0", "c1 d0")
+    thick = re.findall(r'<g class="line (c\d d\d) important">', render_page(found))
+    assert thick == ["c0 d0"]
+
+
+def test_a_learner_that_is_recommended_for_several_needs_has_one_card(found):
+    text = render_page(found)
+    assert text.count("<section class='card") == len({id(each.choice) for each in found.advice})
+    assert all(f"<dt>{each.need}</dt>" in text for each in found.advice)
+
+
+def test_the_page_is_named_in_plain_words(found):
+    text = render_page(replace(found, name="flowers"))
+    assert "<h1>Learners compared on flowers</h1>" in text
+    assert "mean class accuracy at the end" in text
+    assert not re.search(r"\d %", text)
 
 
 def test_labels_are_moved_apart_and_keep_their_order():

@@ -137,15 +137,21 @@ def test_without_updates_their_times_are_not_mentioned():
 def test_learners_with_equal_predictions_are_called_as_accurate():
     found = advised(
         [
-            standing("slow", 0.8, seconds=5.0),
-            standing("fast", 0.8, seconds=0.01, n_bytes=10),
+            standing("slow", 0.8, seconds=5.0, n_bytes=10),
+            standing("fast", 0.8, seconds=0.01),
             standing("peer", 0.8, way="retrained"),
         ]
     )
-    assert "as accurate as the slow, which takes 5 s per update" in found[GENERAL].reason
-    assert found[SMALL].reason.endswith("80.0 % class mean: as accurate as the slow.")
-    assert "The best retrained learner is as accurate as the slow: " in found[NIGHTLY].reason
+    assert "10 ms per update: no incremental learner is more accurate" in found[GENERAL].reason
+    assert found[SMALL].reason.endswith("80.0% mean class accuracy: as accurate as the fast.")
+    assert "The best retrained learner is as accurate as the fast: " in found[NIGHTLY].reason
     assert "0.0 points" not in " ".join(advice.reason for advice in found.values())
+
+
+def test_of_equally_accurate_learners_the_fastest_is_taken_for_every_need():
+    tied = [standing("slow", 1.0, seconds=0.05), standing("fast", 1.0, seconds=0.001)]
+    found = advised(tied)
+    assert {recommended(found[need]) for need in (GENERAL, EXACT, FAST, NEW)} == {"fast"}
 
 
 def test_a_stopped_learner_that_was_ahead_is_named():
@@ -154,7 +160,7 @@ def test_a_stopped_learner_that_was_ahead_is_named():
     behind = replace(result, points=(replace(result.points[0], class_mean=0.6), *result.points[1:]))
     ours = replace(standing("ours", 0.5), results=(behind,))
     (remark,) = remarks_on_stopped([ours, stopped("late")])
-    assert remark.startswith("the late had 90.0 % at 2 classes when time ran out")
+    assert remark.startswith("the late had 90.0% at 2 classes when time ran out")
 
 
 def test_a_stopped_learner_that_was_behind_is_not_named():

@@ -273,7 +273,7 @@ def test_the_page_shows_the_command(tmp_path):
 def test_a_missing_matplotlib_is_reported_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     calls = []
-    with pytest.raises(ImportError, match="evergrow\\[plot\\]"):
+    with pytest.raises(ImportError, match='pip install "matplotlib'):
         run(tmp_path, lambda *arguments: calls.append(arguments))
     assert calls == []
 

@@ -146,6 +146,7 @@ def _looked_up(stub: Stub, request: Request) -> tuple[int, Any]:
 
 STATUS = wire.Status(
     id="w",
+    name="things",
     event=3,
     n_examples=2,
     n_classes=1,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evergrow import Client, ServiceError
+from evergrow import Client, InvalidInputError, ServiceError
 from evergrow.service import Candidate, Change, ClassEntry, Prediction
 from evergrow.vision import read_image
 from tests.service.client.stub import STATUS, TOKEN, Stub, make_class, make_example, running
@@ -323,3 +323,8 @@ def test_classes_have_their_accuracy(client: Client, stub: Stub) -> None:
     assert found.fine[0].n_guessed == 6
     assert found.accuracy is not None
     assert found.accuracy.low == 0.8
+
+
+def test_embeddings_cannot_be_moved(client: Client) -> None:
+    with pytest.raises(InvalidInputError, match="move needs an image"):
+        client.teach([0.0, 1.0], "mug", move=True)

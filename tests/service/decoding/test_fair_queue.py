@@ -19,12 +19,14 @@ from evergrow.service.decoding.pool import (
     TooManyImagesError,
 )
 from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
+from evergrow.service.http.fairness import Actor
 from evergrow.service.http.images import BatchEmbedder
 from evergrow.vision import Preprocessing
 from tests.harness.malicious_files import png_that_claims
 from tests.harness.pictures import picture
 
 PREPROCESSING = Preprocessing(size=8)
+READER = Actor("reader", frozenset({"read"}))
 
 
 def request(owner: str, *names: str) -> DecodeRequest:
@@ -132,7 +134,7 @@ class Held(DecoderProcess):
         self.go.wait()
         return PreparedImage(np.zeros((8, 8, 3), np.uint8), "image/png", 8, 8, None)
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         self.go.set()
 
 
@@ -205,10 +207,10 @@ def test_cancelled_work_is_not_computed_and_the_thread_goes_on() -> None:
     network: Any = Network()
     image = np.zeros((8, 8, 3), np.uint8)
     with BatchEmbedder(network) as embedder:
-        first = embedder.submit([image], len)
+        first = embedder.submit(READER, [image], len)
         assert network.begun.wait(30)
-        cancelled = [embedder.submit([image] * n, len) for n in (2, 4)]
-        failing: Future[int] = embedder.submit([image] * 3, len)
+        cancelled = [embedder.submit(READER, [image] * n, len) for n in (2, 4)]
+        failing: Future[int] = embedder.submit(READER, [image] * 3, len)
         assert all(one.cancel() for one in cancelled)
         # A running computation cannot be cancelled.
         assert not first.cancel()
@@ -216,7 +218,7 @@ def test_cancelled_work_is_not_computed_and_the_thread_goes_on() -> None:
         assert first.result() == 1
         with pytest.raises(ValueError, match="three"):
             failing.result()
-        assert embedder.submit([image], len).result() == 1
+        assert embedder.submit(READER, [image], len).result() == 1
     assert network.n_images == [1, 3, 1]
 
 

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.routing import Route
 
+from evergrow.service.http.app import create_app
 from evergrow.service.http.middleware import PUBLIC_PATHS, STATIC_PREFIX, needed_scope
-from tests.service.conftest import Served, expired_token, revoked_token
+from evergrow.service.http.service import Service
+from evergrow.service.http.settings import Settings
+from evergrow.workspace.store.layout import Layout
+from evergrow.workspace.tokens import new_token
+from tests.service.conftest import (
+    URL,
+    Served,
+    TestClient,
+    expired_token,
+    make_workspace,
+    revoked_token,
+)
 
 TEACHING = {
     ("DELETE", "/v1/examples/{example}"),
@@ -119,6 +132,45 @@ def test_a_token_revoked_while_the_service_runs_is_refused_at_once(served: Serve
     assert "revoked" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize("put_another", [False, True])
+def test_a_folder_that_was_moved_or_replaced_is_not_served(
+    served: Served, put_another: bool
+) -> None:
+    served.teach_one("secret")
+    folder = served.service.folder
+    old = folder.rename(folder.with_name("old"))
+    tokens = {"old": served.read, "wrong": "x"}
+    if put_another:
+        tokens["new"], _ = make_workspace(folder)
+    for kind, token in tokens.items():
+        answer = served.get("/v1/classes", token=token)
+        assert answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE, kind
+        assert "moved, removed or replaced" in answer.json()["detail"]
+        assert str(folder) not in answer.text
+        assert not served.service.has_token(token)
+    ready = served.get("/readyz", token=None)
+    assert ready.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert "moved, removed or replaced" in ready.json()["detail"]
+    assert str(folder) not in ready.text
+    assert served.get("/healthz", token=None).status_code == HTTPStatus.OK
+    # Nothing was changed, so the service goes on once the folder is back.
+    if put_another:
+        folder.rename(folder.with_name("other"))
+    old.rename(folder)
+    assert served.get("/readyz", token=None).status_code == HTTPStatus.OK
+    assert served.get("/v1/classes", token="read").status_code == HTTPStatus.OK
+
+
+def test_expired_tokens_of_another_folder_are_not_marked(served: Served) -> None:
+    folder = served.service.folder
+    folder.rename(folder.with_name("old"))
+    make_workspace(folder)
+    expired_token(folder)
+    before = Layout(folder).tokens.read_bytes()
+    served.get("/v1/classes")
+    assert Layout(folder).tokens.read_bytes() == before
+
+
 def test_tokens_are_in_no_response_and_no_log(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -128,3 +180,21 @@ def test_tokens_are_in_no_response_and_no_log(
     output = "".join([*bodies, *(f"{record.__dict__}" for record in caplog.records)])
     assert served.teach not in output
     assert "xyzzy" not in output
+
+
+def test_the_token_of_a_session_may_teach_while_the_service_runs(
+    folder: Path, settings: Settings
+) -> None:
+    make_workspace(folder)
+    token = new_token("teach")
+    for session, status in ((token, HTTPStatus.CREATED), (None, HTTPStatus.UNAUTHORIZED)):
+        with Service(folder, settings, session) as service:
+            client = TestClient(create_app(service), URL, raise_server_exceptions=False)
+            served = Served(service, client, token, token)
+            assert served.teach_one("mug").status_code == status
+            # Not only ASCII.
+            odd = client.get("/v1/status", headers={"Authorization": "Bearer é".encode()})
+            assert odd.status_code == HTTPStatus.UNAUTHORIZED
+            first = service.workspace.events(newest_first=False).items[0]
+            assert first.actor == "session"
+    assert token not in Layout(folder).tokens.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import json
 import socket
@@ -18,13 +19,16 @@ pytest.importorskip("fastapi", reason="the extra 'service' is not installed")
 import uvicorn
 from uvicorn.server import ServerState
 
+from evergrow.service.http.connection_pool import ConnectionPool
 from evergrow.service.http.connections import Connection, Listener, connection_limit
+from evergrow.service.http.fairness import Actor
 from evergrow.service.http.middleware import CONTENT_SECURITY_POLICY
 from evergrow.service.http.server import Server
 from evergrow.service.http.service import Service
 
 HEAD_SECONDS = Connection.header_seconds
 KEEP_ALIVE_SECONDS = 30
+READER = Actor("reader", frozenset({"read"}))
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
@@ -211,6 +215,14 @@ def test_invalid_http_gets_a_problem_with_security_headers(connected: Connected)
     assert connected.transport.ended == "closed"
 
 
+def test_an_upgrade_is_ignored_without_a_warning(
+    connected: Connected, caplog: pytest.LogCaptureFixture
+) -> None:
+    connected.send(REQUEST.replace(b"Host", b"Connection: Upgrade\r\nUpgrade: websocket\r\nHost"))
+    assert b" 200 " in connected.transport.written
+    assert not caplog.records
+
+
 def test_an_invalid_body_after_the_response_began_closes_the_connection(
     connected: Connected,
 ) -> None:
@@ -225,25 +237,76 @@ def test_an_invalid_body_after_the_response_began_closes_the_connection(
 
 @pytest.fixture
 def listening() -> Iterator[Listener]:
-    with Listener("127.0.0.1", 0, max_connections=2) as found:
+    with Listener("127.0.0.1", 0, ConnectionPool(2, per_address=2)) as found:
         found.settimeout(30)
         yield found
 
 
-def test_connections_beyond_the_limit_are_closed_until_others_end(listening: Listener) -> None:
-    address = listening.getsockname()
-    clients = [socket.create_connection(address) for _ in range(4)]
-    first, _ = listening.accept()
-    second, _ = listening.accept()
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(listening: Listener) -> None:
+    host, port = listening.getsockname()
+    with pytest.raises(OSError, match=rf"cannot listen at {host} port {port} .*--port"):
+        Listener(host, port, listening._pool, listening.triage)
+
+
+def connect(listening: Listener) -> socket.socket:
+    """A client that has sent something: others may wait in the system."""
+    client = socket.create_connection(listening.getsockname(), timeout=30)
+    client.sendall(b"x")
+    return client
+
+
+def is_closed(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_a_new_connection_takes_the_place_of_the_oldest_one(listening: Listener) -> None:
+    clients = [connect(listening) for _ in range(3)]
+    served = [listening.accept()[0] for _ in range(3)]
+    assert is_closed(clients[0])
+    for one in served[1:]:
+        one.sendall(b"x")
+    assert [one.recv(1) for one in clients[1:]] == [b"x", b"x"]
+    for one in (*clients, *served):
+        one.close()
+
+
+def test_connections_that_serve_requests_keep_their_places(listening: Listener) -> None:
+    clients = [connect(listening) for _ in range(4)]
+    served = []
+    for _ in range(2):
+        connection, peer = listening.accept()
+        place = listening._pool.find(peer)
+        assert place is not None
+        listening._pool.begin(place, READER)
+        served.append(connection)
     with pytest.raises(BlockingIOError):
         listening.accept()
-    assert clients[2].recv(1) == b""
-    first.close()
-    third, _ = listening.accept()
-    third.sendall(b"x")
+    assert is_closed(clients[2])
+    served[0].close()
+    connection, _ = listening.accept()
+    connection.sendall(b"x")
     assert clients[3].recv(1) == b"x"
-    for one in (*clients, second, third):
+    for one in (*clients, *served, connection):
         one.close()
+
+
+def test_other_work_is_done_between_many_new_connections() -> None:
+    with Listener("127.0.0.1", 0, ConnectionPool(1000)) as listening:
+        listening.settimeout(30)
+        clients = [connect(listening) for _ in range(40)]
+        served: list[socket.socket] = []
+        n_rounds = 0
+        while len(served) < len(clients):
+            n_rounds += 1
+            with contextlib.suppress(BlockingIOError):
+                while len(served) < len(clients):
+                    served.append(listening.accept()[0])
+        assert n_rounds == 3
+        for one in (*clients, *served):
+            one.close()
 
 
 def test_a_lack_of_file_descriptors_is_logged_once(
@@ -271,7 +334,7 @@ def test_connections_leave_file_descriptors_for_the_rest(
     asked = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
-    assert connection_limit() == most
+    assert connection_limit(1000) == most
     assert asked == ([(hard, hard)] if hard > soft else [])
 
 

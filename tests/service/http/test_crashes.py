@@ -18,6 +18,7 @@ from tests.harness.malicious_files import refusals
 from tests.harness.pictures import photograph
 from tests.harness.process import NO_RATE_LIMIT, ServiceProcess, small_disk
 from tests.harness.restarts import stop_while_teaching
+from tests.harness.two_services import TRICKS, duel
 from tests.harness.workspaces import Tokens, new_workspace
 from tests.vision.embedding.models import onnx_model
 
@@ -60,6 +61,24 @@ def test_nothing_acknowledged_is_lost_or_taught_twice_when_the_service_is_killed
     assert not found.damage
     assert found.difference <= 1e-9
     assert found.n_acknowledged >= N_CLIENTS
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_two_services_on_one_workspace_lose_nothing_acknowledged(
+    trick: str, tmp_path: Path
+) -> None:
+    try:
+        found = duel(tmp_path, trick, seconds=0.4)
+    except PermissionError as error:
+        pytest.skip(str(error))
+    assert found.n_lost == 0
+    assert not found.damage
+    assert not found.failures
+    assert found.n_before > 0
+    # Only a folder of its own, or the last of two without locks, is taught by the second.
+    own_folder = ("copied while", "in its place", "without locks")
+    assert found.second_started == any(part in trick for part in own_folder), found.second_says
+    assert bool(found.n_second) == found.second_started
 
 
 def test_a_full_disk_refuses_clearly_and_continues_with_free_space(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Future
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
+from evergrow.service.http.fairness import Actor
 from evergrow.service.http.images import wait_while_connected
-from evergrow.service.http.middleware import Actor
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.settings import Settings
 from tests.harness.pictures import picture
@@ -120,3 +121,44 @@ def test_pictures_and_embeddings_of_all_blocks_are_taught_alike(served_stages: S
     assert "8 numbers, got 5" in refused.json()["detail"]
     answer = served_stages.ask("POST", "/v1/predictions", files={"image": picture()})
     assert answer.json()["predictions"][0]["label"] == "mug"
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_missing_thumbnail_is_made_by_a_decoder_and_stored(
+    served_images: Served, folder: Path, monkeypatch: pytest.MonkeyPatch, left: bytes | None
+) -> None:
+    number = teach(served_images, picture(size=(320, 200)))
+    (stored,) = (folder / "thumbnails").rglob("*.jpg")
+    before = stored.read_bytes()
+    stored.unlink()
+    if left is not None:
+        stored.write_bytes(left)
+    # Nothing is decoded in the process of the service.
+    monkeypatch.setattr("evergrow.vision.images.decoder._open", forbidden)
+    answer = served_images.get(f"/v1/examples/{number}/thumbnail", token="read")
+    assert answer.status_code == HTTPStatus.OK
+    assert answer.content == stored.read_bytes() == before
+
+
+def test_a_stored_image_that_is_damaged_has_no_thumbnail(
+    served_images: Served, folder: Path
+) -> None:
+    number = teach(served_images, picture(size=(320, 200)))
+    (stored,) = (folder / "thumbnails").rglob("*.jpg")
+    stored.unlink()
+    (image,) = (path for path in (folder / "images").rglob("*") if path.is_file())
+    image.write_bytes(b"not an image")
+    answer = served_images.get(f"/v1/examples/{number}/thumbnail")
+    assert answer.status_code == HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    assert not stored.exists()
+
+
+def teach(served: Served, content: bytes) -> int:
+    answer = served.ask(
+        "POST", "/v1/examples", files={"image": ("a.jpg", content)}, data={"label": "mug"}
+    )
+    return int(answer.json()["example"]["id"])
+
+
+def forbidden(*_: object) -> None:
+    raise AssertionError("an image was decoded in the service")

@@ -72,7 +72,7 @@ def test_a_request_of_200_mb_is_refused_before_it_is_read(served_images: Served)
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     answer = served_images.ask("POST", "/v1/predictions", content=endless(), headers=headers)
     assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    assert "20000000 bytes" in answer.json()["detail"]
+    assert "20 MB" in answer.json()["detail"]
 
 
 def test_one_bad_image_among_several_is_named(served_images: Served) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import warnings
 from http import HTTPStatus
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 
 from evergrow.service.http.app import create_app
 from evergrow.service.http.service import Service
-from tests.service.conftest import A, B, Served, TestClient
+from tests.service.conftest import URL, A, B, Served, TestClient
 
 
 def names(served: Served) -> dict[str, int]:
@@ -271,7 +274,7 @@ def test_an_etag_is_not_valid_after_a_restart(served: Served, tmp_path) -> None:
     tag = served.get("/v1/examples").headers["etag"]
     with Service(tmp_path / "copy") as service, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        client = TestClient(create_app(service))
+        client = TestClient(create_app(service), base_url=URL)
         restored = Served(service, client, served.teach, served.read)
         restored.teach_one("pen", A)
         answer = restored.get("/v1/examples", headers={"If-None-Match": tag})
@@ -332,6 +335,67 @@ def test_confusion_counts_the_examples_of_the_assessment(served: Served) -> None
     body = served.get("/v1/confusion").json()
     assert body["classes"] == ["mug", "pen"]
     assert body["counts"] == [[4, 0], [0, 4]]
+    # Too few to tell.
+    assert body["unknown"] is None
+
+
+def confused(served: Served, n_classes: int) -> None:
+    """Teach pairs of classes that look the same, the last pair with most examples."""
+    rng = np.random.default_rng(0)
+    for number in range(n_classes):
+        centre = np.zeros(4)
+        centre[number // 2 % 4] = 8.0
+        for _ in range(12 if number < n_classes - 2 else 24):
+            served.teach_one(f"class {number}", (centre + rng.normal(size=4)).tolist())
+    served.service.workspace.assess(force=True)
+
+
+def test_the_matrix_of_some_classes_has_the_most_frequent_mistakes(served: Served) -> None:
+    confused(served, 8)
+    whole = served.get("/v1/confusion").json()
+    assert whole["n_classes"] == len(whole["classes"]) == 8
+    cells = {
+        (row, column): n
+        for row, counts in zip(whole["classes"], whole["counts"], strict=True)
+        for column, n in zip(whole["classes"], counts, strict=True)
+        if row != column
+    }
+    most = max(cells, key=lambda pair: cells[pair] + cells[pair[::-1]])
+    part = served.get("/v1/confusion?limit=2").json()
+    assert set(part["classes"]) == set(most)
+    assert part["n_classes"] == 8
+
+
+def test_the_examples_of_a_cell_are_listed(served: Served) -> None:
+    confused(served, 4)
+    body = served.get("/v1/confusion").json()
+    for row, counts in zip(body["classes"], body["counts"], strict=True):
+        for column, n in zip(body["classes"], counts, strict=True):
+            if row != column:
+                query = urlencode({"label": row, "predicted": column})
+                items = served.get(f"/v1/confusion/examples?{query}").json()["items"]
+                assert len(items) == n
+                assert {one["label"] for one in items} <= {row}
+    for row, n in zip(body["classes"], body["unknown"], strict=True):
+        query = urlencode({"label": row})
+        assert len(served.get(f"/v1/confusion/examples?{query}").json()["items"]) == n
+    assert sum(body["unknown"]) > 0
+
+
+def test_labels_are_downloaded_as_csv(served: Served) -> None:
+    for number in range(3):
+        served.teach_one(f'a "class", {number}', body={"fine": "red"})
+    answer = served.get("/v1/labels", token="read")
+    assert answer.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["label"] for row in rows] == [f'a "class", {number}' for number in range(3)]
+    assert {(row["fine"], row["fine_kind"], row["image"]) for row in rows} == {("red", "given", "")}
+    served.teach_one("=1+1")
+    assert "'=1+1" in served.get("/v1/labels").text
+
+
+def test_the_status_names_the_workspace(served: Served) -> None:
+    assert served.get("/v1/status").json()["name"] == served.service.folder.name
 
 
 def test_more_embeddings_than_allowed_are_refused(served: Served) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import re
 import shutil
 import socket
 import subprocess
@@ -25,7 +28,7 @@ from evergrow.service.http.server import check_address
 from evergrow.service.http.service import Service
 from evergrow.workspace import Workspace, WorkspaceLockedError
 from tests.harness.http_client import LOST, Caller, embedding_body, raw_request
-from tests.harness.process import ServiceProcess
+from tests.harness.process import ServiceProcess, free_port
 from tests.service.conftest import make_workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stopped by a signal")
@@ -118,7 +121,7 @@ def test_a_body_with_a_too_large_content_length_is_refused_while_the_client_send
     with closing(Caller(service.port, token)) as caller:
         reply = caller.predict(("application/json", bytes(20_000_000)))
     assert reply.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    assert b"10000 bytes" in reply.content
+    assert b"10 kB" in reply.content
 
 
 def test_a_slow_body_is_refused(running: tuple[ServiceProcess, str]) -> None:
@@ -172,3 +175,29 @@ def test_the_openapi_document_has_the_limits_of_requests(folder: Path, size: str
 def test_a_wrong_limit_is_named(folder: Path) -> None:
     with pytest.raises(ValueError, match="rate must be"):
         serve(folder, rate=-1)
+
+
+def test_a_terminal_shows_an_address_that_opens_the_page(folder: Path) -> None:
+    pty = pytest.importorskip("pty")
+    make_workspace(folder)
+    ours, theirs = pty.openpty()
+    port = free_port()
+    command = [sys.executable, "-m", "evergrow", "serve", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while b"Ctrl-C" not in shown:
+            shown += os.read(ours, 4096)
+        text = shown.decode()
+        (token,) = re.findall(rf"open http://127.0.0.1:{port}/#token=(\S+) ", text)
+        # The log names the address without the token.
+        assert text.count(token) == 1
+        with closing(Caller(port, token)) as caller:
+            assert caller.teach(embedding_body(np.ones(4), "mug")).status == HTTPStatus.CREATED
+        process.terminate()
+        assert process.wait() == 0
+        os.set_blocking(ours, False)
+        with contextlib.suppress(OSError):
+            # A request that succeeds has no line.
+            assert b"/v1/examples" not in os.read(ours, 65536)
+    os.close(ours)

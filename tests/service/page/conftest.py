@@ -10,6 +10,8 @@ from tests.service.browsing import Visit, serving, write_film
 
 CHROMIUM = shutil.which("chromium")
 DESKTOP = {"width": 1280, "height": 860}
+SMALL_DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 360, "height": 740}
 PATIENCE = 20_000
 
 

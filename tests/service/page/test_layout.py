@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.service.browsing import files
+from tests.service.page.conftest import PHONE
 
-PHONE = {"width": 360, "height": 740}
 MARKUP = "<img src=x onerror=alert(1)>"
 REFUSED = "the server responded with a status of 401"
 
@@ -15,7 +15,7 @@ def test_every_view_fits_a_phone_and_can_be_touched(opened):
     visit.teach("bowl", range(3), label="bowl with a blue rim and no spoon")
     visit.add("bowl", range(10, 12))
     page = visit.page
-    for view in ("teach", "review", "classes", "confusion"):
+    for view in ("teach", "try", "review", "classes", "confusion"):
         visit.go(view)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         small = page.evaluate(
@@ -49,7 +49,9 @@ def test_a_wrong_token_is_reported_and_a_right_one_works_after_it(opened):
     visit.page.goto(visit.served.url)
     visit.page.fill("#token", "wrong")
     visit.page.press("#token", "Enter")
-    visit.page.wait_for_selector("#enter-problem:has-text('does not accept this token')")
+    visit.page.wait_for_selector(
+        "#enter-problem:has-text('The token is not valid. Open the address')"
+    )
     visit.page.fill("#token", visit.served.teaching)
     visit.page.press("#token", "Enter")
     visit.page.wait_for_selector("#view-teach:not([hidden])")
@@ -62,9 +64,9 @@ def test_a_read_token_sees_predictions_but_cannot_teach(opened, visit):
     reader.enter(visit.served.reading)
     page = reader.page
     page.wait_for_selector("#read-only:has-text('may read but not teach')")
-    page.set_input_files("#files", files("mug", range(10, 11)))
+    page.set_input_files("#try-files", files("mug", range(10, 11)))
     page.wait_for_selector(".verdict:has-text('This is mug')")
-    for control in ("#naming", "#undo", "#answer .row"):
+    for control in ("#naming", "#undo", "#try-teach", "#views a[href='#teach']", "#review-add"):
         assert not page.is_visible(control)
     reader.go("classes")
     page.click(".class-card >> nth=0")
@@ -74,9 +76,10 @@ def test_a_read_token_sees_predictions_but_cannot_teach(opened, visit):
 
 def test_every_control_has_a_name_for_screen_readers(visit):
     visit.teach("mug", range(2))
+    visit.teach("bowl", range(2))
     visit.add("mug", range(10, 12))
     visit.page.wait_for_selector("#answer .bar")
-    for view in ("teach", "review", "classes", "confusion"):
+    for view in ("teach", "try", "review", "classes", "confusion"):
         visit.go(view)
         nameless = visit.page.evaluate(
             """() => [...document.querySelectorAll("button, a, input, select")]
@@ -121,7 +124,7 @@ def test_on_a_phone_the_picture_its_name_and_the_button_are_visible_together(ope
 def test_a_reader_of_an_empty_workspace_is_not_asked_to_teach(opened):
     visit = opened(enter=False)
     visit.enter(visit.served.reading)
-    visit.page.wait_for_selector("#nothing-yet:visible")
+    visit.page.wait_for_selector("#try-nothing:visible")
     assert not visit.page.is_visible("#steps")
 
 
@@ -147,4 +150,4 @@ def test_a_name_of_two_hundred_letters_leaves_room_for_the_others(visit):
     assert bar.bounding_box()["height"] < 60
     visit.go("confusion")
     page.wait_for_selector("#confusion-pairs li:has-text('mistaken for')")
-    assert page.locator("#confusion-table thead").bounding_box()["height"] < 160
+    assert page.locator("#confusion-table thead").bounding_box()["height"] < 230

@@ -16,9 +16,12 @@ def test_examples_taught_offline_are_sent_once_when_the_service_is_back(opened):
     page.click("#take-all")
     page.wait_for_selector("#offline:has-text('2 pictures stored here')")
     page.wait_for_selector("#undo:has-text('not sent yet')")
+    page.wait_for_selector(".note:has-text('to be sent as soon as possible')")
     page.context.set_offline(False)
     page.wait_for_selector("#offline", state="hidden")
     visit.settle()
+    # Nothing waits any more, and nothing says so.
+    assert page.locator(".note:has-text('to be sent')").count() == 0
     assert visit.served.counts() == {"mug": 2}
 
 

@@ -52,7 +52,7 @@ def test_a_wrong_prediction_is_corrected_with_one_click(visit):
     visit.teach("mug", range(2))
     visit.teach("bowl", range(2))
     visit.add("mug", range(10, 11))
-    visit.page.click("#answer .bar:has-text('bowl')")
+    visit.page.click("#answer li:has-text('bowl') button")
     visit.settle()
     assert visit.served.counts() == {"mug": 2, "bowl": 3}
 
@@ -68,9 +68,8 @@ def test_an_unknown_picture_is_offered_as_a_new_class(visit):
     visit.page.route("**/v1/predictions*", doubting)
     visit.add("plant", range(1))
     visit.page.wait_for_selector(".verdict:has-text('know this')")
-    visit.page.click("text=Teach it as …")
-    visit.page.keyboard.type("plant")
-    visit.page.keyboard.press("Enter")
+    visit.page.fill("#label", "plant")
+    visit.page.press("#label", "Enter")
     visit.settle()
     assert visit.served.counts()["plant"] == 1
 
@@ -118,12 +117,12 @@ def test_teaching_works_by_keyboard_alone(opened):
     press_until(page, "Tab", "#take")
     page.keyboard.press("Space")
     # The camera delivers its frame later: without this, settle() has nothing to wait for.
-    page.wait_for_selector("#undo:enabled:has-text('taught mug')")
+    page.wait_for_selector("#undo:enabled:has-text('1 picture of mug')")
     visit.settle()
     press_until(page, "Shift+Tab", "#undo")
     page.keyboard.press("Enter")
     # An earlier test may have left "forgot mug" in the history.
-    page.wait_for_selector("#undo:not(:has-text('taught mug'))")
+    page.wait_for_selector("#undo:not(:has-text('picture of mug'))")
     assert visit.served.counts() == {}
 
 

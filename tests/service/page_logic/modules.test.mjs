@@ -57,10 +57,12 @@ test("modules of pure logic do not use the DOM, directly or through imports", ()
     "change_text.js",
     "class_advice.js",
     "confusion_matrix.js",
+    "folders.js",
     "outbox_queue.js",
     "prediction_text.js",
     "problems.js",
     "review_items.js",
+    "taught_steps.js",
     "text.js",
     "upload_batch.js",
   ];

@@ -93,7 +93,8 @@ test("examples of an earlier visit are sent first and count as uncertain", async
   await store.put({ key: "other", workspace: "another", number: 1, label: "other" });
   connection.online = false;
   const queue = await makeQueue();
-  assert.equal(queue.uncertain, true);
+  const { withdrawn, uncertain } = await queue.withdraw(undefined);
+  assert.deepEqual([withdrawn, uncertain.map(({ key }) => key)], [[], ["old"]]);
   const { done } = queue.add({ label: "new" });
   connection.set(true);
   await done;
@@ -111,7 +112,7 @@ test("a refused example is reported and not sent again", async () => {
 
 test("a busy service is retried after the pause that it asks for", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  responses = [new Problem(503, "Busy.", 7)];
+  responses = [new Problem(503, "Busy.", { retryAfter: 7 })];
   const queue = await makeQueue();
   const delayed = new Promise((resolve) => queue.addEventListener("delayed", resolve));
   const { done } = queue.add({ label: "a" });
@@ -140,21 +141,44 @@ test("after a lost response it is uncertain whether the example was learnt", asy
   responses = [new Unreachable()];
   const queue = await makeQueue();
   const delayed = new Promise((resolve) => queue.addEventListener("delayed", resolve));
-  queue.add({ label: "a" });
-  assert.equal(queue.uncertain, false);
+  queue.add({ label: "a", action: "one" });
   await delayed;
-  assert.equal(queue.uncertain, true);
+  const { withdrawn, uncertain, arrived } = await queue.withdraw("one");
+  assert.deepEqual([withdrawn.length, uncertain.length, arrived], [0, 1, null]);
   queue.close();
 });
 
 test("an example that was not sent can be withdrawn", async () => {
   connection.online = false;
   const queue = await makeQueue();
-  const { done } = queue.add({ label: "a" });
-  assert.equal(await queue.withdrawNewest(), true);
+  const { done } = queue.add({ label: "a", action: "one" });
+  assert.equal((await queue.withdraw("one")).withdrawn.length, 1);
   assert.equal(await done, "withdrawn");
   connection.set(true);
   assert.deepEqual(sent, []);
+});
+
+test("all examples of an action are withdrawn, except the one that is being sent", async () => {
+  const queue = await makeQueue();
+  const outcomes = ["a", "b", "c"].map((label) => queue.add({ label, action: "one" }).done);
+  const other = queue.add({ label: "d", action: "two" }).done;
+  assert.deepEqual([queue.isSending("one"), queue.isSending("two")], [true, false]);
+  assert.deepEqual(queue.ofAction("one").map(({ label }) => label), ["a", "b", "c"]);
+  assert.deepEqual(queue.labels, ["a", "b", "c", "d"]);
+  const { withdrawn, uncertain, arrived } = await queue.withdraw("one");
+  assert.deepEqual(withdrawn.map(({ label }) => label), ["b", "c"]);
+  assert.deepEqual([uncertain, arrived], [[], "taught"]);
+  assert.deepEqual(await Promise.all([...outcomes, other]), ["taught", "withdrawn", "withdrawn", "taught"]);
+  assert.deepEqual(sent, ["a", "d"]);
+});
+
+test("an example keeps its action and its wish to be moved in the store", async () => {
+  connection.online = false;
+  const queue = await makeQueue();
+  queue.add({ label: "a", action: "one", move: true });
+  await new Promise(setImmediate);
+  const [stored] = [...store.examples.values()];
+  assert.deepEqual([stored.action, stored.move], ["one", true]);
 });
 
 test("an example that another tab has sent is not sent again", async () => {
@@ -193,11 +217,11 @@ test("examples that the browser cannot store are counted and still sent", async 
   assert.equal(queue.unstored, 0);
 });
 
-test("the arrival of the newest example says that the picture was known", async () => {
+test("the outcome of the example that was being sent says that the picture was known", async () => {
   responses = [{ duplicate: true }];
   const queue = await makeQueue();
-  queue.add({ label: "a" });
-  assert.equal(await queue.arrival, "known");
+  queue.add({ label: "a", action: "one" });
+  assert.equal((await queue.withdraw("one")).arrived, "known");
 });
 
 test("other errors are bugs of the page and are thrown again", () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { confusedPairs, worstClasses } from "../page/confusion_matrix.js";
-import { doubtItem, guessItem, unnamedItem } from "../page/review_items.js";
+import { confusedPairs, rowTotal } from "../page/confusion_matrix.js";
+import { doubtItem, guessItem, keysOf, unnamedItem } from "../page/review_items.js";
 import { firstBatch } from "../page/upload_batch.js";
 
 const top = [
@@ -29,7 +29,23 @@ test("Enter does not accept a class for an unknown picture, which comes first", 
   const unknown = unnamedItem({ id: 1, answer: { ...answer, known: false } }, []);
   assert.equal(unknown.acceptable, false);
   assert.ok(unknown.certainty < 0);
-  assert.match(unknown.hint, /does not look like anything/);
+  assert.equal(unknown.hint, "This doesn’t look like any class you have taught.");
+  // A share of the known classes would contradict it.
+  assert.deepEqual(unknown.choices.map(({ share }) => share), [null, null]);
+});
+
+test("with one class there is nothing to accept and no percentage", () => {
+  const item = unnamedItem({ id: 1, answer: { ...answer, top: top.slice(0, 1) } }, []);
+  assert.deepEqual([item.acceptable, item.choices[0].share], [false, null]);
+  assert.equal(item.hint, "I know only \u2068mug\u2069 so far.");
+});
+
+test("the listed keys are those that do something", () => {
+  const keys = (item) => keysOf(item).map(([key]) => key);
+  assert.deepEqual(keys(unnamedItem({ id: 1, answer }, [])), ["1–2", "Enter", "N", "S", "U", "?"]);
+  const unknown = keysOf(unnamedItem({ id: 1, answer: { ...answer, known: false } }, []));
+  assert.deepEqual(unknown.slice(0, 2), [["1–2", "choose"], ["Enter", "type a name"]]);
+  assert.deepEqual(keys(unnamedItem({ id: 1, answer: null }, [])), ["Enter", "S", "U", "?"]);
 });
 
 test("a picture without a prediction has no choices", () => {
@@ -39,7 +55,7 @@ test("a picture without a prediction has no choices", () => {
 
 const example = { id: 5, label: "mug" };
 
-test("a guess comes first among the finer classes, nine at most", () => {
+test("a guess comes first among the kinds, nine at most", () => {
   const kinds = Array.from({ length: 12 }, (_, i) => `kind ${i}`);
   const item = guessItem({ example, suggestion: "kind 4", probability: 0.6 }, kinds);
   assert.equal(item.choices.length, 9);
@@ -70,7 +86,8 @@ const counts = [
 ];
 
 test("pairs are sorted by count, then by share", () => {
-  const pairs = confusedPairs(labels, counts).map(({ is, called, times, n }) => [is, called, times, n]);
+  const totals = counts.map((row) => rowTotal(row));
+  const pairs = confusedPairs(labels, counts, totals).map(({ is, called, times, n }) => [is, called, times, n]);
   assert.deepEqual(pairs, [
     ["b", "a", 2, 4],
     ["a", "b", 2, 10],
@@ -78,9 +95,9 @@ test("pairs are sorted by count, then by share", () => {
   ]);
 });
 
-test("the worst classes keep the order of the matrix", () => {
-  assert.deepEqual(worstClasses(counts, 2), [0, 1]);
-  assert.deepEqual(worstClasses(counts, 9), [0, 1, 2]);
+test("pictures of columns that are not shown count as well, and unknown ones once", () => {
+  assert.equal(rowTotal([2, 1]), 3);
+  assert.equal(rowTotal([2, 1], 10), 10);
 });
 
 const pictures = (...sizes) => sizes.map((size) => ({ image: { size } }));

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+# Cases that the command line decides in the same way.
+SIMILAR_NAMES = HERE.parents[1] / "workspace" / "similar_names.json"
 
 
 def find_node() -> str:
@@ -35,6 +37,7 @@ def test_the_logic_of_the_page(tmp_path: Path) -> None:
     for source in HERE.glob("*.test.mjs"):
         shutil.copy(source, tests)
     names = sorted(path.name for path in tests.iterdir())
+    shutil.copy(SIMILAR_NAMES, tests)
     done = subprocess.run(
         [find_node(), "--test", *names],
         cwd=tests,

@@ -8,6 +8,8 @@ from importlib.resources import files
 
 import pytest
 
+from evergrow.vision.images.decoder import SUFFIXES
+
 PAGE = files("evergrow.service") / "page"
 STYLE = (PAGE / "style.css").read_text()
 # Colours of text, and the grounds on which each is used.
@@ -58,6 +60,11 @@ def test_the_service_worker_caches_every_file_of_the_page():
     cached = set(re.findall(r'^  "([\w.]+)",$', (PAGE / "worker.js").read_text(), re.MULTILINE))
     there = {entry.name for entry in PAGE.iterdir()} - {"index.html", "worker.js"}
     assert cached == there
+
+
+def test_the_page_knows_the_endings_of_the_pictures_that_can_be_read():
+    (endings,) = re.findall(r"PICTURE = /\\\.\(([a-z|]+)\)\$/i;", (PAGE / "folders.js").read_text())
+    assert {f".{ending}" for ending in endings.split("|")} == SUFFIXES
 
 
 def test_names_are_never_put_into_markup():

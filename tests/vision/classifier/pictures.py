@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ def picture(colour: str, seed: int) -> npt.NDArray[np.uint8]:
 def pictures(*colours: str, n: int = 6, seed: int = 0) -> tuple[list[Any], npt.NDArray[np.str_]]:
     images = [picture(colour, seed + i) for colour in colours for i in range(n)]
     return images, np.repeat(np.array(colours), n)
+
+
+def encode_png(image: npt.NDArray[np.uint8]) -> bytes:
+    content = io.BytesIO()
+    Image.fromarray(image).save(content, "PNG")
+    return content.getvalue()
 
 
 def folder_of(root: Path, *colours: str, n: int = 6, seed: int = 0) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from evergrow import BadImageWarning, ImageClassifier
 from tests.vision.classifier.pictures import MeanColours, folder_of, picture, pictures
@@ -33,7 +34,7 @@ def model() -> ImageClassifier:
         ),
         ({"features": MeanColours}, "features must be"),
         ({"features": 7}, "a transformer or a function of images"),
-        ({"learner": "svm"}, r"learner must be one of \['forest', 'rls'\] or a classifier"),
+        ({"learner": "svm"}, r"learner must be one of \['forest', 'lda', .*\] or a classifier"),
         ({"learner": MeanColours()}, "learner must be"),
         ({"on_error": "ignore"}, r"on_error must be one of \['raise', 'skip'\]"),
         ({"n_jobs": 0}, "n_jobs must be"),
@@ -50,7 +51,7 @@ def test_a_wrong_parameter_says_what_is_allowed(options: dict[str, Any], message
     ("images", "y", "error", "message"),
     [
         ([], [], ValueError, "at least one image"),
-        ("photos", ["red"], TypeError, "must be a list of sources"),
+        ("photos", ["red"], TypeError, "folder or a list of sources.*no folder 'photos'"),
         (IMAGES, None, ValueError, "one subfolder per class"),
         (IMAGES, LABELS[1:], ValueError, "one label per image, 12"),
         (IMAGES, LABELS[None], ValueError, "one label per image, 12"),
@@ -89,9 +90,20 @@ def test_images_of_which_none_can_be_read_get_no_answers(model: Any) -> None:
     assert len(answers.problems) == 2
 
 
-def test_a_path_is_not_a_list_of_images(model: Any) -> None:
-    with pytest.raises(TypeError, match="put it into a list"):
-        model.predict("picture.png")
+@pytest.mark.parametrize(
+    ("image", "kind"),
+    [
+        ("picture.png", "str"),
+        (Path("picture.png"), "Path|PosixPath|WindowsPath"),
+        (b"PNG", "bytes"),
+        (Image.fromarray(IMAGES[0]), "Pillow image"),
+        (IMAGES[0], "image of shape"),
+    ],
+)
+def test_one_image_is_not_a_list_of_images(model: Any, image: Any, kind: str) -> None:
+    for use in (model.predict, model.predict_proba, model.answer, model.predict_top_k):
+        with pytest.raises(TypeError, match=f"got one ({kind}).*: put it into a list"):
+            use(image)
 
 
 @pytest.mark.parametrize("k", [0, 3, "2"])
@@ -103,7 +115,7 @@ def test_no_more_classes_can_be_named_than_there_are(model: Any, k: Any) -> None
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        (["pink"], "unknown classes"),
+        (["pink"], "unknown class"),
         (["red", "green"], "no class"),
         ([], "at least one class"),
     ],

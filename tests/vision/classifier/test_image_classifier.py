@@ -23,6 +23,7 @@ from evergrow import (
     RejectingClassifier,
     RLSClassifier,
 )
+from evergrow.vision import find_images, find_labelled
 from evergrow.vision.classifier.components import FEATURES, LEARNERS
 from tests.vision.classifier.pictures import MeanColours, folder_of, pictures
 from tests.vision.images.drawn import encoded
@@ -135,7 +136,7 @@ def test_a_model_with_integer_classes_refuses_folder_names_that_are_not_numbers(
     model = model_of().fit(IMAGES, np.repeat([7, 2, 30], 6))
     folder = numbered(tmp_path, red=name)
     for use in (model.score, model.partial_fit):
-        with pytest.raises(TypeError, match=r"the known classes are numbers, \[2, 7, 30\]"):
+        with pytest.raises(TypeError, match="the known classes are numbers, 2, 7, 30;"):
             use(folder)
 
 
@@ -147,8 +148,21 @@ def test_unreadable_things_in_folders_are_errors_unless_they_may_be_skipped(tmp_
     for use in (model.fit, model.partial_fit, model.score):
         with pytest.raises(ImageError, match=r"gone\.jpg': a link to nothing"):
             use(folder)
-    with pytest.warns(BadImageWarning, match=r"1 image was left out: .*gone\.jpg"):
+    with pytest.warns(BadImageWarning, match=r"skipped in the search for images: .*gone\.jpg"):
         model.set_params(on_error="skip").fit(folder)
+
+
+def test_a_folder_is_predicted_in_the_order_in_which_it_is_listed(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "red", "green")
+    model = model_of().fit(folder)
+    paths = find_images(folder)
+    for place in (folder, str(folder)):
+        assert model.predict(place).tolist() == model.predict(paths).tolist()
+        assert model.predict_proba(place).shape == (len(paths), 2)
+        assert len(model.answer(place).labels) == len(paths)
+        assert len(model.predict_top_k(place, 1)) == len(paths)
+    found = find_labelled(folder)
+    assert model.predict(found).tolist() == model.predict(found.paths).tolist()
 
 
 @pytest.mark.slow
@@ -262,6 +276,26 @@ def test_bad_further_images_are_skipped_with_a_warning() -> None:
 def test_bad_images_are_an_error_unless_they_may_be_skipped() -> None:
     with pytest.raises(ImageError, match="cannot read <8 bytes>"):
         model_of().fit(*bad_in_the_middle())
+
+
+@pytest.mark.parametrize("features", [MeanColours(), "hsl"])
+def test_one_error_names_all_bad_images(features: Any, tmp_path: Path) -> None:
+    images = [*IMAGES, b"text", b"no image", tmp_path / "none.jpg"]
+    labels = [*LABELS, "red", "red", "green"]
+    model = ImageClassifier(features, random_state=0).fit(IMAGES, LABELS)
+    uses: list[Any] = [model.fit, model.partial_fit, lambda images, _: model.predict(images)]
+    for use in uses:
+        with pytest.raises(ImageError, match=r"read <4 b.*; <8 b.*; .*none\.jpg") as caught:
+            use(images, labels)
+        assert [one.index for one in caught.value.more] == [len(IMAGES) + 1, len(IMAGES) + 2]
+
+
+def test_an_error_names_bad_images_and_bad_links_of_a_folder(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "red", "green")
+    (folder / "red" / "gone.jpg").symlink_to("nothing")
+    (folder / "green" / "bad.jpg").write_text("no image")
+    with pytest.raises(ImageError, match=r"read .*gone\.jpg'.*; .*bad\.jpg'"):
+        model_of().fit(folder)
 
 
 def test_answer_can_skip_bad_images() -> None:

@@ -16,7 +16,7 @@ import evergrow
 from evergrow import Embedder, ImageClassifier, RejectingClassifier, RLSClassifier
 from evergrow.vision import Answers, BagOfWords, LocalFeatures, RandomKDTrees, RandomPatches
 from tests.estimators import model_files
-from tests.vision.classifier.pictures import MeanColours, pictures
+from tests.vision.classifier.pictures import MeanColours, encode_png, pictures
 from tests.vision.embedding.models import onnx_model
 
 IMAGES, LABELS = pictures("red", "green", "blue", n=4)
@@ -101,7 +101,7 @@ def test_threads_and_bars_are_not_taken_from_a_file(tmp_path: Path) -> None:
     def change(header: dict[str, Any], _: dict[str, Any]) -> None:
         inside = header["features"]["steps"][0][1]
         for model in (header, inside, header["learner"]):
-            model["parameters"] |= {"n_jobs": 3000, "verbose": 9}
+            model["parameters"] |= {"n_jobs": 300, "verbose": 9}
 
     path = tmp_path / "model.evergrow"
     MODELS["pipeline"]().fit(IMAGES, LABELS).save(path)
@@ -124,7 +124,8 @@ def test_a_file_holds_the_network_that_was_trained_with(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "model.evergrow"
-    MODELS["words"]().fit(IMAGES, LABELS).save(path)
+    encoded = [encode_png(image) for image in IMAGES]
+    MODELS["words"]().fit(encoded, LABELS).save(path)
     return path
 
 
@@ -161,7 +162,38 @@ def swapped(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         model_files.put_first("rows.values", np.nan),
         model_files.put("rows.values", lambda values: values[:, 1:].copy()),
         model_files.put("rows.values", lambda values: values.astype(np.int64)),
+        model_files.drop("fingerprints.digests"),
+        model_files.drop("fingerprints.codes"),
+        model_files.put("fingerprints.digests", lambda digests: digests[::-1].copy()),
+        model_files.put("fingerprints.digests", lambda digests: digests[:, 1:].copy()),
+        model_files.put("fingerprints.digests", lambda digests: digests.astype(np.int32)),
+        model_files.put("fingerprints.digests", lambda digests: 0 * digests),
+        model_files.put("fingerprints.codes", lambda codes: codes[1:].copy()),
+        model_files.put("fingerprints.codes", lambda codes: codes.astype(np.int64)),
+        model_files.put("fingerprints.codes", lambda codes: 0 * codes),
+        model_files.put_first("fingerprints.codes", -1),
+        model_files.put_first("fingerprints.codes", 3),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(whole: Path, change: model_files.Change) -> None:
     model_files.check_refused(whole, change)
+
+
+def test_a_file_without_hashes_of_images_knows_none(whole: Path) -> None:
+    def change(_: dict[str, Any], tensors: dict[str, Any]) -> None:
+        del tensors["fingerprints.digests"], tensors["fingerprints.codes"]
+
+    older = evergrow.load(model_files.rewritten(whole, change))
+    first = [encode_png(IMAGES[0])]
+    for n_known in (0, 1):
+        older.partial_fit(first, LABELS[:1], skip_known=True)
+        assert older.report_.n_known_images == n_known
+
+
+def test_an_image_takes_20_bytes_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.evergrow"
+    model = MODELS["words"]().fit(IMAGES, LABELS)
+    for images in (IMAGES, [encode_png(image) for image in IMAGES]):
+        n_bytes = path.stat().st_size if path.exists() else 0
+        model.fit(images, LABELS).save(path)
+    assert path.stat().st_size - n_bytes <= 20 * len(IMAGES) + 16

@@ -196,7 +196,7 @@ def masked(mask: Any) -> Any:
         ),
         (lambda: PLAIN.iterate(IMAGES, on_error="ignore"), ValueError, "on_error must be one of"),
         (lambda: PLAIN.transform("picture.jpg"), TypeError, "put it into a list"),
-        (lambda: PLAIN.transform(IMAGES[0]), TypeError, "give a list of images"),
+        (lambda: PLAIN.transform(IMAGES[0]), TypeError, "put it into a list"),
     ],
 )
 def test_wrong_calls_are_named(call: Any, error: Any, message: str) -> None:

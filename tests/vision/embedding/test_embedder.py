@@ -134,7 +134,7 @@ def test_a_callable_must_return_a_matrix(function: Any, message: str) -> None:
         ([FILES[0], b"text"], {}, ImageError, "cannot read <4 bytes>"),
         (FILES, {"limits": ReadLimits(max_pixels=9)}, ImageError, "limit of 9"),
         ("folder", {}, TypeError, "find_images"),
-        (noise(), {}, TypeError, "give a list of images"),
+        (noise(), {}, TypeError, "put it into a list"),
     ],
 )
 def test_wrong_images_are_refused(
@@ -424,7 +424,7 @@ def test_fit_reads_the_file_again(model: Path) -> None:
 def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: Path) -> None:
     Embedder(model).save(tmp_path / "good.evergrow")
     wide = {"max_pixels": 10**15, "max_bytes": 5}
-    forged = model_files.edit_part("parameters", n_jobs=3000, verbose=1, limits=wide)
+    forged = model_files.edit_part("parameters", n_jobs=300, verbose=1, limits=wide)
     loaded = evergrow.load(model_files.rewritten(tmp_path / "good.evergrow", forged))
     assert (loaded.n_jobs, loaded.verbose) == (None, 0)
     assert loaded.limits == ReadLimits(max_bytes=5)

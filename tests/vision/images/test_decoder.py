@@ -42,6 +42,40 @@ def assert_close(content: bytes, most: int = 20) -> None:
     assert np.abs(read_image(content).astype(int) - PICTURE)[4:12, 4:12].max() < most
 
 
+def heif(**options: Any) -> bytes:
+    import pillow_heif
+
+    file = io.BytesIO()
+    pillow_heif.from_pillow(Image.fromarray(PICTURE)).save(file, quality=90, **options)
+    return file.getvalue()
+
+
+def test_pictures_of_phones_are_read_upright() -> None:
+    assert_close(heif())
+    assert_close(encoded(PICTURE, "AVIF", quality=90))
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    for content in (heif(exif=exif.tobytes()), encoded(PICTURE, "AVIF", exif=exif)):
+        turned = read_image(content).astype(int)
+        assert np.abs(turned[::-1, ::-1] - PICTURE)[4:12, 4:12].max() < 40
+
+
+@pytest.mark.parametrize("brand", [b"mif1", b"msf1", b"heif", b"miaf"])
+def test_the_format_of_a_picture_of_a_phone_is_found_among_its_brands(brand: bytes) -> None:
+    for content in (heif(), encoded(PICTURE, "AVIF", quality=90)):
+        # The main brand may be general; the others say more.
+        size = int.from_bytes(content[:4], "big")
+        brands = content[8:12] + content[16:size]
+        assert_close(content[:8] + brand + content[12:16] + brands[: size - 16] + content[size:])
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
+def test_truncated_pictures_of_phones_are_refused(share: float) -> None:
+    for content in (heif(), encoded(PICTURE, "AVIF")):
+        with pytest.raises(ImageError):
+            read_image(content[: int(share * len(content))])
+
+
 FRAMES = {"save_all": True, "append_images": [Image.fromarray(PICTURE[::-1])]}
 
 

@@ -86,7 +86,7 @@ def test_sources_are_taken_only_as_they_are_needed() -> None:
     ("one", "advice"),
     [
         *((one, "put it into a list") for one in ("folder", b"content", Path("folder"))),
-        *((np.zeros((8, 9, n), np.uint8), "give a list of images") for n in (3, 4)),
+        *((np.zeros((8, 9, n), np.uint8), "put it into a list") for n in (3, 4)),
     ],
 )
 def test_one_source_in_place_of_a_list_is_refused(one: Any, advice: str) -> None:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import ConflictError, NoSuchClassError, NoSuchExampleError, Workspace
+from evergrow.workspace import (
+    ConflictError,
+    KeyReusedError,
+    NoSuchClassError,
+    NoSuchExampleError,
+    Workspace,
+)
 from evergrow.workspace.changes import writer
-from tests.workspace.builders import counts, labels, new_example, new_workspace, picture
+from evergrow.workspace.store.files import row_sha256
+from tests.workspace.builders import (
+    counts,
+    labels,
+    new_example,
+    new_workspace,
+    picture,
+    request_with_key,
+)
 
 
 @pytest.fixture
@@ -214,9 +230,10 @@ def test_guesses_of_a_removed_fine_class_are_removed(workspace):
 
 def test_erasing_deletes_images_and_embeddings_for_good(tmp_path):
     with new_workspace(tmp_path) as workspace:
-        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(2)])
-        workspace.teach([new_example("pen", 2, picture=picture(0))])
-        # What was taken out before is erased too.
+        workspace.teach([new_example("cup", n, picture=picture(n)) for n in range(3)])
+        workspace.remove(1)
+        workspace.teach([new_example("pen", 3, picture=picture(0))])
+        # What was taken out before is erased too, but not a picture that is in use again.
         workspace.remove(2)
         workspace.forget("cup", erase=True)
         stored = [path for path in (tmp_path / "workspace" / "images").rglob("*") if path.is_file()]
@@ -225,6 +242,7 @@ def test_erasing_deletes_images_and_embeddings_for_good(tmp_path):
         assert rows.any()
         assert not workspace._store.vectors.row(0).any()
         assert not workspace._store.vectors.row(1).any()
+        assert not workspace._store.vectors.row(2).any()
         assert workspace.check() == []
 
 
@@ -232,9 +250,9 @@ def test_an_erasure_cannot_be_undone(tmp_path):
     with new_workspace(tmp_path) as workspace:
         workspace.teach([new_example("cup"), new_example("pen")])
         workspace.forget("cup", erase=True)
-        with pytest.raises(ConflictError, match="nothing to undo"):
+        with pytest.raises(ConflictError, match="erased examples"):
             workspace.undo()
-        assert workspace.undoable() is None
+        assert workspace.undoable().event is None
         workspace.teach([new_example("pen", 2)])
         workspace.undo()
         assert counts(workspace) == {"pen": 1}
@@ -294,7 +312,7 @@ def test_a_class_that_was_forgotten_before_can_be_erased(tmp_path):
         assert change.summary == "'cup' was forgotten before; 1 removed example erased now"
         assert kept_of(tmp_path / "workspace") == (0, 1)
         assert not list((tmp_path / "workspace" / "models").iterdir())
-        assert workspace.undoable() is None
+        assert workspace.undoable().event is None
         version = workspace.version
         assert "no removed example is left to erase" in workspace.forget("cup", erase=True).summary
         assert workspace.version == version
@@ -310,3 +328,55 @@ def test_the_image_of_an_example_whose_embedding_was_lost_can_be_erased(tmp_path
         workspace._writer.publisher.rebuild()
         workspace.forget("pen", erase=True)
         assert kept_of(tmp_path / "workspace") == (0, 0)
+
+
+def test_an_erasure_leaves_no_hash_behind(tmp_path):
+    """Neither of the pictures and embeddings nor of the requests, in no byte of any file."""
+    taught, traces = [], []
+    with new_workspace(tmp_path) as workspace:
+        for n in range(300):
+            label = "secret" if n % 3 == 0 else "cup"
+            one = new_example(label, n, picture=picture(n), request=request_with_key(f"key {n}"))
+            taught.append((one, workspace.teach([one])[0]))
+        digests = dict(
+            workspace._store.database.writer.execute("SELECT key, digest FROM request_key")
+        )
+        for n, (one, result) in enumerate(taught):
+            if one.label == "secret":
+                traces += [result.example.image, row_sha256(one.embedding), digests[f"key {n}"]]
+        workspace.save_snapshot()
+        workspace.forget("secret", erase=True)
+        # Not even while it is open.
+        assert not _found(tmp_path, traces)
+        assert workspace.check() == []
+        # A repeated request neither teaches again what was erased nor tells what it was.
+        with pytest.raises(KeyReusedError, match="was erased: use a new key"):
+            workspace.teach([taught[0][0]])
+        (known,) = workspace.teach([taught[1][0]])
+        assert known.replayed
+    assert not _found(tmp_path, traces)
+
+
+def test_the_answer_about_an_image_that_went_with_another_example_is_cleared(tmp_path):
+    """One picture in two classes: the example that was removed before loses it too."""
+    with new_workspace(tmp_path) as workspace:
+        for n, label in enumerate(("mug", "cup")):
+            workspace.teach(
+                [new_example(label, n, picture=picture(7), request=request_with_key(f"key {n}"))]
+            )
+            image = workspace.example(n + 1).image
+            if label == "mug":
+                workspace.remove(1)
+        workspace.forget("cup", erase=True)
+    assert not _found(tmp_path, [image])
+
+
+def _found(folder, traces):
+    """Files in whose content or name one of the texts or hashes is."""
+    needles = [needle for text in traces for needle in (text.encode(), bytes.fromhex(text))]
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and any(needle in path.read_bytes() or needle in os.fsencode(path) for needle in needles)
+    ]

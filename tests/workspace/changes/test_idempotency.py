@@ -107,3 +107,15 @@ def test_only_the_newest_keys_are_stored(workspace, monkeypatch):
     assert counts(workspace) == {"cup": 3}
     workspace.teach([new_example("cup", 0, request=request_with_key("k0"))])
     assert counts(workspace) == {"cup": 4}
+
+
+def test_keys_of_one_actor_do_not_evict_those_of_another(workspace, monkeypatch):
+    monkeypatch.setattr(idempotency, "KEPT_KEYS", 2)
+    mine = Request("robot", "mine")
+    workspace.teach([new_example("cup", 0, request=mine)])
+    for n in range(1, 6):
+        workspace.teach([new_example("cup", n, request=Request("flood", f"k{n}"))])
+    workspace.teach([new_example("cup", 0, request=mine)])
+    assert counts(workspace) == {"cup": 6}
+    workspace.teach([new_example("cup", 1, request=Request("flood", "k1"))])
+    assert counts(workspace) == {"cup": 7}

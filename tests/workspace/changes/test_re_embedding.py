@@ -135,8 +135,8 @@ def test_earlier_changes_can_still_be_undone(things):
         workspace.rename("red", "ruby")
     re_embed_workspace(things, NEW)
     with Workspace.open(things) as workspace:
-        assert "undid rename" in workspace.undo().summary
-        assert "undid remove" in workspace.undo().summary
+        assert "'red' again" in workspace.undo().summary
+        assert "restored" in workspace.undo().summary
         assert counts(workspace) == {"red": 6, "green": 6}
         expected = NEW.transform([workspace.picture(2)])[0]
         np.testing.assert_array_equal(workspace.embedding(2), expected)
@@ -179,13 +179,15 @@ def test_examples_without_a_picture_can_be_erased(tmp_path):
         assert counts(workspace) == {"red": 6, "green": 5}
         assert workspace.check() == []
         # The removed example went with them, so nothing before can be undone.
-        with pytest.raises(ConflictError, match="nothing to undo"):
+        with pytest.raises(ConflictError, match="erased examples"):
             workspace.undo()
 
 
 @pytest.mark.parametrize("damage", ["missing", "damaged", "no picture"])
 def test_pictures_that_cannot_be_read_are_refused_or_erased(tmp_path, damage):
-    odd = NewExample(np.ones(5, dtype=np.float32), "odd", picture=Picture(b"text", "x", 1, 1))
+    odd = NewExample(
+        np.ones(5, dtype=np.float32), "odd", picture=Picture(b"text", "image/png", 1, 1)
+    )
     things = taught(tmp_path, odd) if damage == "no picture" else taught(tmp_path)
     name = hashlib.sha256(content_of("red", 0)).hexdigest()
     path = things / "images" / name[:2] / name

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import ConflictError, NewExample, NoSuchExampleError, Workspace
+from evergrow.workspace import (
+    ConflictError,
+    KeyReusedError,
+    NewExample,
+    NoSuchExampleError,
+    Workspace,
+)
 from tests.workspace.builders import (
     Mirror,
     counts,
@@ -66,11 +73,63 @@ def test_a_picture_twice_in_one_call_is_taught_once(workspace):
     assert counts(workspace) == {"cup": 1}
 
 
-def test_a_picture_taught_to_another_class_is_another_example(workspace):
-    workspace.teach(
-        [new_example("cup", picture=picture(1)), new_example("mug", picture=picture(1))]
+def test_a_picture_of_another_class_stays_there(workspace):
+    cup, mug = (new_example(name, picture=picture(1)) for name in ("cup", "mug"))
+    taught, refused = workspace.teach([cup, mug])
+    assert (refused.known_as, refused.example.id, refused.duplicate) == ("cup", 1, True)
+    (refused,) = workspace.teach([mug])
+    assert refused.known_as == "cup"
+    assert counts(workspace) == {"cup": 1}
+    assert workspace.version == taught.event
+
+
+def test_a_picture_of_another_class_is_moved_if_asked(workspace):
+    workspace.teach([new_example("cup", n, picture=picture(n), fine="red") for n in range(2)])
+    (moved,) = workspace.teach([new_example("mug", 5, picture=picture(1), move=True)])
+    assert (moved.moved_from, moved.example.id, moved.example.label) == ("cup", 2, "mug")
+    assert (moved.new_class, moved.n_examples, moved.duplicate) == (True, 1, False)
+    assert labels(workspace) == {1: ("cup", "red"), 2: ("mug", None)}
+    assert workspace.check() == []
+    assert workspace.undo().summary == "Undone: 1 example of 'cup' moved back"
+    assert labels(workspace)[2] == ("cup", "red")
+    assert workspace.check() == []
+
+
+def test_one_call_can_teach_a_picture_and_move_it_twice(workspace):
+    names = ("cup", "mug", "pen")
+    workspace.teach([new_example(name, picture=picture(1), move=True) for name in names])
+    (known,) = workspace.teach([new_example("pen", picture=picture(1), move=True, fine="red")])
+    assert known.known_fine == "taken"
+    assert labels(workspace) == {1: ("pen", "red")}
+    assert workspace.check() == []
+    live = workspace.snapshot.class_ids.tolist()
+    assert [workspace.snapshot.names[number] for number in live] == ["pen"]
+
+
+def test_a_picture_that_was_moved_is_not_in_its_old_class(workspace):
+    workspace.teach([new_example("cup", picture=picture(1), fine="red")])
+    moved, refused, back = workspace.teach(
+        [
+            new_example("mug", picture=picture(1), move=True),
+            new_example("cup", picture=picture(1)),
+            new_example("cup", picture=picture(1), move=True, fine="blue"),
+        ]
     )
-    assert counts(workspace) == {"cup": 1, "mug": 1}
+    assert (moved.moved_from, refused.known_as, back.moved_from) == ("cup", "mug", "mug")
+    assert labels(workspace) == {1: ("cup", "blue")}
+    assert workspace.check() == []
+
+
+def test_a_refused_picture_can_be_sent_again_with_the_same_key(workspace):
+    workspace.teach([new_example("cup", picture=picture(1))])
+    mug = new_example("mug", picture=picture(1), request=request_with_key("k"))
+    for _ in range(2):
+        (refused,) = workspace.teach([mug])
+        assert (refused.known_as, refused.replayed) == ("cup", False)
+    (moved,) = workspace.teach([replace(mug, move=True)])
+    assert moved.moved_from == "cup"
+    with pytest.raises(KeyReusedError):
+        workspace.teach([mug])
 
 
 def test_a_removed_picture_can_be_taught_again(workspace):

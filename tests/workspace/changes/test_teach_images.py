@@ -106,6 +106,16 @@ def test_an_image_that_cannot_be_read_is_an_error_and_earlier_batches_stay(
     assert counts(workspace) == {"cat": 1}
 
 
+def test_one_error_names_all_images_that_cannot_be_read(workspace, photos, monkeypatch):
+    monkeypatch.setattr(image_batches, "_MOST_IMAGES", 1)
+    for name in ("cat/2.png", "dog/2.png"):
+        (photos / name).write_bytes(b"text")
+    with pytest.raises(ImageError, match=r"read .*cat.2\.png'.*; .*dog.2\.png'") as caught:
+        workspace.teach_images(photos)
+    assert len(caught.value.more) == 1
+    assert counts(workspace) == {"cat": 1}
+
+
 def test_images_that_cannot_be_read_can_be_skipped(workspace, photos):
     (photos / "cat" / "2.png").write_bytes(b"text")
     taught = workspace.teach_images(photos, on_error="skip")

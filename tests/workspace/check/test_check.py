@@ -49,6 +49,35 @@ def images(folder):
     return sorted(path for path in (folder / "images").rglob("*") if path.is_file())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows restricts links")
+@pytest.mark.parametrize("name", ["tokens.json", "embeddings", "examples.sqlite-wal"])
+def test_a_link_is_called_a_link(folder, tmp_path, name):
+    path = folder / name
+    if path.exists():
+        path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    (one,) = check_workspace(folder)
+    assert f"{name}' is a link" in one.what
+    assert one.mend.startswith("put the file or folder itself in the place of the link")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows restricts links")
+@pytest.mark.parametrize("place", ["file", "folder", "pipe"])
+def test_an_image_behind_a_link_is_not_called_damaged(folder, tmp_path, place):
+    path = images(folder)[0]
+    linked = path.parent if place == "folder" else path
+    linked.rename(tmp_path / "elsewhere")
+    if place == "pipe":
+        os.mkfifo(linked)
+    else:
+        linked.symlink_to(tmp_path / "elsewhere")
+    damages = [one for one in check_workspace(folder) if one.severity == "damage"]
+    assert len(damages) == 1
+    assert "image file that cannot be read, behind a link or not a plain file" in damages[0].what
+    assert path.name in damages[0].what
+    assert damages[0].mend.startswith("put the file or folder itself in the place of the link")
+
+
 def test_an_intact_workspace_has_no_findings(folder):
     assert check_workspace(folder) == []
 
@@ -107,7 +136,7 @@ def test_a_damaged_embedding_is_found_and_its_example_erased(folder):
         assert counts(workspace) == {"cup": 2, "pen": 2}
         # The picture stays: it is not what was lost.
         assert len(images(folder)) == 3
-        assert workspace.undoable() is None
+        assert workspace.undoable().event is None
 
 
 def test_a_damaged_embedding_of_a_removed_example_is_found_too(folder):

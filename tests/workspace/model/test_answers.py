@@ -59,10 +59,11 @@ def test_predictions_start_with_the_first_example(tmp_path: Path) -> None:
 def test_the_best_classes_come_first_with_their_probabilities(workspace: Workspace) -> None:
     X, codes = cones(30, seed=1)
     found = workspace.predict(X, top=2)
-    assert [answer.label for answer in found] == [NAMES[k] for k in codes]
+    assert [answer.top[0][0] for answer in found] == [NAMES[k] for k in codes]
     for answer in found:
         assert len(answer.top) == 2
-        assert answer.top[0] == (answer.label, answer.probability)
+        assert answer.top[0][1] == answer.probability
+        assert answer.label == (answer.top[0][0] if answer.known else None)
         assert answer.top[0][1] >= answer.top[1][1]
 
 
@@ -182,7 +183,7 @@ def test_an_unknown_example_has_no_finer_name(tmp_path: Path) -> None:
         strange[0, 1], strange[0, 5:] = 1, -9
         near, far = workspace.predict(np.concatenate([X[1:2], strange]))
         assert (near.known, near.fine) == (True, "bee")
-        assert (far.label, far.known) == ("pet", False)
+        assert (far.label, far.known, far.top[0][0]) == (None, False, "pet")
         assert (far.fine, far.fine_probability, far.fine_top) == (None, None, ())
 
 
@@ -246,7 +247,7 @@ def test_the_exported_model_predicts_as_the_workspace_and_can_be_trained_further
         expected = workspace.predict(X)
         workspace.export(tmp_path / "model.evergrow")
     model = evergrow.load(tmp_path / "model.evergrow")
-    labels = [answer.label if answer.known else "unknown 2" for answer in expected]
+    labels = [answer.label or "unknown 2" for answer in expected]
     assert model.predict(X).tolist() == labels
     np.testing.assert_allclose(
         model.predict_proba(X).max(axis=1), [a.probability for a in expected], atol=1e-9
@@ -289,7 +290,7 @@ def test_the_model_of_a_workspace_of_images_takes_images(tmp_path: Path) -> None
         workspace.export(tmp_path / "model.evergrow")
     model = evergrow.load(tmp_path / "model.evergrow")
     assert isinstance(model, evergrow.ImageClassifier)
-    labels = [answer.label if answer.known else "unknown" for answer in expected]
+    labels = [answer.label or "unknown" for answer in expected]
     assert model.predict(images).tolist() == labels
     model.partial_fit(images[:4], ["new"] * 4)
     assert model.class_counts_.tolist() == [20, 20, 20, 4]
@@ -321,7 +322,7 @@ def test_the_forest_predicts_on_request_and_reports_missing_examples(tmp_path: P
         assert not workspace.update_forest()
         X, codes = cones(60, seed=8)
         found = workspace.predict(X, model="forest", top=3)
-        assert np.mean([a.label == NAMES[k] for a, k in zip(found, codes, strict=True)]) > 0.9
+        assert np.mean([a.top[0][0] == NAMES[k] for a, k in zip(found, codes, strict=True)]) > 0.9
         workspace.forget("bee")
         assert {a.label for a in workspace.predict(X, model="forest")} == {"ant", "cat"}
         assert workspace.update_forest(force=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -59,7 +61,8 @@ def test_accuracies_are_those_of_retraining_without_each_example() -> None:
 
 
 def test_classes_are_confused_with_those_they_resemble() -> None:
-    found = assessed(*mixture(400))
+    X, class_ids = mixture(400)
+    found = assessed(X, class_ids)
     assert found.recognised[3].confused_with == 4
     assert found.recognised[4].confused_with == 3
     assert found.recognised[1].accuracy.rate > found.recognised[3].accuracy.rate
@@ -67,6 +70,34 @@ def test_classes_are_confused_with_those_they_resemble() -> None:
     assert sum(pairs.values()) == 400
     assert pairs[1, 1] == found.recognised[1].n_right
     assert pairs[3, 4] == found.recognised[3].n_confused
+    examples = [one for one in found.mistaken or () if one.predicted is not None]
+    assert Counter((one.class_id, one.predicted) for one in examples) == {
+        pair: n for pair, n in pairs.items() if pair[0] != pair[1]
+    }
+    assert all(class_ids[one.example_id - 1] == one.class_id for one in examples)
+    unknown = [one.example_id for one in found.mistaken or () if one.predicted is None]
+    assert len(set(unknown)) == round(400 * (found.measured_false_alarms or 0))
+    assert sum((found.unknown or {}).values()) == len(unknown)
+    again = Assessment.from_json(json.loads(json.dumps(found.to_json())))
+    assert (again.mistaken, again.unknown) == (found.mistaken, found.unknown)
+
+
+def test_an_assessment_of_an_earlier_version_is_repeated() -> None:
+    X, class_ids = mixture(48)
+    body = assessed(X, class_ids).to_json()
+    counts = dict.fromkeys(range(1, 5), 12)
+    assert not is_due(Assessment.from_json(body), counts)
+    earlier = {name: value for name, value in body.items() if name not in ("mistaken", "unknown")}
+    assert is_due(Assessment.from_json(earlier), counts)
+
+
+def test_some_examples_of_every_confusion_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evergrow.workspace.model.evaluation._MOST_MISTAKEN", 2)
+    found = assessed(*mixture(400))
+    kept = Counter((one.class_id, one.predicted) for one in found.mistaken or ())
+    expected = {(true, other): min(2, n) for true, other, n in found.mistakes}
+    expected |= {(k, None): min(2, n) for k, n in (found.unknown or {}).items()}
+    assert kept == expected
 
 
 def test_wrong_labels_are_doubted_the_surest_first() -> None:
@@ -170,9 +201,13 @@ def test_an_assessment_is_due_when_examples_or_classes_have_changed_much() -> No
     found = assessed(*mixture(40))
     counts = dict(found.class_counts)
     assert not is_due(found, counts)
-    assert not is_due(found, {**counts, 1: 19})
-    assert is_due(found, {**counts, 1: 20})
-    assert is_due(found, {**counts, 1: 5})
+    # Small classes change much by one example, large ones do not.
+    assert is_due(found, {**counts, 1: counts[1] + 3})
+    assert is_due(found, {**counts, 1: counts[1] - 3})
+    many = replace(found, class_counts=dict.fromkeys(counts, 100))
+    assert not is_due(many, {**many.class_counts, 1: 119})
+    assert is_due(many, {**many.class_counts, 1: 120})
+    assert is_due(many, {**many.class_counts, 1: 80})
     assert not is_due(found, {**counts, 5: 1})
     assert is_due(found, {**counts, 5: 2})
     assert is_due(found, {k: n for k, n in counts.items() if k != 1})

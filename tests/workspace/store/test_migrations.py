@@ -118,7 +118,8 @@ def test_a_workspace_of_the_third_format_keeps_its_features(tmp_path):
     (folder / "workspace.json").write_text(json.dumps({**values, "format": 3}))
     with closing(sqlite3.connect(folder / "examples.sqlite")) as connection:
         connection.executescript(
-            "DROP INDEX event_erasure; DROP INDEX event_model; PRAGMA user_version = 3;"
+            "DROP INDEX event_erasure; DROP INDEX event_model; DROP TABLE writer;"
+            "PRAGMA user_version = 3;"
             "CREATE INDEX event_forget ON event (seq) WHERE kind = 'forget';"
             "CREATE INDEX event_model ON event (seq) WHERE kind IN"
             " ('split', 'unsplit', 'undo', 'choose', 'forest');"

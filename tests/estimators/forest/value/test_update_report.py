@@ -123,11 +123,11 @@ def test_a_bar_shows_the_trees_on_standard_error(
 ) -> None:
     forest = trained(kind, "igt").set_params(verbose=1).partial_fit(*SECOND)
     shown = capsys.readouterr()
-    assert "updating trees" in shown.err
+    assert "Updating trees" in shown.err
     assert "4/4" in shown.err
     forest.forget(classes=[1])
     shown = capsys.readouterr()
-    assert "forgetting" in shown.err
+    assert "Forgetting" in shown.err
     assert shown.out == ""
 
 

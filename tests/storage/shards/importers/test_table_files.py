@@ -411,7 +411,7 @@ def test_without_pyarrow_the_extra_is_named(
 ) -> None:
     file, _ = parquet_numbers(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"evergrow\[cluster\]"):
+    with pytest.raises(ImportError, match=r"pip install .pyarrow>="):
         shard_table(tmp_path / "shards", file)
     assert not (tmp_path / "shards").exists()
 

@@ -196,9 +196,9 @@ def test_no_image_teaches_more_patches_than_it_is_described_with(patches: Any) -
 
 def test_one_picture_in_place_of_several_is_refused() -> None:
     bag = bag_of(features=features())
-    with pytest.raises(TypeError, match="give a list of images"):
+    with pytest.raises(TypeError, match="put it into a list"):
         bag.fit(PICTURES[0])
-    with pytest.raises(TypeError, match="give a list of images"):
+    with pytest.raises(TypeError, match="put it into a list"):
         bag.fit(PICTURES).transform(PICTURES[0])
 
 

@@ -1,0 +1,133 @@
+"""Targets tell faults from refusals, and their mutations get past the hashes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import evergrow
+from evergrow import ModelFileError
+from evergrow.estimators.means.ncm import NCMClassifier
+from tests.budget import budget
+from tests.fuzz import forged
+from tests.fuzz.files import decode, encode
+from tests.fuzz.models import KINDS, files_of
+from tests.fuzz.targets import NAMES, target
+from tests.reference.model_files import accepts
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="children are forked and their memory is read from /proc"
+)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mutations_differ_and_are_refused_or_work(name: str) -> None:
+    found, random = target(name), Random(0)
+    seeds = list(found.seeds().values())
+    changed = [found.mutate(random.choice(seeds), random) for _ in range(budget(20))]
+    assert len({*changed} - {*seeds}) > len(changed) // 2
+    for content in changed:
+        found.run(content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forged_files_are_refused_as_in_the_twin_or_work(kind: str) -> None:
+    tally = forged.run(kind, seed=1, first=0, count=budget(100))
+    assert tally.files == budget(100)
+    assert tally.n_faults == 0, tally
+    assert tally.refused > 0
+    assert tally.accepted > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_twin_accepts_what_was_saved(kind: str, tmp_path: Path) -> None:
+    for content in files_of(kind):
+        decoded = decode(content)
+        assert decoded is not None
+        assert accepts(*decoded) is not False
+        assert encode(*decoded) == content
+        path = tmp_path / "model.evergrow"
+        path.write_bytes(content)
+        evergrow.load(path)
+
+
+def test_a_difference_from_the_twin_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forged, "accepts", lambda *_: False)
+    tally = forged.run("metric", seed=0, first=0, count=20)
+    assert tally.disagreements == {"only load accepts": tally.accepted}
+    assert tally.accepted > 0
+
+
+def test_an_unexpected_error_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(NCMClassifier, "predict_proba", fail)
+    tally = forged.run("class means", seed=0, first=0, count=20)
+    assert tally.errors.total() == tally.accepted > 0
+    assert "ZeroDivisionError" in next(iter(tally.errors))
+
+
+@pytest.mark.parametrize(("ending", "found"), [(signal.SIGKILL, (3, 0)), (signal.SIGALRM, (0, 3))])
+def test_crashes_and_hangs_are_counted_and_end_nothing(
+    ending: signal.Signals, found: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = os.getpid()
+
+    def die(_: str) -> None:
+        assert os.getpid() != parent
+        os.kill(os.getpid(), ending)
+
+    monkeypatch.setattr(forged, "load_or_refuse", die)
+    tally = forged.run("metric", seed=0, first=0, count=3)
+    assert tally.files == 3
+    assert (tally.crashes.total(), tally.hangs) == found
+
+
+def test_a_file_over_the_limit_of_memory_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+
+    def load(_: str) -> None:
+        # More than a process that did much before may have left to use again.
+        kept.append(np.ones((96 << 20) // 8))
+
+    monkeypatch.setattr(forged, "load_or_refuse", load)
+    tally = forged.run("metric", seed=0, first=0, count=1)
+    assert tally.growth > 48 << 20
+
+
+def test_random_bytes_are_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "model.evergrow"
+    path.write_bytes(Random(0).randbytes(1000))
+    with pytest.raises(ModelFileError):
+        evergrow.load(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ten_seconds_of_fuzzing_find_code_and_no_fault(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="Atheris has no wheel for this Python or system")
+    command = [sys.executable, "-m", "tests.fuzz", "run", name, "--faults", str(tmp_path)]
+    ended = subprocess.run(
+        # With one seed, the same change of the code fails each time; `make fuzz` draws others.
+        [*command, "--seconds", "10", "--seed", "1"],
+        check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    output = ended.stdout + ended.stderr
+    assert ended.returncode == 0, output[-5000:]
+    # Without instrumented code libFuzzer runs too, but is guided by nothing.
+    covered = [int(n) for n in re.findall(r"cov: ([0-9]+)", output)]
+    assert covered, output[-5000:]
+    assert covered[-1] >= 20
