@@ -4,6 +4,8 @@ PYTHON ?= python3
 BENCH_ARGS ?= --quick
 # Names of experiments, of papers, or all of them.
 EXPERIMENTS ?= all
+# A file with versions and hashes, such as requirements/ci.txt: nothing else is then installed.
+LOCK ?=
 # ON makes compiler warnings errors, as .ci/run does; another compiler may warn of other things.
 WERROR ?= OFF
 
@@ -11,6 +13,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What the lock lacks is an error, not a download.
+OFFLINE := $(if $(LOCK),--no-index)
 CPP := $(shell find cpp -name '*.[ch]pp' 2>/dev/null)
 # Folders too: their time changes when a file is removed.
 SOURCES := $(shell find cpp 2>/dev/null) CMakeLists.txt pyproject.toml
@@ -21,21 +25,37 @@ unexport PYTHONDONTWRITEBYTECODE
 # What `make quick` leaves out; conftest.py says which tests these are.
 SLOW := browser or configurations or guides or papers or process or ray or slow
 
+# How long `make fuzz` fuzzes each format, and how many at a time.
+FUZZ_SECONDS ?= 3600
+FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_TARGETS := form image lesson model shards workspace
+# What runs under sanitizers: the twins' tests of the core, and the corpus of the fuzzers.
+ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
+    estimators/forest/test_updates_twin.py estimators/forest/test_svm_twin.py \
+    estimators/forest/value/test_forged_trees.py estimators/linear/test_solver.py \
+    vision/words/erc/test_reference.py test_core_threads.py fuzz/test_corpus.py)
+THREAD_TESTS := tests/test_core_threads.py
+FORGED_PER_KIND ?= 100
+
 TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster)
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint bench results docs clean FORCE
+.PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
 	@echo "make quick    run the fast tests: a contributor's loop"
 	@echo "make test     run all tests and the examples in docstrings and docs"
+	@echo "make sanitize run tests of the core under address, undefined-behaviour and thread sanitizers"
+	@echo "make fuzz     fuzz every format for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make forged   use FORGED_PER_KIND=$(FORGED_PER_KIND) forged model files of each kind"
 	@echo "make lint     check style, types, formatting and imports"
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
 	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make lock     choose versions of all dependencies again, with their hashes"
 	@echo "make clean    remove everything that was built, .venv included"
 	@echo
 	@echo "PYTHON=$(PYTHON) is the Python to use, 3.11 or later."
@@ -51,6 +71,38 @@ quick: $(TESTED)
 test: $(TESTED)
 	@echo "== running the tests"
 	@$(BIN)/python -m pytest -n $(WORKERS)
+
+# The run-time library of a sanitizer must come first in the process, and the one of C++ with it:
+# else it does not see exceptions. Python itself never gives back all its memory, so leaks are not
+# looked for. Reports end the process.
+sanitized = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=$(2)) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+    ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1 \
+    UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 EVERGROW_TESTS=quick \
+    $(BIN)/python -m tests.sanitized build/$(1)
+
+sanitize: $(TESTED) $(STAMPS)/core-address $(STAMPS)/core-thread
+	@echo "== tests under the address and undefined-behaviour sanitizers"
+	@$(call sanitized,address,libasan.so) pytest -n 0 -q $(ADDRESS_TESTS)
+	@echo "== forged model files under them"
+	@$(call sanitized,address,libasan.so) tests.fuzz forged --sanitized --count $(FORGED_PER_KIND)
+	@echo "== tests under the thread sanitizer"
+	@$(call sanitized,thread,libtsan.so) pytest -n 0 -q $(THREAD_TESTS)
+
+forged: $(TESTED)
+	@echo "== forged model files"
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	    $(BIN)/python -m tests.fuzz forged --count $(FORGED_PER_KIND)
+
+# Inputs that fail lie in build/fuzz afterwards; put them into tests/fuzz/corpus with the fix.
+fuzz: $(TESTED)
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(FUZZ_JOBS) $(addprefix fuzz-,$(FUZZ_TARGETS))
+
+$(addprefix fuzz-,$(FUZZ_TARGETS)): fuzz-%:
+	@echo "== fuzzing $* for $(FUZZ_SECONDS) s; its output is in build/fuzz/$*.log"
+	@mkdir -p build/fuzz
+	@$(BIN)/python -m tests.fuzz run $* --seconds $(FUZZ_SECONDS) > build/fuzz/$*.log 2>&1 || \
+	    { tail -40 build/fuzz/$*.log; exit 1; }
 
 lint: $(TESTED) $(STAMPS)/lint
 	@echo "== ruff check"
@@ -77,6 +129,20 @@ docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/vision $(STAMPS)/service
 	@echo "== building the documentation"
 	@$(BIN)/sphinx-build -W docs docs/_build/html
 
+# One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+    --python-version 3.11 --upgrade
+lock: $(STAMPS)/build-tools
+	@echo "== choosing versions"
+	@$(PIP) install uv
+	@{ $(BUILD_REQUIRES); printf '%s\n' cmake ninja pip; } > $(STAMPS)/requires
+	@$(COMPILE) --all-extras pyproject.toml $(STAMPS)/requires --output-file requirements/ci.txt
+	@$(COMPILE) --extra service pyproject.toml $(STAMPS)/requires \
+	    --output-file requirements/deploy.txt
+	@{ $(BUILD_REQUIRES); printf '%s\n' build cibuildwheel cmake ninja pip-audit twine; } \
+	    > $(STAMPS)/requires
+	@$(COMPILE) $(STAMPS)/requires --output-file requirements/release.txt
+
 clean:
 	@echo "== removing what was built"
 	@rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache \
@@ -101,11 +167,14 @@ $(STAMPS)/venv:
 # The build tools live in .venv so that CMake finds them in one place and compiles only what changed.
 # The backend says whether it needs a newer CMake or Ninja than the system has; pip is named beside
 # them because the list may be empty.
-$(STAMPS)/build-tools: pyproject.toml $(STAMPS)/venv
+BUILD_REQUIRES := $(BIN)/python -c 'import tomllib; print(*("".join(name.split()) for name in \
+    tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"]), sep="\n")'
+$(STAMPS)/build-tools: pyproject.toml $(LOCK) $(STAMPS)/venv
+	@if [ -n "$(LOCK)" ]; then echo "== installing the versions in $(LOCK)"; \
+	    $(PIP) install --require-hashes --only-binary :all: --requirement $(LOCK); fi
 	@echo "== installing the build tools"
-	@$(PIP) install $$($(BIN)/python -c 'import tomllib; print(*("".join(name.split()) for name in \
-	    tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"]))')
-	@$(PIP) install pip $$($(BIN)/python -c 'import scikit_build_core.build as backend; \
+	@$(PIP) install $(OFFLINE) $$($(BUILD_REQUIRES))
+	@$(PIP) install $(OFFLINE) pip $$($(BIN)/python -c 'import scikit_build_core.build as backend; \
 	    print(*backend.get_requires_for_build_wheel({}))')
 	@touch $@
 
@@ -118,13 +187,27 @@ $(STAMPS)/modules: $(STAMPS)/venv FORCE
 $(STAMPS)/package: $(SOURCES) $(STAMPS)/modules $(STAMPS)/build-tools
 	@echo "== building and installing evergrow"
 	@touch $@.began
-	@$(PIP) install --no-build-isolation --config-settings build-dir=build/venv \
+	@$(PIP) install $(OFFLINE) --no-build-isolation --config-settings build-dir=build/venv \
 	    --config-settings cmake.define.EVERGROW_WERROR=$(WERROR) --editable .
+	@mv $@.began $@
+
+# The core alone, under sanitizers, in a build folder of its own; nothing is installed.
+$(STAMPS)/core-address: SANITIZERS := address,undefined
+$(STAMPS)/core-thread: SANITIZERS := thread
+$(STAMPS)/core-address $(STAMPS)/core-thread: $(STAMPS)/core-%: $(SOURCES) | $(STAMPS)/package
+	@echo "== building the core under sanitizers: $(SANITIZERS)"
+	@touch $@.began
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/$* -G Ninja -DCMAKE_BUILD_TYPE=None \
+	    -DEVERGROW_SANITIZE=$(SANITIZERS) -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
+	    -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)" > build/$*.log || \
+	    { cat build/$*.log; exit 1; }
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/$* --target _core > build/$*.log || \
+	    { cat build/$*.log; exit 1; }
 	@mv $@.began $@
 
 # The package is in place by now, so this adds only what the extra names.
 $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments \
 $(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
-	@$(PIP) install 'evergrow[$(notdir $@)]'
+	@$(PIP) install $(OFFLINE) 'evergrow[$(notdir $@)]'
 	@touch $@

@@ -1,7 +1,7 @@
 """Teach pictures that code has drawn, one more class at a time, and show what was learnt.
 
 Run it with ``make demo`` or ``python examples/demo_pictures.py``; it needs
-``evergrow[plot,vision]`` and downloads nothing. It writes ``demo_pictures/``,
+the extras ``plot`` and ``vision`` and downloads nothing. It writes ``demo_pictures/``,
 ``demo_pictures.evergrow`` and ``demo_pictures.png`` into the folder it is run in.
 """
 
@@ -111,6 +111,30 @@ def teach_from_few(model: ImageClassifier) -> None:
     print(f"  the old classes went from {100 * before:.1f} % to {100 * after:.1f} %")
 
 
+def teach_each_from_few(embedder: Embedder) -> None:
+    """Let each thing in turn be the new one of three pictures, and measure what the others lose."""
+    parts = {thing: FIRST if thing in COMMON[:N_FIRST] else MORE for thing in COMMON}
+    train = {thing: pictures_of(parts.get(thing, RARE), [thing])[0][:N_TRAIN] for thing in THINGS}
+    test = {thing: pictures_of(TEST if thing in COMMON else RARE, [thing])[0] for thing in THINGS}
+    test[STRANGER] = test[STRANGER][N_TRAIN:]
+    found, lost = [], []
+    for new in THINGS:
+        others = [thing for thing in THINGS if thing != new]
+        images = [path for thing in others for path in train[thing]]
+        asked = [path for thing in others for path in test[thing]]
+        truth = np.repeat(others, N_EACH - N_TRAIN)
+        model = ImageClassifier(embedder, random_state=0).fit(images, np.repeat(others, N_TRAIN))
+        before = model.score(asked, truth)
+        model.partial_fit(train[new][:N_FEW], [new] * N_FEW)
+        found.append(100 * model.score(test[new], [new] * len(test[new])))
+        lost.append(100 * (before - model.score(asked, truth)))
+    print(f"Each of the {len(THINGS)} things in turn taught last, from {N_FEW} pictures:")
+    print(
+        f"  {np.mean(found):.0f} % of its other pictures are known; the {len(others)} others lose"
+    )
+    print(f"  {np.mean(lost):.1f} points of accuracy on average, {max(lost):.1f} at most")
+
+
 def forget_and_keep(model: ImageClassifier, gone: str) -> bool:
     """Save, load and compare; then let the loaded one forget a class."""
     model.save(MODEL)
@@ -160,6 +184,7 @@ def main() -> int:
     network = grow(ImageClassifier(embedder, random_state=0))
     notice_the_unknown(embedder)
     teach_from_few(network.model)
+    teach_each_from_few(embedder)
     same = forget_and_keep(network.model, "star")
     print("The same with visual words: an ERC forest over Haar wavelets of patches, no network:")
     words = grow(ImageClassifier(words_of_pictures(), random_state=0))

@@ -1,7 +1,7 @@
 """How few fine labels are enough: drawn pictures of ten things in three broad classes.
 
 ``python examples/subcategories.py picture.svg`` draws, learns and plots; it needs
-``evergrow[plot,vision]``, downloads nothing and takes about two minutes.
+the extras ``plot`` and ``vision``, downloads nothing and takes about two minutes.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from tests.harness.http_client import Caller, picture_body, pictures_body
 from tests.harness.malicious_files import refusals
 from tests.harness.pictures import photograph
 from tests.harness.process import NO_RATE_LIMIT, ServiceProcess, small_disk
+from tests.harness.two_services import TRICKS, Duel, duel
 from tests.harness.workspaces import find_damage, new_workspace
 
 
@@ -45,6 +46,49 @@ def measure_crashes(quick: bool) -> None:
     )
     for line in (*found.failures[:20], *found.damage[:20]):
         print(line)
+
+
+def measure_two_services(quick: bool) -> None:
+    """Start a second service on the folder of the first by every trick, three times each."""
+    found: list[Duel] = []
+    for trick in TRICKS:
+        for _ in range(1 if quick else 3):
+            with tempfile.TemporaryDirectory() as scratch:
+                try:
+                    found.append(duel(Path(scratch), trick))
+                except PermissionError as error:
+                    print(f"service two-services, {trick}: not measured, {error}")
+    show_table(
+        "Two services on one workspace",
+        ["trick", "before", "first", "second", "lost", "second service"],
+        [
+            (
+                one.trick,
+                one.n_before,
+                one.n_first,
+                one.n_second,
+                one.n_lost,
+                "started" if one.second_started else one.second_says[:90],
+            )
+            for one in found
+        ],
+    )
+    report(
+        "service two-services",
+        f"{len({one.trick for one in found})} tricks, {len(found)} runs, 2 clients per service",
+        [
+            Figure(
+                "acknowledged examples",
+                sum(one.n_before + one.n_first + one.n_second for one in found),
+            ),
+            Figure("acknowledged examples lost", sum(one.n_lost for one in found), 0, "at most"),
+            Figure("damage found by check", sum(len(one.damage) for one in found), 0, "at most"),
+            Figure("wrong responses", sum(len(one.failures) for one in found), 0, "at most"),
+        ],
+    )
+    for one in found:
+        for line in (*one.damage[:5], *one.failures[:5]):
+            print(f"{one.trick}: {line}")
 
 
 def measure_full_disk(quick: bool) -> None:

@@ -102,7 +102,7 @@ def _measure(
             answers = workspace.predict(X[others])
             blocks = [block.name for block in workspace.status().blocks if block.used]
         size = folder_size(folder)
-    right = [a.label == str(name) for a, name in zip(answers, classes[others], strict=True)]
+    right = [a.top[0][0] == str(name) for a, name in zip(answers, classes[others], strict=True)]
     return _Taught(100 * float(np.mean(right)), seconds, size, "+".join(blocks))
 
 

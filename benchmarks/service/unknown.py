@@ -58,7 +58,7 @@ def _curve(split: Split, n_known: int, seed: int) -> tuple[Array, float]:
     refused = np.array([novelty > calibration.level(promised) for promised in _PROMISES])
     # At the share it was made with, what it says itself.
     refused[_PROMISES.index(_PROMISED)] = [not answer.known for answer in answers]
-    labels = np.array([answer.label for answer in answers])
+    labels = np.array([answer.top[0][0] for answer in answers])
     right = labels == np.array([f"class {label}" for label in split.y_test.tolist()])
     shares = np.array([refused[:, ~known].mean(axis=1), refused[:, known].mean(axis=1)])
     return shares, float(right[known].mean())
