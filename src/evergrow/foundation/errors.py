@@ -5,7 +5,8 @@ refused: bad parameters, labels, images, files or requests. The command line rep
 in one line and the service answers it with a 4xx, 503 or 507 status. :class:`ClusterError` and
 :class:`ServiceError` report a cluster or a service that failed. Problems of the system, such as an
 unreadable file or a missing package, are an ``OSError`` or ``ImportError``; a full disk is a
-:class:`DiskFullError`, or a ``WorkspaceFullError`` in a workspace. Any other exception, a
+:class:`DiskFullError`, or a ``WorkspaceFullError`` in a workspace, and a full GPU a
+:class:`DeviceMemoryError`. Any other exception, a
 plain ``ValueError`` included, is a bug.
 """
 
@@ -106,6 +107,17 @@ class DiskFullError(EvergrowError, OSError):
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         return type(self), (self.filename, self.disk)
+
+
+class DeviceMemoryError(EvergrowError, MemoryError):
+    """The memory of a GPU is exhausted; the model stays as it was.
+
+    Examples
+    --------
+    >>> from evergrow import DeviceMemoryError
+    >>> issubclass(DeviceMemoryError, MemoryError)
+    True
+    """
 
 
 class DatasetError(InvalidInputError):

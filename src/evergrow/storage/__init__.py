@@ -5,6 +5,7 @@ headers of all estimators share (``header``), the steps of scikit-learn that can
 (``sklearn_steps``, ``pipelines``), and ``loader``, which imports the rooms of the estimators by
 name at run time, because they lie above this one. ``shards`` is a folder of files that together are
 one matrix: its manifest, reading, appending, and importers of NumPy and Parquet files.
+``device_rows`` gives rows on a GPU the same interface.
 ``cache_folder`` says where data that can be computed again are stored. ``npy`` reads and writes
 headers of ``.npy`` files, and ``pickles`` reads plain values from a pickle without executing it.
 

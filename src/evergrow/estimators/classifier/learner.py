@@ -19,9 +19,11 @@ from sklearn.utils.validation import (
 )
 
 from evergrow.estimators.classifier.persistence import SaveMixin
+from evergrow.foundation.device import as_tensor, is_on_gpu, to_host
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, check_parameters
+from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.models.header import check_saveable
 from evergrow.storage.shards import ShardLabels, StoredRows, choose_rows
 
@@ -188,8 +190,11 @@ def validate_rows(
 ) -> npt.NDArray[Any]:
     """Validate rows as scikit-learn does, with its ``options``.
 
-    Rows on disk are not read here: their values are checked when they are read.
+    Rows on disk are not read here: their values are checked when they are read. Rows in the memory
+    of a GPU stay there.
     """
+    if is_on_gpu(X):
+        X = DeviceRows.of(X)
     if not isinstance(X, StoredRows):
         return cast("npt.NDArray[Any]", validate_data(estimator, X, reset=reset, **options))
     least = options.get("ensure_min_samples", 1)
@@ -214,7 +219,9 @@ def validate_examples(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Validate rows and labels; rows on disk and encoded labels of shards stay as they are."""
     options = {"ensure_min_samples": min_samples, "ensure_min_features": 1}
-    if not isinstance(X, StoredRows) and not isinstance(y, ShardLabels):
+    # Labels are needed on the processor, wherever the rows are.
+    y = to_host(as_tensor(y)) if is_on_gpu(y) else y
+    if not isinstance(X, StoredRows) and not is_on_gpu(X) and not isinstance(y, ShardLabels):
         checked = validate_data(estimator, X, y, reset=reset, **options)
         return cast("tuple[npt.NDArray[Any], npt.NDArray[Any]]", checked)
     rows = validate_rows(estimator, X, reset=reset, **options)

@@ -1,0 +1,170 @@
+"""Where large matrices are computed: the processor, or a GPU through torch.
+
+An estimator with a parameter ``device`` computes where its samples lie if the parameter is None:
+arrays on the processor, by the core; tensors, and other arrays on a GPU that speak DLPack, on that
+GPU. A name such as ``"cuda"`` or ``"cuda:1"`` computes there whatever the samples are.
+``"torch-cpu"`` runs the code of GPUs on the processor, for tests.
+
+torch is imported when a device is used, and never required.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
+from evergrow.foundation.extras import install_command
+from evergrow.foundation.formatting import format_bytes
+from evergrow.foundation.params import Choice, Nothing, Rule, Satisfies
+
+# A torch.Tensor; torch may not be installed, so its types have no names here.
+Tensor: TypeAlias = Any
+Precision = Literal["double", "tf32"]
+
+TORCH_CPU = "torch-cpu"
+_NAME = re.compile(r"cpu|cuda(:[0-9]{1,3})?|torch-cpu")
+# Device types of DLPack that are GPUs which torch reads: CUDA and ROCm.
+_DLPACK_GPUS = (2, 10)
+
+DEVICE_RULES: list[Rule] = [
+    Satisfies(
+        "'cpu', 'cuda' or a GPU by number such as 'cuda:1'",
+        lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None,
+    ),
+    Nothing(),
+]
+PRECISION_RULES: list[Rule] = [Choice(("double", "tf32"))]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device of torch; two are equal if they are the same one."""
+
+    # "cuda:0", say, or "cpu" for torch on the processor.
+    name: str
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a GPU."""
+        return self.name != "cpu"
+
+    def tensor(self, values: npt.ArrayLike | Tensor, dtype: Any = None) -> Tensor:
+        """Return values as a tensor here; without a copy if they are one already."""
+        torch = import_torch()
+        if isinstance(values, torch.Tensor):
+            return values.to(device=self.name, dtype=dtype, non_blocking=True)
+        array: npt.NDArray[Any] = np.asarray(values)
+        if array.dtype.byteorder == ">" or array.dtype.kind not in "bif":
+            array = array.astype(np.float64)
+        elif not array.flags.writeable:
+            # torch warns of arrays that it could change by mistake.
+            array = array.copy()
+        return torch.as_tensor(array, device=self.name, dtype=dtype)
+
+    def free_bytes(self) -> int:
+        """Return how much memory is free, what torch holds without using it included."""
+        torch = import_torch()
+        if not self.is_gpu:
+            return 1 << 62
+        free, _ = torch.cuda.mem_get_info(self.name)
+        unused = torch.cuda.memory_reserved(self.name) - torch.cuda.memory_allocated(self.name)
+        return int(free + unused)
+
+    @contextmanager
+    def report_full(self, advice: str = "") -> Iterator[None]:
+        """Raise a ``DeviceMemoryError`` if the memory of the device is exhausted in the block."""
+        torch = import_torch()
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            free = format_bytes(self.free_bytes())
+            raise DeviceMemoryError(
+                f"the memory of {self.name} is exhausted ({free} free){advice and ': ' + advice}"
+            ) from error
+
+
+def find_device(name: str | None, samples: object = None) -> Device | None:
+    """Return the device to compute on; None for the processor, by the core.
+
+    Without a name it is where the samples lie.
+
+    >>> find_device("cpu") is None, find_device(None, np.zeros((2, 2))) is None
+    (True, True)
+    """
+    if name is None:
+        return device_of(samples)
+    if name == "cpu":
+        return None
+    torch = import_torch()
+    if name == TORCH_CPU:
+        return Device("cpu")
+    if not torch.cuda.is_available():
+        raise InvalidInputError(
+            f"device is {name!r} but torch {torch.__version__} finds no GPU: use device='cpu'"
+        )
+    number = int(name.partition(":")[2] or torch.cuda.current_device())
+    if number >= torch.cuda.device_count():
+        raise InvalidInputError(
+            f"device is {name!r} but there are only {torch.cuda.device_count()} GPUs"
+        )
+    return Device(f"cuda:{number}")
+
+
+def device_of(samples: object) -> Device | None:
+    """Return the device on which samples lie; None for arrays on the processor.
+
+    Tensors of torch on the processor count as arrays.
+    """
+    tensor = getattr(samples, "tensor", samples)
+    if is_tensor(tensor):
+        return Device(str(tensor.device)) if tensor.device.type != "cpu" else None
+    return Device(str(as_tensor(samples).device)) if is_on_gpu(samples) else None
+
+
+def is_tensor(value: object) -> bool:
+    """Whether a value is a tensor of torch; without importing torch."""
+    kind = getattr(sys.modules.get("torch"), "Tensor", None)
+    return kind is not None and isinstance(value, kind)
+
+
+def is_on_gpu(value: object) -> bool:
+    """Whether a value is an array in the memory of a GPU, of any library that speaks DLPack."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
+        return False
+    return int(value.__dlpack_device__()[0]) in _DLPACK_GPUS
+
+
+def as_tensor(value: Any) -> Tensor:
+    """Return an array that speaks DLPack as a tensor, without a copy."""
+    return value if is_tensor(value) else import_torch().from_dlpack(value)
+
+
+def to_host(value: Any) -> npt.NDArray[Any]:
+    """Return an array or a tensor as an array on the processor."""
+    return value.detach().cpu().numpy() if is_tensor(value) else np.asarray(value)
+
+
+def place_like(values: npt.NDArray[Any], other: Any) -> Any:
+    """Return an array where another array or tensor lies."""
+    if not is_tensor(other):
+        return values
+    return Device(str(other.device)).tensor(values)
+
+
+def import_torch() -> Any:
+    """Import torch; an ``ImportError`` that says how to install it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f"GPUs are used through torch, which is not installed: {install_command('gpu')}"
+        ) from error
+    return torch
