@@ -83,8 +83,8 @@ void flatten_split(const Tree& tree, const Node& node, std::size_t i, FlatTree& 
 
 }  // namespace
 
-FlatTree flatten(const Tree& tree) {
-    const Tree source = tree.dead_share() > 0.0 ? tree.packed() : tree;
+FlatTree flatten(const Tree& tree, bool keep_numbers) {
+    const Tree source = !keep_numbers && tree.dead_share() > 0.0 ? tree.packed() : tree;
     FlatTree flat;
     const std::size_t n = source.node_limit();
     for (auto* v : {&flat.left, &flat.centroid_begin, &flat.centroid_size, &flat.count_begin,

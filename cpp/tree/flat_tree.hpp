@@ -35,7 +35,9 @@ struct FlatTree {
     std::vector<std::int32_t> rows;
 };
 
-FlatTree flatten(const Tree& tree);
+// An edited tree is packed first, which renumbers its nodes; with `keep_numbers` nodes keep the
+// numbers that prediction returns, and dead entries stay.
+FlatTree flatten(const Tree& tree, bool keep_numbers = false);
 
 // Throws std::invalid_argument unless the arrays are those of a tree; see tree/flat_tree_check.hpp.
 Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes, const Samples& samples);

@@ -11,11 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
+from evergrow.foundation.device import Device, import_torch, is_tensor, to_host
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.params import Integer, check_parameters
+from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 Floats = npt.NDArray[np.float64]
+
+# Bytes of results that stay on a device while it computes more of them.
+_HELD_BYTES = 256 << 20
 
 
 class Scores(Protocol):
@@ -55,7 +60,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
                 values = (portable, function)
                 return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
-        return _fill(X.shape[0], blocks, function)
+        return fill_rows(X, blocks, function)
 
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
@@ -86,8 +91,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        best = reader._map_scores(X, best_column)
-        return np.asarray(reader.classes_[best])
+        return name_classes(reader.classes_, reader._map_scores(X, best_column))
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
         """Predict the ``k`` best classes of each sample, best first.
@@ -115,8 +119,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
-        best = reader._map_scores(X, partial(best_columns, k=int(k)))
-        return np.asarray(reader.classes_[best])
+        return name_classes(reader.classes_, reader._map_scores(X, partial(best_columns, k=int(k))))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, minus infinity where they are zero.
@@ -139,17 +142,30 @@ def as_decision(scores: Floats) -> Floats:
 
 def best_column(scores: Floats) -> npt.NDArray[np.intp]:
     """Return the column of the highest score; of equal scores the lowest column."""
-    return cast("npt.NDArray[np.intp]", scores.argmax(axis=1))
+    return cast("npt.NDArray[np.intp]", scores.argmax(1))
 
 
 def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     """Return the columns of the ``k`` highest scores, best first."""
+    if is_tensor(scores):
+        return import_torch().argsort(scores, dim=1, descending=True, stable=True)[:, :k]
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
 def identity(scores: Floats) -> Floats:
     """Return the scores as they are."""
     return scores
+
+
+def name_classes(classes: npt.NDArray[Any], columns: Any) -> Any:
+    """Return the classes of columns: on a device if the columns are there and classes are numbers.
+
+    >>> name_classes(np.array(["a", "b"]), np.array([1, 0])).tolist()
+    ['b', 'a']
+    """
+    if is_tensor(columns) and classes.dtype.kind in "bif":
+        return Device(str(columns.device)).tensor(classes)[columns]
+    return np.asarray(classes[to_host(columns)])
 
 
 def predict_part(
@@ -160,19 +176,46 @@ def predict_part(
 ) -> Arrays:
     """Apply a function to the scores of some rows."""
     rows = part.read(matrix)
-    return {"rows": _fill(len(rows), scores.blocks(rows), function)}
+    return {"rows": fill_rows(rows, scores.blocks(rows), function)}
 
 
-def _fill(
-    n_rows: int,
-    blocks: Iterator[tuple[slice, Floats]],
-    function: Callable[[Floats], npt.NDArray[Any]],
-) -> npt.NDArray[Any]:
-    """Apply a function to all blocks; the results fill one array without a second copy."""
-    whole = np.empty(0)
+def fill_rows(
+    X: npt.NDArray[Any],
+    blocks: Iterator[tuple[slice, Any]],
+    function: Callable[[Any], Any] = identity,
+) -> Any:
+    """Apply a function to all blocks; the results of the rows of X fill one array.
+
+    It lies where X lies, wherever the blocks were computed.
+    """
+    held: list[tuple[slice, Any]] = []
+    whole: npt.NDArray[Any] | None = None
     for rows, block in blocks:
-        result = function(block)
-        if not rows.start:
+        held.append((rows, function(block)))
+        # A device computes the next blocks until there is much to copy from it.
+        n_bytes = sum(found.nbytes for _, found in held)
+        if not isinstance(X, DeviceRows) and (
+            not is_tensor(held[-1][1]) or n_bytes > _HELD_BYTES
+        ):
+            whole, held = _copy(held, whole, X.shape[0]), []
+    if not isinstance(X, DeviceRows):
+        return _copy(held, whole, X.shape[0])
+    device = Device(str(X.tensor.device))
+    return import_torch().cat([device.tensor(found) for _, found in held])
+
+
+def _copy(
+    held: list[tuple[slice, Any]], whole: npt.NDArray[Any] | None, n_rows: int
+) -> npt.NDArray[Any]:
+    """Copy results into an array on the processor, which is made with the first of them."""
+    if len(held) > 1:
+        rows = slice(held[0][0].start, held[-1][0].stop)
+        held = [(rows, import_torch().cat([found for _, found in held]))]
+    for rows, found in held:
+        result = to_host(found)
+        if whole is None and len(result) == n_rows:
+            return result
+        if whole is None:
             whole = np.empty((n_rows, *result.shape[1:]), dtype=result.dtype)
         whole[rows] = result
-    return whole
+    return np.empty(0) if whole is None else whole

@@ -1,0 +1,181 @@
+"""The way of rows through all trees, in plain torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from evergrow.estimators.forest.device.flat_forest import (
+    GROUP_LEVELS,
+    NO_VECTOR,
+    Groups,
+    Nodes,
+)
+from evergrow.foundation.device import Device, Tensor, import_torch
+
+# Rows of one group that are compared with its vectors in one matrix product.
+_TILE = 32
+# Bytes of the vectors and rows of all products that are made at once.
+_PRODUCT_BYTES = 256 << 20
+
+
+class Descent(Protocol):
+    """Takes rows to leaves."""
+
+    width: int
+
+    def leaves(self, rows: Tensor) -> Tensor:
+        """Leaf of each row in each tree, of shape (n_rows, n_trees), as places among all leaves."""
+
+
+class ThresholdDescent:
+    """Nodes that compare one feature with a threshold: one number is read per node."""
+
+    def __init__(self, device: Device, nodes: Nodes, n_features: int) -> None:
+        torch = import_torch()
+        self.width = n_features
+        splits = nodes.left >= 0
+        column = np.where(splits, nodes.begin, 0)
+        place = np.zeros(len(nodes.left), dtype=np.int64)
+        place[nodes.leaves] = np.arange(len(nodes.leaves))
+        # A forest of nothing but leaves has no columns.
+        source = np.where(splits, np.append(nodes.source, 0)[column], 0)
+        offset = np.where(splits, np.append(nodes.offset, np.float32(0))[column], np.float32(0))
+        self._feature = device.tensor(source, torch.int64)
+        self._threshold = device.tensor(offset)
+        # The way from a leaf is to itself.
+        self._left = device.tensor(np.where(splits, nodes.left, np.arange(len(splits))))
+        self._splits = device.tensor(splits)
+        self._place = device.tensor(place)
+        self._roots = device.tensor(nodes.roots)
+
+    def leaves(self, rows: Tensor) -> Tensor:
+        """Leaf of each row in each tree."""
+        node = self._roots.expand(len(rows), -1)
+        while bool((splits := self._splits[node]).any()):
+            right = rows.gather(1, self._feature[node]) > self._threshold[node]
+            node = self._left[node] + (right & splits)
+        return self._place[node]
+
+
+class GroupArrays:
+    """The groups of a forest on a device, and the vectors that they compare with."""
+
+    def __init__(self, device: Device, nodes: Nodes, n_features: int) -> None:
+        torch = import_torch()
+        groups = Groups.of(nodes)
+        self.width = padded_width(n_features)
+        self.steps, self.widest, self.n_steps = groups.steps, groups.widest, groups.n_steps
+        self.n_groups = groups.steps[-1]
+        self.n_trees = len(groups.entry)
+        self.tree = device.tensor(groups.tree, torch.int32)
+        self.begin = device.tensor(groups.begin, torch.int32)
+        self.member = device.tensor(groups.member, torch.int32)
+        self.target = device.tensor(groups.target, torch.int32)
+        self.source = device.tensor(nodes.source[groups.column], torch.int32)
+        self.offset = device.tensor(nodes.offset[groups.column])
+        self.scale = device.tensor(nodes.scale[groups.column])
+        self.vectors = self._padded(device, nodes.vectors)
+        self.rows = self._padded(device, nodes.rows)
+        self.entry = device.tensor(groups.entry, torch.int64)
+
+    def _padded(self, device: Device, matrix: Any) -> Tensor:
+        torch = import_torch()
+        values = torch.as_tensor(np.ascontiguousarray(matrix))
+        out = torch.zeros((len(values), self.width), dtype=values.dtype, device=device.name)
+        out[:, : values.shape[1]] = values.to(device.name)
+        return out
+
+
+def padded_width(n_features: int) -> int:
+    """Number of features with zeros added: a power of two up to 64, or a multiple of 64.
+
+    >>> padded_width(3), padded_width(40), padded_width(256), padded_width(257)
+    (16, 64, 256, 320)
+    """
+    if n_features > 64:
+        return -(-n_features // 64) * 64
+    return max(16, 1 << (n_features - 1).bit_length())
+
+
+class GroupDescent:
+    """Nodes that compare with vectors, a group of nodes at a time.
+
+    In each step, rows that have reached the same group are compared with its vectors in one matrix
+    product.
+    """
+
+    def __init__(self, arrays: GroupArrays) -> None:
+        self._arrays = arrays
+        self.width = arrays.width
+
+    def leaves(self, rows: Tensor) -> Tensor:
+        """Leaf of each row in each tree."""
+        torch, arrays = import_torch(), self._arrays
+        exits = arrays.entry.repeat(len(rows))
+        pairs = torch.nonzero(exits < arrays.n_groups)[:, 0]
+        for step in range(arrays.n_steps):
+            exits[pairs] = self._pass_groups(rows, pairs, exits[pairs], step)
+            pairs = pairs[exits[pairs] < arrays.n_groups]
+        return (exits - arrays.n_groups).reshape(len(rows), arrays.n_trees)
+
+    def _pass_groups(self, rows: Tensor, pairs: Tensor, groups: Tensor, step: int) -> Tensor:
+        """Exits of pairs of a row and a tree that have reached these groups."""
+        torch = import_torch()
+        order = torch.argsort(groups)
+        row = torch.div(pairs[order], self._arrays.n_trees, rounding_mode="floor")
+        exits = torch.empty_like(pairs)
+        for tiles, places, is_used in self._tiles(groups[order], step):
+            found = self._route(rows[row[places]], tiles, step)
+            exits[order[places[is_used]]] = found[is_used]
+        return exits
+
+    def _tiles(self, groups: Tensor, step: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Cut sorted groups into tiles: the group of each, places, and whether these are used."""
+        torch = import_torch()
+        present, sizes = torch.unique_consecutive(groups, return_counts=True)
+        n_tiles = (sizes + (_TILE - 1)) // _TILE
+        last = torch.cumsum(sizes, 0)
+        tile = torch.repeat_interleave(torch.arange(len(present), device=groups.device), n_tiles)
+        number = torch.arange(len(tile), device=groups.device)
+        number -= (torch.cumsum(n_tiles, 0) - n_tiles)[tile]
+        first = (last - sizes)[tile] + number * _TILE
+        places = first[:, None] + torch.arange(_TILE, device=groups.device)
+        is_used = places < last[tile][:, None]
+        bytes_each = 12 * self.width * (_TILE + self._arrays.widest[step])
+        at_once = max(1, _PRODUCT_BYTES // bytes_each)
+        for begin in range(0, len(tile), at_once):
+            part = slice(begin, begin + at_once)
+            yield present[tile[part]], places[part].clamp_(max=len(groups) - 1), is_used[part]
+
+    def _route(self, rows: Tensor, groups: Tensor, step: int) -> Tensor:
+        """Exits of tiles of rows, of shape (n_tiles, rows of a tile, width)."""
+        torch, arrays = import_torch(), self._arrays
+        column = arrays.begin[groups][:, None] + torch.arange(
+            arrays.widest[step], device=rows.device
+        )
+        is_used = column < arrays.begin[groups + 1][:, None]
+        column = column.where(is_used, 0)
+        products = torch.bmm(rows, self._vectors(arrays.source[column]).transpose(1, 2))
+        scores = arrays.offset[column][:, None] - arrays.scale[column][:, None] * products
+        member = arrays.member[column].where(is_used, -1)[:, None]
+        targets = arrays.target[column]
+        at = torch.zeros(rows.shape[:2], dtype=torch.int32, device=rows.device)
+        for _ in range(GROUP_LEVELS):
+            own = scores.masked_fill(member != at[:, :, None], torch.inf)
+            nearest = own.argmin(dim=2)
+            at = at.where(at < 0, targets.gather(1, nearest))
+        return ~at.to(torch.int64)
+
+    def _vectors(self, source: Tensor) -> Tensor:
+        """Vectors of columns in single precision."""
+        torch, arrays = import_torch(), self._arrays
+        found = torch.zeros(
+            (*source.shape, self.width), dtype=torch.float32, device=source.device
+        )
+        stored = (source < 0) & (source != NO_VECTOR)
+        found[stored] = arrays.vectors[~source[stored]].float()
+        found[source >= 0] = arrays.rows[source[source >= 0]].float()
+        return found
