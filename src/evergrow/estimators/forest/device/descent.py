@@ -7,16 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evergrow.estimators.forest.device.flat_forest import (
-    GROUP_LEVELS,
-    NO_VECTOR,
-    Groups,
-    Nodes,
-)
+from evergrow.estimators.forest.device.flat_forest import NO_VECTOR, Groups, GroupShape, Nodes
 from evergrow.foundation.device import Device, Tensor, import_torch
 
-# Rows of one group that are compared with its vectors in one matrix product.
-_TILE = 32
+# Rows of one group that are compared with its vectors in one matrix product, at most.
+_LARGEST_TILE = 64
 # Bytes of the vectors and rows of all products that are made at once.
 _PRODUCT_BYTES = 256 << 20
 
@@ -63,9 +58,12 @@ class ThresholdDescent:
 class GroupArrays:
     """The groups of a forest on a device, and the vectors that they compare with."""
 
-    def __init__(self, device: Device, nodes: Nodes, n_features: int) -> None:
+    def __init__(
+        self, device: Device, nodes: Nodes, n_features: int, shape: GroupShape | None = None
+    ) -> None:
         torch = import_torch()
-        groups = Groups.of(nodes)
+        groups = Groups.of(nodes, shape or GroupShape())
+        self.shape = groups.shape
         self.width = padded_width(n_features)
         self.steps, self.widest, self.n_steps = groups.steps, groups.widest, groups.n_steps
         self.n_groups = groups.steps[-1]
@@ -124,9 +122,11 @@ class GroupDescent:
     def _pass_groups(self, rows: Tensor, pairs: Tensor, groups: Tensor, step: int) -> Tensor:
         """Exits of pairs of a row and a tree that have reached these groups."""
         torch = import_torch()
+        exits = torch.empty_like(pairs)
+        if not len(pairs):
+            return exits
         order = torch.argsort(groups)
         row = torch.div(pairs[order], self._arrays.n_trees, rounding_mode="floor")
-        exits = torch.empty_like(pairs)
         for tiles, places, is_used in self._tiles(groups[order], step):
             found = self._route(rows[row[places]], tiles, step)
             exits[order[places[is_used]]] = found[is_used]
@@ -136,15 +136,17 @@ class GroupDescent:
         """Cut sorted groups into tiles: the group of each, places, and whether these are used."""
         torch = import_torch()
         present, sizes = torch.unique_consecutive(groups, return_counts=True)
-        n_tiles = (sizes + (_TILE - 1)) // _TILE
+        # Tiles that are not full make superfluous products; small ones read vectors more often.
+        tile_rows = min(_LARGEST_TILE, 1 << (len(groups) // len(present)).bit_length())
+        n_tiles = (sizes + (tile_rows - 1)) // tile_rows
         last = torch.cumsum(sizes, 0)
         tile = torch.repeat_interleave(torch.arange(len(present), device=groups.device), n_tiles)
         number = torch.arange(len(tile), device=groups.device)
         number -= (torch.cumsum(n_tiles, 0) - n_tiles)[tile]
-        first = (last - sizes)[tile] + number * _TILE
-        places = first[:, None] + torch.arange(_TILE, device=groups.device)
+        first = (last - sizes)[tile] + number * tile_rows
+        places = first[:, None] + torch.arange(tile_rows, device=groups.device)
         is_used = places < last[tile][:, None]
-        bytes_each = 12 * self.width * (_TILE + self._arrays.widest[step])
+        bytes_each = 12 * self.width * (tile_rows + self._arrays.widest[step])
         at_once = max(1, _PRODUCT_BYTES // bytes_each)
         for begin in range(0, len(tile), at_once):
             part = slice(begin, begin + at_once)
@@ -163,7 +165,7 @@ class GroupDescent:
         member = arrays.member[column].where(is_used, -1)[:, None]
         targets = arrays.target[column]
         at = torch.zeros(rows.shape[:2], dtype=torch.int32, device=rows.device)
-        for _ in range(GROUP_LEVELS):
+        for _ in range(arrays.shape.levels):
             own = scores.masked_fill(member != at[:, :, None], torch.inf)
             nearest = own.argmin(dim=2)
             at = at.where(at < 0, targets.gather(1, nearest))

@@ -40,6 +40,8 @@ class DeviceForest:
         tree = np.searchsorted(nodes.roots, nodes.leaves, side="right") - 1
         self._node = device.tensor((nodes.leaves - nodes.roots[tree]).astype(np.int32))
         self.descent: Descent = _descent(device, forest.kind, nodes, features.n_features)
+        # May be set, to measure others.
+        self.block_rows = BLOCK_ROWS
         self._lock = threading.Lock()
         self._votes: tuple[tuple[Any, ...], LeafVotes] | None = None
 
@@ -48,7 +50,7 @@ class DeviceForest:
         """Rows of a block."""
         by_trees = _MOST_PAIRS // len(self._forest)
         by_classes = _PROBABILITY_BYTES // (8 * self._forest.n_classes)
-        return max(64, min(BLOCK_ROWS, by_trees, by_classes))
+        return max(64, min(self.block_rows, by_trees, by_classes))
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
         """Transformed rows, a block at a time: (rows, block)."""

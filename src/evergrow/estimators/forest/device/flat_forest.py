@@ -26,11 +26,28 @@ Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
 # The source of a column without a vector.
 NO_VECTOR = -(2**31)
-# Columns of a group of several nodes: what a block of a kernel takes. A larger node is alone.
-GROUP_COLUMNS = 32
-# Levels of a group.
-GROUP_LEVELS = 3
-_MEMBERS = 2**GROUP_LEVELS - 1
+
+
+@dataclass(frozen=True)
+class GroupShape:
+    """How large groups are at most.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of a group of several nodes, a power of two: what a block of a kernel takes. A node
+        with more columns is alone.
+    levels : int
+        Levels of nodes.
+    """
+
+    columns: int = 32
+    levels: int = 3
+
+    @property
+    def n_members(self) -> int:
+        """Nodes of a group."""
+        return 2**self.levels - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +204,8 @@ class Groups:
         bitwise not of an exit. Exits are numbers of groups, and behind these numbers of leaves.
     entry : ndarray of shape (n_trees,)
         Where each tree begins: an exit.
+    shape : GroupShape
+        How large groups are at most.
     """
 
     steps: list[int]
@@ -197,6 +216,7 @@ class Groups:
     member: Integers
     target: Integers
     entry: Integers
+    shape: GroupShape
 
     @property
     def n_steps(self) -> int:
@@ -204,9 +224,9 @@ class Groups:
         return len(self.widest)
 
     @classmethod
-    def of(cls, nodes: Nodes) -> Groups:
+    def of(cls, nodes: Nodes, shape: GroupShape) -> Groups:
         """Cut all trees into groups, from the roots down."""
-        steps = list(_steps(nodes))
+        steps = list(_steps(nodes, shape))
         sizes = [len(step.trees) for step in steps]
         n_groups = sum(sizes)
         exits = np.full(len(nodes.left), -1, dtype=np.int64)
@@ -224,6 +244,7 @@ class Groups:
             _joined([step.member for step in steps]),
             target,
             exits[nodes.roots],
+            shape,
         )
 
 
@@ -239,11 +260,11 @@ class _Step:
     target: Integers  # a member, or the bitwise not of a node
 
 
-def _steps(nodes: Nodes) -> Iterator[_Step]:
+def _steps(nodes: Nodes, shape: GroupShape) -> Iterator[_Step]:
     trees = np.flatnonzero(nodes.left[nodes.roots] >= 0)
     roots = nodes.roots[trees]
     while len(roots):
-        step = _group(nodes, trees, roots)
+        step = _group(nodes, trees, roots, shape)
         yield step
         children = nodes.left[step.members][:, :, None] + np.arange(2)
         is_exit = (step.members >= 0)[:, :, None] & ~_has_children(step.members)
@@ -252,15 +273,15 @@ def _steps(nodes: Nodes) -> Iterator[_Step]:
         trees = np.broadcast_to(trees[:, None, None], is_exit.shape)[is_exit]
 
 
-def _group(nodes: Nodes, trees: Integers, roots: Integers) -> _Step:
+def _group(nodes: Nodes, trees: Integers, roots: Integers, shape: GroupShape) -> _Step:
     """Add nodes below the roots as long as the columns of a group are few."""
-    members = np.full((len(roots), _MEMBERS), -1, dtype=np.int64)
+    members = np.full((len(roots), shape.n_members), -1, dtype=np.int64)
     members[:, 0], total = roots, nodes.size[roots]
-    for place in range(1, _MEMBERS):
+    for place in range(1, shape.n_members):
         above = members[:, (place - 1) // 2]
         node = np.where(above >= 0, nodes.left[above] + (place - 1) % 2, -1)
         splits = (node >= 0) & (nodes.left[node] >= 0)
-        fits = splits & (total + nodes.size[node] <= GROUP_COLUMNS)
+        fits = splits & (total + nodes.size[node] <= shape.columns)
         members[fits, place] = node[fits]
         total = total + np.where(fits, nodes.size[node], 0)
     group, place = np.nonzero(members >= 0)
@@ -277,7 +298,7 @@ def _group(nodes: Nodes, trees: Integers, roots: Integers) -> _Step:
 def _has_children(members: Integers) -> npt.NDArray[np.bool_]:
     """For each member, whether its left and its right child are in the group too."""
     inside = np.zeros((*members.shape, 2), dtype=bool)
-    inside[:, : _MEMBERS // 2] = (members[:, 1:] >= 0).reshape(len(members), -1, 2)
+    inside[:, : members.shape[1] // 2] = (members[:, 1:] >= 0).reshape(len(members), -1, 2)
     return inside
 
 

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 
 from evergrow.estimators.forest.device.descent import GroupArrays
-from evergrow.estimators.forest.device.flat_forest import GROUP_COLUMNS, GROUP_LEVELS, NO_VECTOR
+from evergrow.estimators.forest.device.flat_forest import NO_VECTOR
 from evergrow.foundation.device import Tensor, import_torch
 
 # Rows of a tile, by the least number of rows that a group of the step has on average.
@@ -260,9 +260,9 @@ class TritonDescent:
             arrays.n_trees,
             WIDTH=self.width,
             TILE=tile,
-            COLUMNS=GROUP_COLUMNS,
+            COLUMNS=arrays.shape.columns,
             FEATURES=self._features,
-            LEVELS=GROUP_LEVELS,
+            LEVELS=arrays.shape.levels,
             NONE=NO_VECTOR,
             SPLIT=self._split,
             HAS_ROWS=len(arrays.rows) > 0,
