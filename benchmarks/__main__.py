@@ -10,7 +10,17 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import curation, fit, forest_gpu, kernels, memory, predict, scaling, service, subcategory
+from benchmarks import (
+    curation,
+    fit,
+    forest_gpu,
+    kernels,
+    memory,
+    predict,
+    scaling,
+    service,
+    subcategory,
+)
 from benchmarks.cluster import failures, planning, sums, training
 from benchmarks.cluster.updates import run as cluster_updates
 from benchmarks.codebook import accuracy, photographs, speed

@@ -300,9 +300,7 @@ class Forest:
     def check(self) -> None: ...
     # With keep_numbers the nodes of an edited tree have the numbers that apply returns, and dead
     # entries stay in the arrays.
-    def tree_arrays(
-        self, tree: int, keep_numbers: bool = False
-    ) -> dict[str, npt.NDArray[Any]]: ...
+    def tree_arrays(self, tree: int, keep_numbers: bool = False) -> dict[str, npt.NDArray[Any]]: ...
     # What the leaves of a tree vote, from left to right: their nodes, where the votes of each begin
     # and the last ends, classes, and weighted shares.
     def leaf_votes(

@@ -194,9 +194,7 @@ def fill_rows(
         held.append((rows, function(block)))
         # A device computes the next blocks until there is much to copy from it.
         n_bytes = sum(found.nbytes for _, found in held)
-        if not isinstance(X, DeviceRows) and (
-            not is_tensor(held[-1][1]) or n_bytes > _HELD_BYTES
-        ):
+        if not isinstance(X, DeviceRows) and (not is_tensor(held[-1][1]) or n_bytes > _HELD_BYTES):
             whole, held = _copy(held, whole, X.shape[0]), []
     if not isinstance(X, DeviceRows):
         return _copy(held, whole, X.shape[0])

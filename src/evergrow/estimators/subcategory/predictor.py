@@ -12,8 +12,8 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from evergrow.estimators.classifier.learner import translate_errors
-from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
+from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.predictor import TreePredictor
 from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
 from evergrow.estimators.subcategory.labels.sample_labels import true_columns

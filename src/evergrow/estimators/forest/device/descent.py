@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -56,15 +57,12 @@ class ThresholdDescent:
 
 
 class GroupArrays:
-    """The groups of a forest on a device, and the vectors that they compare with."""
+    """The groups of a forest on a device."""
 
-    def __init__(
-        self, device: Device, nodes: Nodes, n_features: int, shape: GroupShape | None = None
-    ) -> None:
+    def __init__(self, device: Device, nodes: Nodes, shape: GroupShape | None = None) -> None:
         torch = import_torch()
         groups = Groups.of(nodes, shape or GroupShape())
         self.shape = groups.shape
-        self.width = padded_width(n_features)
         self.steps, self.widest, self.n_steps = groups.steps, groups.widest, groups.n_steps
         self.n_groups = groups.steps[-1]
         self.n_trees = len(groups.entry)
@@ -75,27 +73,11 @@ class GroupArrays:
         self.source = device.tensor(nodes.source[groups.column], torch.int32)
         self.offset = device.tensor(nodes.offset[groups.column])
         self.scale = device.tensor(nodes.scale[groups.column])
-        self.vectors = self._padded(device, nodes.vectors)
-        self.rows = self._padded(device, nodes.rows)
         self.entry = device.tensor(groups.entry, torch.int64)
-
-    def _padded(self, device: Device, matrix: Any) -> Tensor:
-        torch = import_torch()
-        values = torch.as_tensor(np.ascontiguousarray(matrix))
-        out = torch.zeros((len(values), self.width), dtype=values.dtype, device=device.name)
-        out[:, : values.shape[1]] = values.to(device.name)
-        return out
-
-
-def padded_width(n_features: int) -> int:
-    """Number of features with zeros added: a power of two up to 64, or a multiple of 64.
-
-    >>> padded_width(3), padded_width(40), padded_width(256), padded_width(257)
-    (16, 64, 256, 320)
-    """
-    if n_features > 64:
-        return -(-n_features // 64) * 64
-    return max(16, 1 << (n_features - 1).bit_length())
+        is_row = nodes.source[groups.column] >= 0
+        bounds = groups.begin[groups.steps].tolist()
+        # Whether groups of each step compare with training samples.
+        self.has_rows = [bool(is_row[a:b].any()) for a, b in pairwise(bounds)]
 
 
 class GroupDescent:
@@ -105,9 +87,11 @@ class GroupDescent:
     product.
     """
 
-    def __init__(self, arrays: GroupArrays) -> None:
+    def __init__(self, device: Device, nodes: Nodes, arrays: GroupArrays) -> None:
         self._arrays = arrays
-        self.width = arrays.width
+        self.width = nodes.vectors.shape[1]
+        self._stored = device.tensor(nodes.vectors)
+        self._rows = device.tensor(nodes.rows)
 
     def leaves(self, rows: Tensor) -> Tensor:
         """Leaf of each row in each tree."""
@@ -173,11 +157,9 @@ class GroupDescent:
 
     def _vectors(self, source: Tensor) -> Tensor:
         """Vectors of columns in single precision."""
-        torch, arrays = import_torch(), self._arrays
-        found = torch.zeros(
-            (*source.shape, self.width), dtype=torch.float32, device=source.device
-        )
+        torch = import_torch()
+        found = torch.zeros((*source.shape, self.width), dtype=torch.float32, device=source.device)
         stored = (source < 0) & (source != NO_VECTOR)
-        found[stored] = arrays.vectors[~source[stored]].float()
-        found[source >= 0] = arrays.rows[source[source >= 0]].float()
+        found[stored] = self._stored[~source[stored]].float()
+        found[source >= 0] = self._rows[source[source >= 0]].float()
         return found

@@ -113,12 +113,12 @@ class DeviceForest:
 def _descent(device: Device, kind: str, nodes: Nodes, n_features: int) -> Descent:
     if kind == "axis":
         return ThresholdDescent(device, nodes, n_features)
-    arrays = GroupArrays(device, nodes, n_features)
+    arrays = GroupArrays(device, nodes)
     if device.is_gpu:
         try:
             from evergrow.estimators.forest.device.kernels import TritonDescent
         except ImportError:
-            return GroupDescent(arrays)
-        return TritonDescent(arrays)
-    return GroupDescent(arrays)
-
+            pass
+        else:
+            return TritonDescent(device, nodes, arrays)
+    return GroupDescent(device, nodes, arrays)

@@ -5,9 +5,9 @@ GPU reading takes longer than comparing. So a node, its children and theirs form
 they have few means together: a row is compared with all means of the group at once, and leaves it
 two or three levels further down.
 
-A column is one vector of a group, with the place to which rows go that are nearest to it. Nodes that
-compare with a plane fit in: the score of a plane, negative on the right, is compared with zero, so
-they have a column without a vector, and the plane.
+A column is one vector of a group, with the place to which rows go that are nearest to it. Nodes
+that compare with a plane fit in: the score of a plane, negative on the right, is compared with
+zero, so they have a column without a vector, and the plane.
 """
 
 from __future__ import annotations

@@ -6,48 +6,82 @@ next; a counter per group gives each row its place there. The second brings the 
 of these places. Nothing is copied to the processor meanwhile, so that it runs ahead of the device:
 the number of tiles is not known there, and superfluous ones return at once.
 
-Products are as exact as in single precision, on tensor cores: both factors are sums of numbers with
-the short fractions that these take. Vectors of one byte per feature are such numbers already.
+Products are made by tensor cores, which take numbers of eight bits and add up their products in
+single precision. A feature is split into two such numbers, and so is a feature of a training sample
+or plane. Those of class means have one byte each, and need no second number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy.typing as npt
 import triton
 import triton.language as tl
 
 from evergrow.estimators.forest.device.descent import GroupArrays
-from evergrow.estimators.forest.device.flat_forest import NO_VECTOR
-from evergrow.foundation.device import Tensor, import_torch
+from evergrow.estimators.forest.device.flat_forest import NO_VECTOR, Nodes
+from evergrow.foundation.device import Device, Tensor, import_torch
 
 # Rows of a tile, by the least number of rows that a group of the step has on average.
-TILES = ((96, 128), (40, 64), (20, 32), (0, 16))
-_WARPS = {16: 2, 32: 2, 64: 4, 128: 4}
+_TILES = ((96, 128), (40, 64), (20, 32), (0, 16))
 _SCATTER = 1024
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How the first kernel is compiled.
+
+    Attributes
+    ----------
+    features : int
+        Features that are multiplied at once, a power of two up to 64.
+    stages : int
+        Loads that are under way.
+    warps : dict
+        Warps by the rows of a tile.
+    """
+
+    features: int = 32
+    stages: int = 3
+    warps: Mapping[int, int] = field(default_factory=lambda: {16: 2, 32: 4, 64: 4, 128: 8})
+
+
 @triton.jit
-def _add_product(products, x, c, has_rows, SPLIT: tl.constexpr):
-    """Add x @ c to single precision, with x of the shape (rows, features)."""
-    if SPLIT:
-        high = x.to(tl.bfloat16)
-        rest = x - high.to(tl.float32)
-        middle = rest.to(tl.bfloat16)
-        low = (rest - middle.to(tl.float32)).to(tl.bfloat16)
-        c_high = c.to(tl.bfloat16)
-        products = tl.dot(low, c_high, products)
-        products = tl.dot(middle, c_high, products)
-        if has_rows:
-            c_rest = c - c_high.to(tl.float32)
-            c_middle = c_rest.to(tl.bfloat16)
-            c_low = (c_rest - c_middle.to(tl.float32)).to(tl.bfloat16)
-            products = tl.dot(high, c_low, products)
-            products = tl.dot(middle, c_middle, products)
-            products = tl.dot(high, c_middle, products)
-        products = tl.dot(high, c_high, products)
-    else:
-        products = tl.dot(x, c, products, input_precision="tf32x3")
+def _products(
+    x,
+    row,
+    is_row,
+    vectors,
+    rests,
+    source,
+    n_exact,
+    WIDTH: tl.constexpr,
+    TILE: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    FEATURES: tl.constexpr,
+    HAS_RESTS: tl.constexpr,
+):
+    """Products of rows and vectors, of shape (rows of a tile, columns)."""
+    feature = tl.arange(0, FEATURES)
+    x_place = x + row.to(tl.int64)[:, None] * (2 * WIDTH) + feature[None, :]
+    has_vector = (source >= 0)[None, :]
+    has_rest = (source >= n_exact)[None, :]
+    vector_place = vectors + source.to(tl.int64)[None, :] * WIDTH + feature[:, None]
+    rest_place = rests + (source - n_exact).to(tl.int64)[None, :] * WIDTH + feature[:, None]
+    products = tl.zeros((TILE, COLUMNS), tl.float32)
+    for k in range(0, WIDTH, FEATURES):
+        high = tl.load(x_place + k, mask=is_row[:, None], other=0.0)
+        rest = tl.load(x_place + (WIDTH + k), mask=is_row[:, None], other=0.0)
+        vector = tl.load(vector_place + k, mask=has_vector, other=0.0)
+        products = tl.dot(rest, vector, products)
+        if HAS_RESTS:
+            vector_rest = tl.load(rest_place + k, mask=has_rest, other=0.0)
+            products = tl.dot(high, vector_rest, products)
+        products = tl.dot(high, vector, products)
     return products
 
 
@@ -68,7 +102,8 @@ def _route_tiles(
     column_offset,
     column_scale,
     vectors,
-    rows,
+    rests,
+    n_exact,
     next_counts,
     next_groups,
     ranks,
@@ -82,10 +117,7 @@ def _route_tiles(
     COLUMNS: tl.constexpr,
     FEATURES: tl.constexpr,
     LEVELS: tl.constexpr,
-    NONE: tl.constexpr,
-    SPLIT: tl.constexpr,
-    HAS_ROWS: tl.constexpr,
-    EXACT_VECTORS: tl.constexpr,
+    HAS_RESTS: tl.constexpr,
 ):
     tile = tl.program_id(0)
     local = tl.load(tile_group + tile)
@@ -101,9 +133,6 @@ def _route_tiles(
     group = first_group + local
     begin = tl.load(group_begin + group)
     last = tl.load(group_begin + group + 1)
-    feature = tl.arange(0, FEATURES)
-    x_place = x + row.to(tl.int64)[:, None] * WIDTH + feature[None, :]
-
     best = tl.full((TILE,), float("inf"), tl.float32)
     target = tl.full((TILE,), -1, tl.int32)
     scores = tl.zeros((TILE, COLUMNS), tl.float32)
@@ -112,25 +141,14 @@ def _route_tiles(
     for start in range(begin, last, COLUMNS):
         column = start + tl.arange(0, COLUMNS)
         is_column = column < last
-        source = tl.load(column_source + column, mask=is_column, other=NONE)
+        source = tl.load(column_source + column, mask=is_column, other=-1)
         offset = tl.load(column_offset + column, mask=is_column, other=0.0)
         scale = tl.load(column_scale + column, mask=is_column, other=0.0)
         member = tl.load(column_member + column, mask=is_column, other=-1)
-        is_sample = source >= 0
-        is_vector = (source < 0) & (source != NONE)
-        vector_place = vectors + (-1 - source).to(tl.int64)[None, :] * WIDTH + feature[:, None]
-        sample_place = rows + source.to(tl.int64)[None, :] * WIDTH + feature[:, None]
-        has_samples = tl.max(is_sample.to(tl.int32), axis=0) > 0
-        has_rest = has_samples
-        if not EXACT_VECTORS:
-            has_rest = True
-        products = tl.zeros((TILE, COLUMNS), tl.float32)
-        for k in range(0, WIDTH, FEATURES):
-            own = tl.load(x_place + k, mask=is_row[:, None], other=0.0)
-            c = tl.load(vector_place + k, mask=is_vector[None, :], other=0).to(tl.float32)
-            if HAS_ROWS:
-                c += tl.load(sample_place + k, mask=is_sample[None, :], other=0).to(tl.float32)
-            products = _add_product(products, own, c, has_rest, SPLIT)
+        products = _products(
+            x, row, is_row, vectors, rests, source, n_exact,
+            WIDTH, TILE, COLUMNS, FEATURES, HAS_RESTS,
+        )  # fmt: skip
         scores = offset[None, :] - scale[None, :] * products
         shown = tl.where((member == 0)[None, :], scores, float("inf"))
         nearest = tl.argmin(shown, axis=1, tie_break_left=True)
@@ -151,7 +169,9 @@ def _route_tiles(
     goes_on = is_row & (code < n_groups)
     tree = tl.load(group_tree + group)
     tl.store(
-        leaves + row.to(tl.int64) * n_trees + tree, code - n_groups, mask=is_row & (code >= n_groups)
+        leaves + row.to(tl.int64) * n_trees + tree,
+        code - n_groups,
+        mask=is_row & (code >= n_groups),
     )
     next_local = code - next_first
     rank = tl.atomic_add(next_counts + next_local, 1, mask=goes_on, sem="relaxed")
@@ -177,16 +197,37 @@ def _scatter_rows(
 class TritonDescent:
     """Nodes that compare with vectors, a group of nodes at a time."""
 
-    def __init__(self, arrays: GroupArrays, *, split: bool = True) -> None:
-        self._arrays = arrays
-        self._split = split
-        self.width = arrays.width
-        self._features = min(64, arrays.width)
+    def __init__(
+        self, device: Device, nodes: Nodes, arrays: GroupArrays, settings: Settings | None = None
+    ) -> None:
+        torch = import_torch()
+        self._arrays, self._settings = arrays, settings or Settings()
+        self.width = padded_width(nodes.vectors.shape[1])
+        stored = self._padded(device, nodes.vectors)
+        samples = self._padded(device, nodes.rows)
+        is_exact = stored.dtype == torch.int8
+        self._n_exact = len(stored) if is_exact else 0
+        self._vectors = torch.cat([stored.bfloat16(), samples.bfloat16()])
+        rests = [] if is_exact else [_rest(stored)]
+        self._rests = torch.cat([*rests, _rest(samples)])
+        # Stored vectors first, then training samples; -1 for none.
+        source = arrays.source
+        self._source = torch.where(
+            source >= 0, source + len(stored), torch.where(source == NO_VECTOR, -1, ~source)
+        )
+        self._has_rests = [not is_exact or has_rows for has_rows in arrays.has_rows]
+
+    def _padded(self, device: Device, matrix: npt.NDArray[Any]) -> Tensor:
+        torch = import_torch()
+        values = device.tensor(matrix)
+        return torch.nn.functional.pad(values, (0, self.width - values.shape[1]))
 
     def leaves(self, rows: Tensor) -> Tensor:
         """Leaf of each row in each tree."""
         torch, arrays = import_torch(), self._arrays
         n, where = len(rows), rows.device
+        high = rows.bfloat16()
+        parts = torch.stack([high, (rows - high).bfloat16()], dim=1)
         first = (arrays.entry - arrays.n_groups).to(torch.int32)
         leaves = first.repeat(n, 1)
         if arrays.n_steps == 0 or n == 0:
@@ -199,7 +240,7 @@ class TritonDescent:
         with torch.cuda.device(where) if where.type == "cuda" else nullcontext():
             for step in range(arrays.n_steps):
                 ends = torch.cumsum(counts, 0, dtype=torch.int32)
-                next_counts = self._route(step, rows, order, counts, ends, buffers, leaves)
+                next_counts = self._route(step, parts, order, counts, ends, buffers, leaves)
                 if step + 1 < arrays.n_steps:
                     next_ends = torch.cumsum(next_counts, 0, dtype=torch.int32)
                     grid = (triton.cdiv(len(order), _SCATTER),)
@@ -224,7 +265,7 @@ class TritonDescent:
         """Launch the first kernel of a step; return the number of rows of the groups behind it."""
         torch, arrays = import_torch(), self._arrays
         first, n_groups = arrays.steps[step], len(counts)
-        tile = next(rows for least, rows in TILES if len(order) >= least * n_groups)
+        tile = next(rows for least, rows in _TILES if len(order) >= least * n_groups)
         tile_ends = torch.cumsum((counts + (tile - 1)) // tile, 0, dtype=torch.int32)
         # Every group has at most one tile that is not full.
         n_tiles = len(order) // tile + n_groups
@@ -245,11 +286,12 @@ class TritonDescent:
             arrays.begin,
             arrays.member,
             arrays.target,
-            arrays.source,
+            self._source,
             arrays.offset,
             arrays.scale,
-            arrays.vectors,
-            arrays.rows,
+            self._vectors,
+            self._rests,
+            self._n_exact,
             next_counts,
             buffers[0],
             buffers[1],
@@ -261,14 +303,27 @@ class TritonDescent:
             WIDTH=self.width,
             TILE=tile,
             COLUMNS=arrays.shape.columns,
-            FEATURES=self._features,
+            FEATURES=min(self._settings.features, self.width),
             LEVELS=arrays.shape.levels,
-            NONE=NO_VECTOR,
-            SPLIT=self._split,
-            HAS_ROWS=len(arrays.rows) > 0,
-            EXACT_VECTORS=arrays.vectors.dtype == torch.int8,
-            num_warps=_WARPS[tile],
+            HAS_RESTS=self._has_rests[step],
+            num_warps=self._settings.warps[tile],
+            num_stages=self._settings.stages,
         )
         return next_counts
 
 
+def _rest(values: Tensor) -> Tensor:
+    """What rounding to eight bits leaves, rounded itself."""
+    single = values.float()
+    return (single - single.bfloat16()).bfloat16()
+
+
+def padded_width(n_features: int) -> int:
+    """Number of features with zeros added: a power of two up to 64, or a multiple of 64.
+
+    >>> padded_width(3), padded_width(40), padded_width(256), padded_width(257)
+    (16, 64, 256, 320)
+    """
+    if n_features > 64:
+        return -(-n_features // 64) * 64
+    return max(16, 1 << (n_features - 1).bit_length())

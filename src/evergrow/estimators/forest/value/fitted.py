@@ -232,9 +232,10 @@ class FittedForest:
         balance: Balance = 0.0,
         device: Device | None = None,
     ) -> Iterator[tuple[slice, npt.NDArray[np.float64] | Tensor]]:
-        """Probabilities of one block of rows at a time: (rows, block), on the device if there is one.
+        """Probabilities of one block of rows at a time: (rows, block).
 
-        Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees.
+        Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees. With
+        a device, blocks are tensors there.
         ``reading`` says how leaves are read whose samples have coarse or fine classes; then the
         votes of all trees count alike. ``balance`` says how much small classes are helped.
         """
