@@ -25,7 +25,7 @@ from evergrow import (
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.device_forest import DeviceForest
 from evergrow.estimators.forest.device.flat_forest import GroupShape, Nodes
-from evergrow.foundation.device import Device, find_device, import_torch
+from evergrow.foundation.device import Device, find_device, import_torch, to_host
 
 # "cuda", or "torch-cpu" to try the benchmark itself.
 DEVICE = os.environ.get("EVERGROW_BENCH_DEVICE", "cuda")
@@ -111,7 +111,7 @@ def _against_processors(
     for name, X in inputs.items():
         own = len(rows) / _seconds(device, lambda: forest.predict(X))  # noqa: B023
         found = forest.predict(X)
-        same = float((np.asarray(found.cpu() if name == "tensor" else found) == labels).mean())
+        same = float((to_host(found) == labels).mean())
         table.append((f"device, predict, {name}", own, own / rate, same, same_leaves))
         best = max(best, own / rate)
         own = len(rows) / _seconds(device, lambda: forest.predict_proba(X), 3)  # noqa: B023
@@ -157,7 +157,7 @@ def _variants(forest: NCMForestClassifier, rows: Any, device: Device, quick: boo
     copy = _copy(forest, device)
     truth = copy.descent.leaves(next(copy.blocks(rows))[1][:4096])
     processors = forest.set_params(device="cpu").apply(rows[:4096])
-    table = []
+    table: list[tuple[object, ...]] = []
     for name, descent in _descents(forest, device):
         for size in (1024,) if quick else (1024, 8192, 16384, 32768):
             # Plain torch is slow, and other settings are compared at one size.
@@ -233,8 +233,8 @@ def _kernels(forest: NCMForestClassifier, rows: Any, device: Device) -> None:
             if event.name == kernel and "CUDA" in str(event.device_type)
         ]
         print(f"{kernel}, microseconds per step: {times}", flush=True)
-    steps = getattr(getattr(copy.descent, "_arrays", None), "steps", None)
-    print(f"groups per step: {np.diff(steps).tolist()}")
+    groups: Any = getattr(copy.descent, "_arrays", None)
+    print(f"groups per step: {np.diff(groups.steps).tolist()}")
 
 
 def _other_kind(kind: Any, split: Split, device: Device, quick: bool) -> None:

@@ -60,7 +60,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
                 values = (portable, function)
                 return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
-        return fill_rows(X, blocks, function)
+        return cast("npt.NDArray[Any]", fill_rows(X, blocks, function))
 
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
@@ -91,7 +91,8 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        return name_classes(reader.classes_, reader._map_scores(X, best_column))
+        best = reader._map_scores(X, best_column)
+        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
         """Predict the ``k`` best classes of each sample, best first.
@@ -119,7 +120,8 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
-        return name_classes(reader.classes_, reader._map_scores(X, partial(best_columns, k=int(k))))
+        best = reader._map_scores(X, partial(best_columns, k=int(k)))
+        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, minus infinity where they are zero.
@@ -148,7 +150,8 @@ def best_column(scores: Floats) -> npt.NDArray[np.intp]:
 def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     """Return the columns of the ``k`` highest scores, best first."""
     if is_tensor(scores):
-        return import_torch().argsort(scores, dim=1, descending=True, stable=True)[:, :k]
+        order = import_torch().argsort(scores, dim=1, descending=True, stable=True)
+        return cast("npt.NDArray[np.intp]", order[:, :k])
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
@@ -188,17 +191,18 @@ def fill_rows(
 
     It lies where X lies, wherever the blocks were computed.
     """
+    stays = isinstance(X, DeviceRows)
     held: list[tuple[slice, Any]] = []
     whole: npt.NDArray[Any] | None = None
     for rows, block in blocks:
         held.append((rows, function(block)))
         # A device computes the next blocks until there is much to copy from it.
-        n_bytes = sum(found.nbytes for _, found in held)
-        if not isinstance(X, DeviceRows) and (not is_tensor(held[-1][1]) or n_bytes > _HELD_BYTES):
+        is_much = sum(found.nbytes for _, found in held) > _HELD_BYTES
+        if not stays and (is_much or not is_tensor(held[-1][1])):
             whole, held = _copy(held, whole, X.shape[0]), []
-    if not isinstance(X, DeviceRows):
+    if not stays:
         return _copy(held, whole, X.shape[0])
-    device = Device(str(X.tensor.device))
+    device = Device(str(cast(Any, X).tensor.device))
     return import_torch().cat([device.tensor(found) for _, found in held])
 
 

@@ -47,7 +47,7 @@ class GroupShape:
     @property
     def n_members(self) -> int:
         """Nodes of a group."""
-        return 2**self.levels - 1
+        return (1 << self.levels) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,11 +284,11 @@ def _group(nodes: Nodes, trees: Integers, roots: Integers, shape: GroupShape) ->
         fits = splits & (total + nodes.size[node] <= shape.columns)
         members[fits, place] = node[fits]
         total = total + np.where(fits, nodes.size[node], 0)
-    group, place = np.nonzero(members >= 0)
-    own = members[group, place]
+    group, member = np.nonzero(members >= 0)
+    own = members[group, member]
     size = nodes.size[own]
     column = np.repeat(nodes.begin[own] - _begins(size), size) + np.arange(size.sum())
-    group, member, own = (np.repeat(values, size) for values in (group, place, own))
+    group, member, own = (np.repeat(values, size) for values in (group, member, own))
     right = nodes.right[column]
     inside = _has_children(members)[group, member, right]
     target = np.where(inside, 2 * member + 1 + right, ~(nodes.left[own] + right))
@@ -308,8 +308,8 @@ def _begins(sizes: Any) -> Integers:
     >>> _begins([2, 3, 1]).tolist()
     [0, 2, 5]
     """
-    sizes = np.asarray(sizes, dtype=np.int64)
-    return np.cumsum(sizes) - sizes
+    each: Integers = np.asarray(sizes, dtype=np.int64)
+    return np.asarray(np.cumsum(each) - each)
 
 
 def _joined(parts: list[Integers]) -> Integers:
