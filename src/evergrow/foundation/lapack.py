@@ -90,6 +90,12 @@ def _pointer(argument: Any) -> Any:
 @cache
 def _function(name: str) -> Any:
     """A function by its name; calls through ctypes release Python's lock."""
+    return ctypes.CFUNCTYPE(None)(function_address(name))
+
+
+@cache
+def function_address(name: str) -> int:
+    """Return the address of a function of BLAS or LAPACK, such as "dgemm", for the core."""
     functions = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -97,5 +103,4 @@ def _function(name: str) -> Any:
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     capsule = functions[name]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None)(address)
+    return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))

@@ -81,6 +81,17 @@ def one_blas_thread() -> AbstractContextManager[None]:
     return _BLAS.hold()
 
 
+def blas_threads() -> int:
+    """Return how many threads BLAS may use now, by the environment or by a limit.
+
+    >>> with one_blas_thread():
+    ...     blas_threads()
+    1
+    """
+    libraries = _libraries().lib_controllers
+    return max((one.num_threads for one in libraries if one.user_api == "blas"), default=1)
+
+
 def one_openmp_thread() -> AbstractContextManager[object]:
     """Limit OpenMP loops that this thread starts to one thread."""
     return cast(AbstractContextManager[object], _libraries().limit(limits=1, user_api="openmp"))

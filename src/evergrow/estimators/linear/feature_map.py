@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.sums.core_accumulator import FeatureRule
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Choice, Number, Rule, Satisfies, check_parameters
@@ -172,6 +173,20 @@ class FeatureRows:
     def max_rows(self) -> int:
         """Largest number of rows to map at once."""
         return max(256, BLOCK_BYTES // (8 * (self.features.n_features + self.constant)))
+
+    def rule(self, n_inputs: int) -> FeatureRule:
+        """Return the same map for the core and for GPUs."""
+        fixed = self.features
+        if not fixed.n_random:
+            return FeatureRule(n_inputs, fixed.n_copied, constant=self.constant)
+        return FeatureRule(
+            n_inputs,
+            fixed.n_copied,
+            "relu" if fixed.kind == "relu" else "rff",
+            fixed.projection,
+            fixed.n_random,
+            self.constant,
+        )
 
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         """Compute the features of a block of rows."""

@@ -9,16 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import validate_weights
+from evergrow.estimators.sums.core_accumulator import (
+    LARGEST,
+    CoreAccumulator,
+    FeatureRule,
+    Progress,
+    too_large,
+)
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
-from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
@@ -28,8 +35,6 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
-# Sums of squares of larger numbers would overflow.
-_LARGEST = 1e140
 _NO_PLACES: Places = np.zeros(0, dtype=np.int64)
 # Arrays with one row per class that occurs; ``columns`` lists these classes.
 _PER_CLASS = ("class_sums", "class_weights", "class_examples", "class_squares", "class_grams")
@@ -50,10 +55,8 @@ def check_magnitude(X: npt.NDArray[Any]) -> None:
 
 
 def _check_block(block: npt.NDArray[Any]) -> None:
-    if block.dtype == np.float64 and len(block) and np.abs(block).max() > _LARGEST:
-        raise InvalidInputError(
-            f"Input X contains values too large to add up their squares, above {_LARGEST:g}."
-        )
+    if block.dtype == np.float64 and len(block) and np.abs(block).max() > LARGEST:
+        raise too_large()
 
 
 class RowMap(Protocol):
@@ -66,6 +69,9 @@ class RowMap(Protocol):
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         """Return new rows in double precision that share no memory with the block."""
 
+    def rule(self, n_inputs: int) -> FeatureRule:
+        """Return the same map for the core and for GPUs."""
+
 
 @dataclass(frozen=True)
 class _Identity:
@@ -76,6 +82,9 @@ class _Identity:
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         # A copy: few examples wait in the sums, and the caller may change the matrix meanwhile.
         return np.array(block, dtype=np.float64, order="C")
+
+    def rule(self, n_inputs: int) -> FeatureRule:
+        return FeatureRule(n_inputs, n_inputs)
 
 
 IDENTITY: RowMap = _Identity()
@@ -108,7 +117,6 @@ def iter_batches(
     new: Batch,
     row_map: RowMap = IDENTITY,
     picker: RowPicker | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[Batch]:
     """Yield examples as mapped features, a block of rows at a time.
 
@@ -119,8 +127,23 @@ def iter_batches(
         if picker is not None:
             picker.take(rows, block)
         yield Batch(row_map(block), new.codes[rows], new.weights[rows])
-        if progress is not None:
-            progress(rows.stop)
+
+
+def _accumulate(
+    moments: Moments, new: Batch, row_map: RowMap, picker: RowPicker, progress: Progress = None
+) -> Moments:
+    """Add examples in one pass, and pick some rows on the way."""
+    sums = CoreAccumulator(moments, row_map.rule(new.rows.shape[1]))
+    is_array = isinstance(new.rows, np.ndarray)
+    for rows, block in float_blocks(new.rows, new.rows.shape[0] if is_array else sums.max_rows):
+        picker.take(rows, block)
+        done = None if progress is None else partial(_report, progress, rows.start)
+        sums.add(block, new.codes[rows], new.weights[rows], done)
+    return sums.finish()
+
+
+def _report(progress: Callable[[int], None], first: int, n_done: int) -> None:
+    progress(first + n_done)
 
 
 def add_examples(
@@ -147,7 +170,7 @@ def add_examples(
     if engine is not None and len(parts) > 1:
         return _add_parts(engine, parts, moments, new, row_map, places, verbose)
     with progress_bar("adding examples", n_rows, verbose) as progress:
-        added = moments.add_all(iter_batches(new, row_map, picker, progress))
+        added = _accumulate(moments, new, row_map, picker, progress)
     return added, picker.rows
 
 
@@ -205,7 +228,7 @@ def sum_part(
     )
     picker = RowPicker(places - where.first, rows)
     batch = Batch(rows, own_codes.reshape(-1).astype(np.int32), own_weights)
-    moments = none.add_all(iter_batches(batch, request.row_map, picker))
+    moments = _accumulate(none, batch, request.row_map, picker)
     arrays: Arrays = {
         "columns": columns.astype(np.int64),
         "class_sums": moments.sums,
