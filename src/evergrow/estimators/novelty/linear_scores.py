@@ -36,6 +36,7 @@ from scipy.linalg import lapack
 
 from evergrow.estimators.linear.solver import back_substitute
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import to_host
 
 Floats = npt.NDArray[np.float64]
 
@@ -254,7 +255,7 @@ def with_constant(moments: Moments) -> Moments:
     n_features = moments.n_features
     sums = np.column_stack([moments.sums, moments.class_weights])
     gram = np.zeros((n_features + 1, n_features + 1))
-    gram[:-1, :-1] = moments.gram
+    gram[:-1, :-1] = to_host(moments.gram)
     gram[:, -1] = sums.sum(axis=0)
     return Moments(
         tuple(sums),

@@ -64,6 +64,8 @@ def common_header(
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters as JSON holds them."""
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
+    # Another machine may have no GPU.
+    plain.pop("device", None)
     # The state of a generator cannot be saved.
     if isinstance(plain.get("random_state"), np.random.RandomState):
         plain["random_state"] = None
