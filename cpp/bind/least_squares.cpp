@@ -133,13 +133,13 @@ void bind_add_examples(nb::module_& m) {
           "class_squares"_a.noconvert(), "n_threads"_a, "progress"_a.none());
 }
 
-NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows,
-                                      std::size_t n_columns) {
+NumpyMatrix<double> random_projection(std::uint64_t seed, std::size_t n_rows, std::size_t n_columns,
+                                      std::size_t n_threads) {
     auto [data, owner] = new_array<double>(n_rows * n_columns);
-    {
-        const nb::gil_scoped_release release;
-        fill_random_projection(seed, n_rows, n_columns, data);
-    }
+    double* values = data;
+    run_interruptibly(nb::none(), [&](const Poll& poll) {
+        return fill_random_projection(seed, n_rows, n_columns, values, n_threads, poll);
+    });
     return NumpyMatrix<double>(data, {n_rows, n_columns}, owner);
 }
 
@@ -151,7 +151,8 @@ void bind_least_squares(nb::module_& m) {
           "codes"_a, "targets"_a, "result"_a.noconvert());
     bind_add_examples<float>(m);
     bind_add_examples<double>(m);
-    m.def("random_projection", &random_projection, "seed"_a, "n_rows"_a, "n_columns"_a);
+    m.def("random_projection", &random_projection, "seed"_a, "n_rows"_a, "n_columns"_a,
+          "n_threads"_a = 1);
 }
 
 }  // namespace evergrow

@@ -383,7 +383,9 @@ def add_examples(
     n_threads: int,
     progress: Callable[[int], None] | None,
 ) -> bool: ...
-def random_projection(seed: int, n_rows: int, n_columns: int) -> npt.NDArray[np.float64]: ...
+def random_projection(
+    seed: int, n_rows: int, n_columns: int, n_threads: int = 1
+) -> npt.NDArray[np.float64]: ...
 
 # Trees of thresholds whose leaves are visual words; they never change. The arrays of a tree have an
 # entry per node: feature, threshold, child (the left one, 0 for a leaf), word (-1 for no leaf).

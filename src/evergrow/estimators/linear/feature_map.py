@@ -15,6 +15,7 @@ from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Choice, Number, Rule, Satisfies, check_parameters
 from evergrow.foundation.rows import float_blocks
+from evergrow.foundation.threads import blas_threads
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -146,7 +147,7 @@ class FeatureMap:
     def projection(self) -> Floats:
         """Directions, one per row."""
         n_rows = self.n_random if self.kind == "relu" else -(-self.n_random // 2)
-        rows: Floats = _core.random_projection(self.seed, n_rows, self.n_inputs)
+        rows: Floats = _core.random_projection(self.seed, n_rows, self.n_inputs, blas_threads())
         # Scaled so that the features of x have about the length of x (relu) or length 1 (rff).
         rows *= np.sqrt(2 / self.n_random) if self.kind == "relu" else np.sqrt(2 * self.gamma)
         return rows
