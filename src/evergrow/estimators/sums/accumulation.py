@@ -31,7 +31,7 @@ from evergrow.estimators.sums.moments import FEW, Batch, Moments
 from evergrow.foundation.device import Device, Precision, device_of
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.rows import float_blocks
+from evergrow.foundation.rows import float_blocks, read_ahead
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -164,6 +164,7 @@ def _accumulate(
         tensor = getattr(new.rows, "tensor", None)
         if tensor is None:
             return _add_blocks(sums, new, picker, progress, None)
+        # Rows on a GPU are added where they are.
         picker.rows[:] = new.rows[picker.places]
         sums.add(tensor, new.codes, new.weights, progress)
         return sums.finish()
@@ -172,7 +173,8 @@ def _accumulate(
 def _add_blocks(
     sums: Accumulator, new: Batch, picker: RowPicker, progress: Progress, max_rows: int | None
 ) -> Moments:
-    for rows, block in float_blocks(new.rows, max_rows or sums.max_rows):
+    blocks = float_blocks(new.rows, max_rows or sums.max_rows)
+    for rows, block in blocks if max_rows else read_ahead(blocks):
         picker.take(rows, block)
         done = None if progress is None else partial(_report, progress, rows.start)
         sums.add(block, new.codes[rows], new.weights[rows], done)

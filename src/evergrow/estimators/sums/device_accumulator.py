@@ -34,6 +34,8 @@ _COPY_BYTES = 64 << 20
 # The Gram matrix is computed in this many horizontal strips, each from its diagonal on: half of a
 # square would be lost on the lower triangle.
 _STRIPS, _NARROWEST_STRIP = 8, 512
+# Types that have the same name in torch.
+_PINNED = (np.float16, np.float32, np.float64, np.int64)
 
 
 @contextmanager
@@ -91,7 +93,7 @@ class Uploader:
     def upload(self, block: npt.NDArray[Any]) -> Tensor:
         """Return an array as a tensor on the device; the copy may still be under way."""
         torch, device = import_torch(), self._device
-        if not device.is_gpu or block.dtype not in (np.float16, np.float32, np.float64):
+        if not device.is_gpu or block.dtype not in _PINNED:
             return device.tensor(block)
         buffer, copied = self._next_buffer(block)
         np.copyto(buffer.numpy().reshape(-1)[: block.size].reshape(block.shape), block)
@@ -135,7 +137,7 @@ class DeviceAccumulator:
         self._examples = np.zeros(n_classes, dtype=np.int64)
         with products_in(precision) as dtype:
             self._features = DeviceFeatures(rule, device, dtype)
-        self._uploader = Uploader(device)
+        self._uploader, self._code_uploader = Uploader(device), Uploader(device)
         self.max_rows = max(1, _COPY_BYTES // (8 * rule.n_inputs))
 
     def add(
@@ -151,7 +153,7 @@ class DeviceAccumulator:
         rows = self._uploader.upload(block) if is_array else self._device.tensor(block)
         if rows.dtype == torch.float64 and len(rows) and bool(rows.abs().max() > LARGEST):
             raise too_large()
-        places = self._device.tensor(codes.astype(np.int64))
+        places = self._code_uploader.upload(codes.astype(np.int64))
         is_weighted = not (weights == 1.0).all()
         roots = self._device.tensor(np.sqrt(weights)) if is_weighted else None
         width = self._features.n_features
