@@ -17,6 +17,7 @@ from benchmarks.codebook import accuracy, photographs, speed
 from benchmarks.growing import small_classes, streams, updates
 from benchmarks.growing.memory import run as long_life
 from benchmarks.linear import examples, rejection
+from benchmarks.linear.cores import cores as linear_cores
 from benchmarks.linear.stream import run as linear_stream
 from evergrow import _core
 
@@ -25,7 +26,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "fit": {"fit": fit.run, "small-classes": fit.small_classes},
     "predict": {"predict": predict.run},
     "memory": {"memory": memory.run},
-    "scaling": {"scaling": scaling.run},
+    "scaling": {"scaling": scaling.run, "large": scaling.large},
     "kernels": {"kernels": kernels.run},
     "growing": {
         "strategies": streams.strategies,
@@ -47,6 +48,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "rejection": rejection.reject_unknown,
         "false-alarms": rejection.count_false_alarms,
         "choosing": examples.choosing,
+        "cores": linear_cores,
     },
     "codebook": {
         "speed": speed.run,
