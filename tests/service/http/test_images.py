@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 
 from evergrow.service.http.fairness import Actor
-from evergrow.service.http.images import wait_while_connected
+from evergrow.service.http.images import for_each, wait_while_connected
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.settings import Settings
 from tests.harness.pictures import picture
@@ -79,7 +79,7 @@ class TestShortQueue:
 
         async def main() -> Any:
             return await asyncio.gather(
-                *(images.embed(request_of(stay=True), contents, len) for _ in range(2)),
+                *(images.embed(request_of(stay=True), contents, for_each(len)) for _ in range(2)),
                 return_exceptions=True,
             )
 

@@ -33,6 +33,8 @@ from evergrow.workspace.records import Picture
 
 Result = TypeVar("Result")
 Matrix = npt.NDArray[np.float32]
+# Makes the results of several requests of their vectors.
+Finish = Callable[[Sequence[Matrix]], Sequence[Result]]
 
 # How long a token that sent images is expected to send more.
 _SHARED_SECONDS = 1.0
@@ -56,18 +58,23 @@ def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
     return network
 
 
+def for_each(then: Callable[[Matrix], Result]) -> Finish[Result]:
+    """Return a function for the requests of a batch that calls another one for each of them."""
+    return lambda requests: [then(rows) for rows in requests]
+
+
 class _Waiting(Generic[Result]):
     """The images of one request, and their vectors as batches return them."""
 
     def __init__(
         self,
         images: Sequence[npt.NDArray[np.uint8]],
-        then: Callable[[Matrix], Result],
+        then: Finish[Result],
         result: Future[Result],
     ) -> None:
         self.images = images
         self.result = result
-        self._then = then
+        self.then = then
         self._rows: list[npt.NDArray[np.float32] | None] = [None] * len(images)
         self._n_queued = self._n_missing = len(images)
         self._running = self._failed = False
@@ -82,19 +89,17 @@ class _Waiting(Generic[Result]):
             # With its last image it is running, and cannot be cancelled any more.
             return self._n_queued > 0 or self._run()
 
-    def add(self, place: int, row: npt.NDArray[np.float32]) -> None:
-        """Take the vector of one image; the last one makes the result."""
+    def add(self, place: int, row: npt.NDArray[np.float32]) -> bool:
+        """Take the vector of one image; return whether all are there and none failed."""
         with self._lock:
             self._rows[place] = row
             self._n_missing -= 1
-            if self._n_missing or self._failed:
-                return
-        try:
-            found = self._then(np.stack([row for row in self._rows if row is not None]))
-        except Exception as error:  # noqa: BLE001
-            self.result.set_exception(error)
-        else:
-            self.result.set_result(found)
+            return not (self._n_missing or self._failed)
+
+    @property
+    def rows(self) -> Matrix:
+        """The vectors of all images."""
+        return np.stack([row for row in self._rows if row is not None])
 
     def fail(self, error: BaseException) -> None:
         """Report the error of a batch, the first one only."""
@@ -110,6 +115,20 @@ class _Waiting(Generic[Result]):
         if not self._running:
             self._running = self.result.set_running_or_notify_cancel()
         return self._running
+
+
+def _finish(requests: Sequence[_Waiting[Any]]) -> None:
+    """Make the results of requests with equal functions, by one call."""
+    try:
+        results = requests[0].then([one.rows for one in requests])
+        finished = list(zip(requests, results, strict=True))
+    # Any error belongs to these requests; the thread goes on.
+    except Exception as error:  # noqa: BLE001
+        for one in requests:
+            one.result.set_exception(error)
+    else:
+        for one, result in finished:
+            one.result.set_result(result)
 
 
 # One image of a request, by its place.
@@ -161,13 +180,15 @@ class BatchEmbedder(QueueThreads[_Job]):
         self,
         actor: Actor,
         images: Sequence[npt.NDArray[np.uint8]],
-        then: Callable[[Matrix], Result],
+        then: Finish[Result],
         result: Future[Result] | None = None,
     ) -> Future[Result]:
         """Queue the images of one request; the future gives what ``then`` makes of the vectors.
 
-        The images have the input size of the network, as decoders return them. ``then`` gets one
-        row per image in the thread that computed the last: one context switch less per request.
+        The images have the input size of the network, as decoders return them. ``then`` is called
+        in the thread that computed the last one: one context switch less per request. It gets a
+        matrix with one row per image, and those of other requests that end with the same batch
+        and whose ``then`` is equal: what a model reads for one row it reads for many.
         """
         item = _Waiting(images, then, result or Future())
         with self._changed:
@@ -197,11 +218,19 @@ class BatchEmbedder(QueueThreads[_Job]):
                 for item, _ in batch:
                     item.fail(error)
             else:
-                for (item, place), row in zip(batch, vectors, strict=True):
-                    item.add(place, row)
+                self._finish_batch(batch, vectors)
             self._release(owners)
             # Release the images: the next ones may come much later.
             del found, batch
+
+    def _finish_batch(self, batch: list[_Job], vectors: Matrix) -> None:
+        """Give requests their vectors, and finish those that have all."""
+        complete: dict[Finish[Any], list[_Waiting[Any]]] = {}
+        for (item, place), row in zip(batch, vectors, strict=True):
+            if item.add(place, row):
+                complete.setdefault(item.then, []).append(item)
+        for requests in complete.values():
+            _finish(requests)
 
     def _next_batch(self, number: int) -> tuple[list[str], list[_Job]] | None:
         """Wait for images; return the owners of a batch and the images, None at the end."""
@@ -302,15 +331,15 @@ class ImagePipeline:
             )
 
     async def embed(
-        self, request: Request, contents: list[bytes], then: Callable[[Matrix], Result]
+        self, request: Request, contents: list[bytes], then: Finish[Result]
     ) -> Result:
         """Embed images; raise a ``RefusedImageError`` for the first one that is refused.
 
         The work is cancelled when the client of the request disconnects. ``then`` makes the result
-        of the embeddings, in a thread of the network.
+        of the embeddings, in a thread of the network, as in :meth:`BatchEmbedder.submit`.
         """
         actor = request.scope["actor"]
-        work = _ImageWork(self._embedder, actor, lambda _, rows: then(rows))
+        work = _ImageWork(self._embedder, actor, lambda _: then)
         return await self._run(request, work, contents, thumbnail=False)
 
     async def embed_example(
@@ -318,11 +347,12 @@ class ImagePipeline:
     ) -> tuple[npt.NDArray[np.float32], Picture]:
         """Return the embedding of one image, and the image with its facts and thumbnail."""
 
-        def make_example(images: Sequence[PreparedImage], rows: Matrix) -> tuple[Any, Picture]:
+        def make_example(images: Sequence[PreparedImage]) -> Finish[tuple[Any, Picture]]:
             (found,) = images
-            return rows[0], Picture(
+            picture = Picture(
                 content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
             )
+            return for_each(lambda rows: (rows[0], picture))
 
         work = _ImageWork(self._embedder, request.scope["actor"], make_example)
         return await self._run(request, work, [content], thumbnail=True)
@@ -379,14 +409,14 @@ class _ImageWork(Generic[Result]):
     """The images of one request; when the last one is decoded, all go to the network.
 
     This happens in the thread of the last decoder, so that the event loop is woken once per
-    request instead of once per step.
+    request instead of once per step. ``then`` returns what makes the result of the vectors.
     """
 
     def __init__(
         self,
         embedder: BatchEmbedder,
         actor: Actor,
-        then: Callable[[Sequence[PreparedImage], Matrix], Result],
+        then: Callable[[Sequence[PreparedImage]], Finish[Result]],
     ) -> None:
         self._embedder = embedder
         self._actor = actor
@@ -424,12 +454,8 @@ class _ImageWork(Generic[Result]):
             return
         images = [image for image in self._images if image is not None]
         try:
-            self._embedder.submit(
-                self._actor,
-                [image.pixels for image in images],
-                lambda rows: self._then(images, rows),
-                self.result,
-            )
+            pixels = [image.pixels for image in images]
+            self._embedder.submit(self._actor, pixels, self._then(images), self.result)
         except RuntimeError as stopping:
             self._fail(DecoderError(str(stopping)))
 
