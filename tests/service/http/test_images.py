@@ -63,7 +63,7 @@ def test_images_of_a_disconnected_client_are_dropped(served_images: Served) -> N
     images: Any = served_images.service.images
     contents = [picture("PNG", (2000, 2000), seed) for seed in range(32)]
     with pytest.raises(ClientDisconnect):
-        asyncio.run(images.embed(request_of(), contents, len))
+        asyncio.run(images.embed(request_of(), contents, for_each(len)))
     assert images._decoders.n_waiting == 0
 
 

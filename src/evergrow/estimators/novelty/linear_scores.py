@@ -35,8 +35,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from evergrow.estimators.linear.solver import back_substitute, forward_substitute
+from evergrow.estimators.linear.solver import forward_substitute
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.lapack import solve_plain
 
 Floats = npt.NDArray[np.float64]
 
@@ -219,13 +220,12 @@ class LinearScores:
 
     @cached_property
     def _constant(self) -> Floats:
-        """The product of ``A^-1`` and the constant feature.
-
-        Solved for once: it takes twice as long as all that a row needs.
-        """
-        unit = np.zeros((1, len(self.factor)))
-        unit[0, -1] = 1.0
-        return cast("Floats", back_substitute(self.factor, unit)[0])
+        """The product of ``A^-1`` and the constant feature; solved for once, not for each row."""
+        solved = np.zeros((1, len(self.factor)))
+        # The solution of ``R' z = e`` with the last unit vector ``e``.
+        solved[0, -1] = 1.0 / self.factor[-1, -1]
+        solve_plain(self.factor, solved)
+        return cast("Floats", solved[0])
 
     def _distances(self, scores: Floats, turned: Floats, left: Floats) -> Floats:
         """Return relative distances by scores, ``K s`` and the class weights that are left."""
