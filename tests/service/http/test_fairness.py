@@ -10,7 +10,7 @@ import pytest
 
 from evergrow.service.http import fairness
 from evergrow.service.http.fairness import Actor, FairQueue, FairThreads, Pacer
-from evergrow.service.http.images import BatchEmbedder, for_each
+from evergrow.service.http.images import BatchEmbedder, batch_sizes, for_each
 from evergrow.service.http.settings import Settings
 from tests.service.conftest import A, Served
 
@@ -197,6 +197,24 @@ def test_a_request_can_be_cancelled_between_its_batches() -> None:
         assert many.cancel()
         network.go.release(100)
     assert len(network.batches) == 1
+
+
+def test_a_graphics_card_gets_large_batches_of_all_tokens() -> None:
+    network: Any = Network()
+    network.on_gpu = True
+    sizes = batch_sizes(network, n_threads=16)
+    assert sizes["n_threads"] == 2
+    with BatchEmbedder(network, **{**sizes, "n_threads": 1}) as embedder:
+        first = embedder.submit(READER, images(1), for_each(len))
+        assert network.began.acquire(timeout=30)
+        many = embedder.submit(READER, images(*range(2, 42)), for_each(len))
+        one = embedder.submit(TEACHER, images(77), for_each(len))
+        network.go.release(100)
+        assert [found.result(30) for found in (first, many, one)] == [1, 40, 1]
+    assert [len(batch) for batch in network.batches] == [1, 32, 9]
+    assert 77 in network.batches[1][:2]
+    network.on_gpu = False
+    assert batch_sizes(network, n_threads=16) == {"n_threads": 16}
 
 
 def test_requests_that_end_with_a_batch_are_finished_together() -> None:

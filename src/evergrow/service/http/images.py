@@ -40,6 +40,9 @@ Finish = Callable[[Sequence[Matrix]], Sequence[Result]]
 _SHARED_SECONDS = 1.0
 _OVER_LIMIT_SECONDS = 0.5
 _NICENESS = 10
+# One thread prepares a batch while the graphics card computes that of the other.
+_GPU_THREADS = 2
+_GPU_BATCH = 32
 
 
 def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
@@ -56,6 +59,13 @@ def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
             "the service needs an embedder with one network, known by name or in an ONNX file"
         )
     return network
+
+
+def batch_sizes(network: OnnxNetwork, n_threads: int) -> dict[str, int]:
+    """Return the arguments of a :class:`BatchEmbedder` that suit the device of a network."""
+    if not network.on_gpu:
+        return {"n_threads": n_threads}
+    return {"n_threads": _GPU_THREADS, "max_batch": _GPU_BATCH, "max_shared_batch": _GPU_BATCH}
 
 
 def for_each(then: Callable[[Matrix], Result]) -> Finish[Result]:
@@ -145,6 +155,18 @@ class BatchEmbedder(QueueThreads[_Job]):
     batches have one image and each token leaves one thread, and its processor, to the others: an
     image never waits for many of another token. The first thread is then for tokens that may
     teach. The other threads have a lower priority, so that predictions do not delay teaching.
+
+    A graphics card computes many images in the time of one. So it gets batches of up to 32, also
+    of several tokens, which take turns within a batch; see :func:`batch_sizes`.
+
+    Parameters
+    ----------
+    network : OnnxNetwork
+        The network.
+    n_threads : int, default=1
+        Batches at a time.
+    max_batch, max_shared_batch : int, default=4 and 1
+        Images of a batch, and of one while several tokens send images.
     """
 
     def __init__(
@@ -153,12 +175,13 @@ class BatchEmbedder(QueueThreads[_Job]):
         *,
         n_threads: int = 1,
         max_batch: int = 4,
+        max_shared_batch: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._n_threads = max(1, n_threads)
         super().__init__(self._n_threads, "embedding")
         self._network = network
-        self._max_batch = max_batch
+        self._max_batch, self._max_shared_batch = max_batch, max_shared_batch
         self._clock = clock
         self._n_running: Counter[str] = Counter()
         # When a token last sent images or taught. Bounded by the number of tokens.
@@ -252,10 +275,9 @@ class BatchEmbedder(QueueThreads[_Job]):
         shared = len(active) > 1 and not self._stopping
         # The first thread, while others serve those that may not teach.
         reserved = shared and number == 0 < self._n_threads - 1 and active & self._teachers
-        most = 1
-        if not shared:
-            # Leave a fair share to other idle threads.
-            most = min(self._max_batch, math.ceil(len(self._queue) / self._n_idle))
+        # Leave a fair share to other idle threads.
+        share = math.ceil(len(self._queue) / self._n_idle)
+        most = min(self._max_shared_batch if shared else self._max_batch, share)
         limit = max(1, self._n_threads - 1) if shared else self._n_threads
         owners: list[str] = []
         batch: list[_Job] = []
