@@ -149,7 +149,8 @@ def test_tokens_are_not_those_of_a_folder_that_replaced_another_while_they_were_
     monkeypatch.setattr(service.workspace, "prove", replace_folder)
     # Right after the first proof that the folder is the one that was opened.
     assert not service.has_token(served.read)
-    assert moved and not service.has_token(tokens[0])
+    assert moved
+    assert not service.has_token(tokens[0])
 
 
 @pytest.mark.parametrize("put_another", [False, True])

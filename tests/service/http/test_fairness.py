@@ -10,7 +10,7 @@ import pytest
 
 from evergrow.service.http import fairness
 from evergrow.service.http.fairness import Actor, FairQueue, FairThreads, Pacer
-from evergrow.service.http.images import BatchEmbedder, batch_sizes, for_each
+from evergrow.service.http.images import BatchEmbedder, for_each
 from evergrow.service.http.settings import Settings
 from tests.service.conftest import A, Served
 
@@ -199,12 +199,22 @@ def test_a_request_can_be_cancelled_between_its_batches() -> None:
     assert len(network.batches) == 1
 
 
-def test_a_graphics_card_gets_large_batches_of_all_tokens() -> None:
+@pytest.mark.parametrize(
+    ("on_gpu", "n_threads", "sizes"), [(True, 2, (32, 32)), (False, 16, (4, 1))]
+)
+def test_a_graphics_card_gets_few_threads_and_large_batches(
+    on_gpu: bool, n_threads: int, sizes: tuple[int, int]
+) -> None:
     network: Any = Network()
-    network.on_gpu = True
-    sizes = batch_sizes(network, n_threads=16)
-    assert sizes["n_threads"] == 2
-    with BatchEmbedder(network, **{**sizes, "n_threads": 1}) as embedder:
+    network.on_gpu = on_gpu
+    embedder: Any = BatchEmbedder.for_device(network, n_processors=16)
+    assert embedder._n_threads == n_threads
+    assert (embedder._max_batch, embedder._max_shared_batch) == sizes
+
+
+def test_tokens_take_turns_within_a_large_batch() -> None:
+    network: Any = Network()
+    with BatchEmbedder(network, max_batch=32, max_shared_batch=32) as embedder:
         first = embedder.submit(READER, images(1), for_each(len))
         assert network.began.acquire(timeout=30)
         many = embedder.submit(READER, images(*range(2, 42)), for_each(len))
@@ -213,8 +223,6 @@ def test_a_graphics_card_gets_large_batches_of_all_tokens() -> None:
         assert [found.result(30) for found in (first, many, one)] == [1, 40, 1]
     assert [len(batch) for batch in network.batches] == [1, 32, 9]
     assert 77 in network.batches[1][:2]
-    network.on_gpu = False
-    assert batch_sizes(network, n_threads=16) == {"n_threads": 16}
 
 
 def test_requests_that_end_with_a_batch_are_finished_together() -> None:

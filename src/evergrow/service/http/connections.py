@@ -387,8 +387,8 @@ class JoinedWrites:
     """A transport that sends what is written in one round of the event loop at once.
 
     Uvicorn writes the head and the body of a response one after the other. One system call for
-    both, and one packet, take half of the time. More than :data:`_JOINED_BYTES` are sent at once, so
-    that the transport can tell the writer to wait.
+    both, and one packet, take half of the time. Many bytes are sent at once, so that the transport
+    can tell the writer to wait.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,13 +59,6 @@ def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
             "the service needs an embedder with one network, known by name or in an ONNX file"
         )
     return network
-
-
-def batch_sizes(network: OnnxNetwork, n_threads: int) -> dict[str, int]:
-    """Return the arguments of a :class:`BatchEmbedder` that suit the device of a network."""
-    if not network.on_gpu:
-        return {"n_threads": n_threads}
-    return {"n_threads": _GPU_THREADS, "max_batch": _GPU_BATCH, "max_shared_batch": _GPU_BATCH}
 
 
 def for_each(then: Callable[[Matrix], Result]) -> Finish[Result]:
@@ -157,7 +150,7 @@ class BatchEmbedder(QueueThreads[_Job]):
     teach. The other threads have a lower priority, so that predictions do not delay teaching.
 
     A graphics card computes many images in the time of one. So it gets batches of up to 32, also
-    of several tokens, which take turns within a batch; see :func:`batch_sizes`.
+    of several tokens, which take turns within a batch; see :meth:`for_device`.
 
     Parameters
     ----------
@@ -188,6 +181,15 @@ class BatchEmbedder(QueueThreads[_Job]):
         self._sent_at: dict[str, float] = {}
         self._teachers: set[str] = set()
         self._n_idle = 0
+
+    @classmethod
+    def for_device(cls, network: OnnxNetwork, n_processors: int) -> Self:
+        """Return threads and batches that suit what runs the network."""
+        if not network.on_gpu:
+            return cls(network, n_threads=n_processors)
+        return cls(
+            network, n_threads=_GPU_THREADS, max_batch=_GPU_BATCH, max_shared_batch=_GPU_BATCH
+        )
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -352,9 +354,7 @@ class ImagePipeline:
                 f"limit is {self._max_waiting}, so retry later"
             )
 
-    async def embed(
-        self, request: Request, contents: list[bytes], then: Finish[Result]
-    ) -> Result:
+    async def embed(self, request: Request, contents: list[bytes], then: Finish[Result]) -> Result:
         """Embed images; raise a ``RefusedImageError`` for the first one that is refused.
 
         The work is cancelled when the client of the request disconnects. ``then`` makes the result

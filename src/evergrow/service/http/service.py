@@ -19,12 +19,7 @@ from evergrow.foundation.threads import one_blas_thread
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.http.exports import Exports
 from evergrow.service.http.fairness import Actor, FairThreads, Pacer
-from evergrow.service.http.images import (
-    BatchEmbedder,
-    ImagePipeline,
-    batch_sizes,
-    single_threaded_network,
-)
+from evergrow.service.http.images import BatchEmbedder, ImagePipeline, single_threaded_network
 from evergrow.service.http.middleware import SCOPES
 from evergrow.service.http.monitoring import Metrics
 from evergrow.service.http.responses import ProblemError, unavailable
@@ -153,7 +148,7 @@ class Service:
 
     def _open_images(self, embedder: Any) -> ImagePipeline:
         network = single_threaded_network(embedder)
-        batches = BatchEmbedder(network, **batch_sizes(network, self.settings.n_threads))
+        batches = BatchEmbedder.for_device(network, self.settings.n_threads)
         decoders = DecoderPool(
             network.preprocessing,
             n_processes=self.settings.n_decoders,
