@@ -386,9 +386,9 @@ class Connection(H11Protocol):
 class JoinedWrites:
     """A transport that sends what is written in one round of the event loop at once.
 
-    Uvicorn writes the head and the body of a response one after the other. One system call for
-    both, and one packet, take half of the time. Many bytes are sent at once, so that the transport
-    can tell the writer to wait.
+    Uvicorn writes the head and the body of a response one after the other, which would be two
+    system calls and two packets. Many bytes are sent at once, so that the transport can tell the
+    writer to wait.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
