@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
@@ -49,13 +50,19 @@ class Bench:
 
     def seconds(self, work: Callable[[], Any], repeat: int = 3) -> float:
         """Median time after one more run, which loads the libraries of the device."""
-        work()
-        return median_seconds(lambda: (work(), self.wait()), repeat)
 
-    def wait(self) -> None:
-        """Wait for everything that was started on the device."""
-        if self.name != TORCH_CPU:
-            import_torch().cuda.synchronize()
+        def finish() -> None:
+            work()
+            # Calls return while a GPU still computes.
+            if self.name != TORCH_CPU:
+                import_torch().cuda.synchronize()
+
+        finish()
+        return median_seconds(finish, repeat)
+
+    def both(self, work: Callable[[Any], Any], X: Array, there: DeviceRows) -> tuple[float, float]:
+        """Seconds for rows in the memory of the processor, and for rows on the device."""
+        return self.seconds(lambda: work(X)), self.seconds(lambda: work(there))
 
 
 @dataclass(frozen=True)
@@ -112,20 +119,15 @@ def kmeans(quick: bool) -> None:
         "hierarchical": lambda **device: HierarchicalKMeans(n_words, random_state=0, **device),
     }
     for label, make in makers.items():
-        plain, seconds = _timed(lambda make=make: make().fit(X))
+        plain, seconds = _timed(partial(make().fit, X))
         placed = make(device=bench.name).fit(X)
-        learning = (
-            lambda make=make, rows=rows: make(device=bench.name).fit(rows) for rows in (X, there)
-        )
-        times.append(Times(f"{label}: learn", seconds, *map(bench.seconds, learning)))
-        same = make(device=bench.name)
-        same.__dict__ |= {k: v for k, v in vars(plain).items() if k != "device"}
-        words = plain.transform(X)
-        seconds = median_seconds(lambda plain=plain: plain.transform(X))
-        coding = (lambda same=same, rows=rows: same.transform(rows) for rows in (X, there))
-        times.append(Times(f"{label}: code", seconds, *map(bench.seconds, coding)))
+        learning = bench.both(make(device=bench.name).fit, X, there)
+        times.append(Times(f"{label}: learn", seconds, *learning))
+        words, seconds = plain.transform(X), median_seconds(partial(plain.transform, X))
+        same = plain.set_params(device=bench.name)
+        times.append(Times(f"{label}: code", seconds, *bench.both(same.transform, X, there)))
         differ = float((to_host(same.transform(there)) != words).mean())
-        ratio = _distortion(X, placed) / _distortion(X, plain)
+        ratio = _distortion(X, placed) / _distortion(X, same)
         figures += [
             Figure(f"{label}: mean squared distance, device / processor", ratio, 1.02, "at most"),
             Figure(f"{label}: share of other words, same centres", differ, 1e-4, "at most"),
@@ -156,16 +158,14 @@ def metric(quick: bool) -> None:
     options: dict[str, Any] = {"max_iter": epochs, "random_state": 0}
     plain, seconds = _timed(lambda: NCMMetric(**options).fit(X, y))
     placed = NCMMetric(**options, device=bench.name).fit(X, y)
-    learning = (
-        lambda rows=rows: NCMMetric(**options, device=bench.name).fit(rows, y)
-        for rows in (X, there)
+    learning = bench.both(
+        lambda rows: NCMMetric(**options, device=bench.name).fit(rows, y), X, there
     )
-    times = [Times(f"learn, {epochs} epochs at most", seconds, *map(bench.seconds, learning))]
+    times = [Times(f"learn, {epochs} epochs at most", seconds, *learning)]
     expected = placed.set_params(device="cpu").transform(X)
     seconds = median_seconds(lambda: placed.transform(X))
     placed.set_params(device=bench.name)
-    projecting = (lambda rows=rows: placed.transform(rows) for rows in (X, there))
-    times.append(Times("project", seconds, *map(bench.seconds, projecting)))
+    times.append(Times("project", seconds, *bench.both(placed.transform, X, there)))
     found = to_host(placed.transform(there))
     error = float(np.abs(found - expected).max() / np.abs(expected).max())
     right = [_accuracy(one, X, y, X_test, y_test) for one in (placed, plain)]
@@ -195,19 +195,19 @@ def guesses(quick: bool) -> None:
     X, fine = _classes(n, d, 5 * n_coarse, spread=0.15 if quick else 0.1)
     parents = np.arange(5 * n_coarse) // 5
     coarse, known = parents[fine], np.arange(n) % 2 == 0
-    labels = coarse, np.where(known, fine, -1), parents
+    labels: dict[str, Any] = {
+        "coarse": coarse,
+        "fine": np.where(known, fine, -1),
+        "parents": parents,
+    }
     there, times, figures = bench.rows(X), [], []
     for label, kind in {"ridge": RidgeGuesser, "nearest": NearestGuesser}.items():
-        on = kind(device=bench.name)
-        plain, seconds = _timed(
-            lambda kind=kind: guess_fine(X, *labels, guesser=kind(), random_state=0, n_jobs=-1)
-        )
-        work = (
-            lambda on=on, rows=rows: guess_fine(rows, *labels, guesser=on, random_state=0)
-            for rows in (X, there)
-        )
-        times.append(Times(f"{label}: guess and check", seconds, *map(bench.seconds, work)))
-        found = guess_fine(there, *labels, guesser=on, random_state=0)
+        guess = partial(guess_fine, **labels, random_state=0)
+        plain, seconds = _timed(partial(guess, X, guesser=kind(), n_jobs=-1))
+        placed = partial(guess, guesser=kind(device=bench.name))
+        spent = bench.both(placed, X, there)
+        times.append(Times(f"{label}: guess and check", seconds, *spent))
+        found = placed(there)
         differ = float((found.fine != plain.fine).mean())
         right = 100 * float((plain.fine == fine)[~known].mean())
         figures += [

@@ -123,7 +123,7 @@ def device_of(samples: object) -> Device | None:
 
     Tensors of torch on the processor count as arrays.
     """
-    tensor = getattr(samples, "tensor", samples)
+    tensor: Any = getattr(samples, "tensor", samples)
     if is_tensor(tensor):
         return Device(str(tensor.device)) if tensor.device.type != "cpu" else None
     return Device(str(as_tensor(samples).device)) if is_on_gpu(samples) else None
@@ -166,6 +166,11 @@ def array_module(values: Any) -> Any:
     True
     """
     return import_torch() if is_tensor(values) else np
+
+
+def as_double(values: Any) -> Any:
+    """Return an array or a tensor in double precision; one that has it is not copied."""
+    return values.double() if is_tensor(values) else np.asarray(values, dtype=np.float64)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def _moments(device: Device, new: Batch) -> Moments:
     present = new.weights > 0
     return Moments(
         tuple(to_host(sums)),
-        np.bincount(new.codes, new.weights, n_classes),
+        np.bincount(new.codes, new.weights, n_classes).astype(np.float64),
         np.bincount(new.codes[present], minlength=n_classes),
         class_squares,
         to_host(gram),

@@ -21,7 +21,15 @@ from scipy.special import logsumexp
 from evergrow.estimators.means.distances import shrunk_covariance
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import Device, Tensor, array_module, is_tensor, place_like, to_host
+from evergrow.foundation.device import (
+    Device,
+    Tensor,
+    array_module,
+    as_double,
+    is_tensor,
+    place_like,
+    to_host,
+)
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
@@ -79,7 +87,7 @@ def log_likelihood(
     if is_tensor(scores):
         entropies = array_module(scores).nn.functional.cross_entropy
         terms = -entropies(scores, codes, reduction="none").double()
-        return float(weights.double() @ terms / weights.double().sum())
+        return float(as_double(weights) @ terms / as_double(weights).sum())
     true = scores[np.arange(len(codes)), codes]
     # Summed in double precision, because the mean is over many examples.
     terms = (true - logsumexp(scores, axis=1)).astype(np.float64)
@@ -170,8 +178,7 @@ def learn_metric(
     training = data.at(slice(n_learnt_from))
     validation = training if held_out is learnt_from else data.at(slice(n_learnt_from, None))
     projection, likelihoods = _ascend(start.means, training, validation, request, random)
-    double = projection.double() if is_tensor(projection) else projection.astype(np.float64)
-    return FittedMetric(to_host(double @ start.basis), np.array(likelihoods))
+    return FittedMetric(to_host(as_double(projection) @ start.basis), np.array(likelihoods))
 
 
 def _held_out(codes: Codes, share: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
@@ -308,5 +315,5 @@ class _Adam:
         self.projection += length * mean / (self._module.sqrt(squares) + _TINY)
 
 
-def _copied(array: Floats) -> Floats:
-    return cast("Floats", array.clone()) if is_tensor(array) else array.copy()
+def _copied(array: Any) -> Any:
+    return array.clone() if is_tensor(array) else array.copy()

@@ -251,7 +251,7 @@ class NCMMetric(
             },
         )
 
-    def transform(self, X: npt.ArrayLike) -> Floats:
+    def transform(self, X: npt.ArrayLike) -> Any:
         """Project examples.
 
         Parameters
@@ -273,7 +273,7 @@ class NCMMetric(
         """
         reader = frozen_copy(self)
         check_is_fitted(reader, "components_")
-        checked = validate_rows(reader, X, reset=False)
+        checked: Any = validate_rows(reader, X, reset=False)
         device = find_device(reader.device, checked)
         if device is not None:
             return _project_on(device, checked, reader.components_)

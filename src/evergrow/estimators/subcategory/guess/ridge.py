@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.subcategory.guess.guesser import Codes
-from evergrow.foundation.device import array_module, is_tensor, place_like, to_host
+from evergrow.foundation.device import array_module, as_double, is_tensor, place_like, to_host
 
 # Penalties to try, in units of the mean squared distance of a sample from the mean. On image
 # features the best ones lie between 0.1 and 10.
@@ -55,12 +55,7 @@ class RidgeGuesser:
 
     def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> RidgeRegression:
         """Fit the regression to samples whose fine class is known."""
-        return RidgeRegression.of(_double(X), fine)
-
-
-def _double(X: Any) -> Floats:
-    """Samples in double precision; a tensor stays one."""
-    return cast(Floats, X.double()) if is_tensor(X) else np.asarray(X, dtype=np.float64)
+        return RidgeRegression.of(as_double(X), fine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +143,7 @@ class RidgeRegression:
 
     def scores(self, X: npt.NDArray[Any]) -> Floats:
         """Score of each fine class for each row."""
-        centred = _double(X) - self.spectrum.mean
+        centred = as_double(X) - self.spectrum.mean
         return cast(Floats, centred @ self.weights + self.targets.mean(axis=0))
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
@@ -170,7 +165,7 @@ class RidgeRegression:
         """
         n_rows, left = len(self.fine), self.spectrum.left
         residuals, module = self.residuals(), array_module(left)
-        predicted = module.empty_like(self.targets)
+        predicted: Floats = module.empty_like(self.targets)
         for rows in _rows_by_fold(folds, together=is_tensor(left)):
             if rows.shape[1] == n_rows:
                 return None

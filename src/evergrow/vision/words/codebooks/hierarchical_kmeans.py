@@ -95,7 +95,7 @@ def _all_of(rows: Rows | Tensor) -> Any:
     return np.arange(len(rows))
 
 
-def _group(numbers: Ints | Tensor) -> list[tuple[int, Any]]:
+def _group(numbers: Any) -> list[tuple[int, Any]]:
     """The indices of each number that occurs."""
     if is_tensor(numbers):
         order = numbers.argsort(stable=True)

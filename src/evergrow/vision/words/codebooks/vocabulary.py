@@ -64,7 +64,7 @@ def _assign_on(device: Device, coder: Coder, X: Any) -> Any:
         return torch.cat(parts)
 
 
-def _assign_here(coder: Coder, X: Any, n_threads: int) -> Words:
+def _assign_here(coder: Coder, X: Any, n_threads: int) -> Any:
     engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is not None and len(parts) > 1:
