@@ -60,6 +60,8 @@ PATH_TIERS = {
 }
 # Tests that are marked as slow, and scikit-learn's checks of further configurations.
 OTHER_TIERS = ("configurations", "slow")
+# Tests of this marker run the code of GPUs on a GPU; others run it by torch on the processor.
+GPU = "gpu"
 # Tests of these tiers share one cluster or browser, so they run on one worker, one after the other.
 SHARED_TIERS = ("ray", "browser")
 
@@ -73,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
     # Output of tests is captured; stacks of a hanging one must get past that.
     config.stash[STDERR] = os.dup(2)
+    config.addinivalue_line("markers", f"{GPU}: needs a GPU that torch finds, skipped without one")
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="evergrow-tests-")
         os.environ["EVERGROW_CACHE"] = cache
@@ -91,6 +94,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # The tests of one file share its fixtures.
         worker = next((tier for tier in SHARED_TIERS if tier in names), str(item.path))
         item.add_marker(pytest.mark.xdist_group(worker))
+    _skip_without_gpu([item for item in items if item.get_closest_marker(GPU)])
     items.sort(key=lambda item: not tiers[item] - {"configurations"})
 
 
@@ -123,6 +127,20 @@ def _tiers_of(item: pytest.Item) -> set[str]:
     by_path = {tier for start, tier in PATH_TIERS.items() if path.startswith(start)}
     by_fixture = {FIXTURE_TIERS[name] for name in fixtures if name in FIXTURE_TIERS}
     return by_path | by_fixture | ({"slow"} if item.get_closest_marker("slow") else set())
+
+
+def _skip_without_gpu(items: list[pytest.Item]) -> None:
+    """Skip tests of GPUs where there is none; torch is imported only if there are such tests."""
+    if not items:
+        return
+    try:
+        import torch
+    except ImportError:
+        reason = "torch is not installed"
+    else:
+        reason = "" if torch.cuda.is_available() else "torch finds no GPU"
+    for item in items if reason else ():
+        item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _repeated_checks(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -10,7 +10,7 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import curation, fit, kernels, memory, predict, scaling, service, subcategory
+from benchmarks import curation, fit, gpu, kernels, memory, predict, scaling, service, subcategory
 from benchmarks.cluster import failures, planning, sums, training
 from benchmarks.cluster.updates import run as cluster_updates
 from benchmarks.codebook import accuracy, photographs, speed
@@ -66,6 +66,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "speed": curation.speed,
         "next": curation.next_labels,
     },
+    "gpu": gpu.PARTS,
     "service": service.PARTS,
     "cluster": {
         "limited": training.limited,

@@ -23,11 +23,10 @@ from evergrow import (
 )
 from evergrow.foundation.device import is_tensor, to_host
 from evergrow.storage.device_rows import DeviceRows
+from tests.devices import every_device, import_torch, on
 
-torch = pytest.importorskip("torch", reason="GPUs are used through torch")
+torch = import_torch()
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")
-DEVICES = ["torch-cpu", pytest.param("cuda", marks=needs_gpu)]
 MODELS = {
     "inputs": RLSClassifier(),
     "fixed": RLSClassifier(regularization=0.5, recoding=0.3),
@@ -63,7 +62,7 @@ def assert_same(here: Any, there: Any, X: npt.NDArray[Any]) -> None:
     assert there.classes_.tolist() == here.classes_.tolist()
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("name", MODELS)
 def test_a_device_learns_and_answers_as_the_core(name: str, device: str, digits: Data) -> None:
     X, y, X_test = digits
@@ -84,7 +83,7 @@ def test_a_device_learns_and_answers_as_the_core(name: str, device: str, digits:
     )
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_models_forget_merge_rename_and_move_between_devices(device: str, digits: Data) -> None:
     X, y, X_test = digits
     for name in ("relu", "per class", "lda per class"):
@@ -106,7 +105,7 @@ def test_models_forget_merge_rename_and_move_between_devices(device: str, digits
             assert_same(here, model, X_test)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("name", ["relu", "lda"])
 def test_files_and_copies_do_not_need_the_device(
     name: str, device: str, digits: Data, tmp_path: Path
@@ -124,26 +123,25 @@ def test_files_and_copies_do_not_need_the_device(
     assert_same(again, there, X_test)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("name", ["inputs", "relu", "means", "lda"])
 def test_tensors_are_answered_where_they_lie(name: str, device: str, digits: Data) -> None:
     X, y, X_test = digits
     here, there = pair(name, device)
-    place = "cuda" if device == "cuda" else "cpu"
-    rows, queries = (DeviceRows.of(torch.as_tensor(part, device=place)) for part in (X, X_test))
+    rows, queries = on(device, X), on(device, X_test)
     here.fit(X, y)
     there.fit(rows, y)
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         found = getattr(there, method)(queries)
         assert is_tensor(found), method
-        assert found.device.type == place
+        assert found.device == queries.tensor.device
         np.testing.assert_allclose(to_host(found), getattr(here, method)(X_test), atol=1e-7)
     assert there.score(queries, here.predict(X_test)) == 1.0
     named = clone(there).fit(rows, np.array(list("abcdefghij"))[y])
     assert named.predict(queries).dtype.kind == "U"
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_shards_stream_to_the_device(device: str, digits: Data, tmp_path: Path) -> None:
     X, y, X_test = digits
     shards = write_shards(tmp_path / "shards", [X.astype(np.float32)])
@@ -151,7 +149,7 @@ def test_shards_stream_to_the_device(device: str, digits: Data, tmp_path: Path) 
     assert_same(here.fit(X, y), there.fit(shards, y), X_test)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_tf32_is_close(device: str, digits: Data) -> None:
     X, y, X_test = digits
     here, there = pair("relu", device)
@@ -162,7 +160,7 @@ def test_tf32_is_close(device: str, digits: Data) -> None:
     assert torch.get_float32_matmul_precision() == before
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_rejection_takes_what_a_device_learnt(device: str, digits: Data) -> None:
     X, y, X_test = digits
     here, there = (RejectingClassifier(model) for model in pair("inputs", device))

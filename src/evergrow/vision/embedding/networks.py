@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -208,6 +208,18 @@ class CallableNetwork:
         """Compute the vectors of a batch."""
         found = np.asarray(self._function(list(prepared)))
         return check_vectors(found, len(prepared), "the callable model")
+
+
+def start(network: Network, prepared: Sequence[Any]) -> Callable[[], Features]:
+    """Begin to compute the vectors of a batch; the result of the call waits for them.
+
+    A network on a GPU has a method for it; others compute at once.
+    """
+    begin = getattr(network, "start", None)
+    if begin is not None:
+        return cast("Callable[[], Features]", begin(prepared))
+    found = network.run(prepared)
+    return lambda: found
 
 
 def check_vectors(found: npt.NDArray[Any], n_rows: int, name: str) -> Features:
