@@ -1,10 +1,11 @@
-"""Private memory of processes while they work, and what names a forest."""
+"""Memory and time of processes while they work, and what names a forest."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,6 +37,17 @@ def _runs_tasks(process: psutil.Process) -> bool:
         return process.cmdline()[0].startswith("ray::") and "evergrow/_core" in mapped
     except (OSError, psutil.Error, IndexError):
         return False
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of all that it started and that still run."""
+    own = psutil.Process()
+    seconds = 0.0
+    for process in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            seconds += times.user + times.system
+    return seconds
 
 
 class PeakMemory:
