@@ -149,14 +149,11 @@ def test_the_bar_shows_parts_that_are_done(engine, capfd):
 
 
 _ALL_FAIL = """
-import ray
 import evergrow
 from evergrow.foundation.engine import Job, current_engine
 from tests.distributed import work
 
-# One of its own, whatever else runs on this machine.
-ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-with evergrow.cluster(ray.get_runtime_context().gcs_address):
+with evergrow.cluster({address!r}):
     for how in ("run", "reduce"):
         engine = current_engine()
         shared = [engine.share(0)]
@@ -167,12 +164,12 @@ with evergrow.cluster(ray.get_runtime_context().gcs_address):
                 engine.reduce(Job(work.refuse_to_add, range(8), shared, "adding"), work.add)
         except ValueError as error:
             print("caught", error)
-ray.shutdown()
 """
 
 
-def test_of_many_failures_one_is_reported_and_ray_adds_nothing(needs_ray, run_script):
+def test_of_many_failures_one_is_reported_and_ray_adds_nothing(two_nodes, run_script):
     root = str(Path(__file__).parents[2])
-    done = run_script(_ALL_FAIL, PYTHONPATH=root, RAY_AUTH_MODE="disabled")
+    text = _ALL_FAIL.format(address=two_nodes.address)
+    done = run_script(text, PYTHONPATH=root, RAY_AUTH_MODE="disabled")
     assert done.stdout.count("caught these cannot be added") == 2, done.stderr
     assert "Unhandled error" not in done.stderr

@@ -184,7 +184,7 @@ class RayEngine(Engine):
     def _dispatcher(self, job: Job) -> Dispatcher:
         self._check_open()
         n_at_once = self.capacity.n_workers
-        # With free processors Ray would run queued parts too, and with a limit they would use it up.
+        # Ray would run queued parts too on free processors, and they would use up a time limit.
         if n_at_once >= self._most_workers() and self._task_timeout is None:
             n_at_once *= 1 + _QUEUED_PER_WORKER
         return Dispatcher(job.description, n_at_once, self._retries, self._task_timeout)
