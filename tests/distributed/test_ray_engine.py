@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ def test_of_a_reduction_only_the_last_result_comes_back(engine):
     before = engine.n_bytes
     engine.reduce(Job(work.random_numbers, range(8), description="adding"), work.add)
     assert engine.n_bytes - before == 8000
+
+
+def test_the_next_part_starts_before_a_result_is_used(two_nodes, tmp_path):
+    with evergrow.cluster("auto", n_workers=1):
+        job = Job(work.leave_mark, range(3), [str(tmp_path)], "marking")
+        results = current_engine().run(job)
+        next(results)
+        deadline = time.monotonic() + 30
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(list(tmp_path.iterdir())) == 2
+        assert len(list(results)) == 2
 
 
 def test_workers_read_shared_arrays_where_they_lie(engine):
