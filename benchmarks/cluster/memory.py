@@ -71,8 +71,9 @@ class PeakMemory:
 
     @property
     def growth(self) -> int:
-        """The most that any process had, beyond the least that one had before."""
-        return max(self.peak.values(), default=0) - min(self.before.values(), default=0)
+        """The most that any process had beyond what it had before, new ones the least of these."""
+        least = min(self.before.values(), default=0)
+        return max((n - self.before.get(pid, least) for pid, n in self.peak.items()), default=0)
 
     def _watch(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN):

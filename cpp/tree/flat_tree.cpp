@@ -140,6 +140,23 @@ void flatten_split(const Tree& tree, const Node& node, std::size_t i, FlatTree& 
     }
 }
 
+// Arrays that grow as they are filled would take up to twice their size.
+void reserve_entries(const Tree& tree, FlatTree& flat) {
+    std::size_t n_centroids = 0, n_counts = 0, n_rows = 0;
+    for (std::size_t i = 0; i < tree.node_limit(); ++i) {
+        const Node& node = tree.node(number(i));
+        n_centroids += as_index(node.centroid_size);
+        if (node.is_leaf()) n_counts += as_index(node.count_size);
+        n_rows += as_index(node.row_size);
+    }
+    for (auto* v : {&flat.centroid_class, &flat.centroid_source}) v->reserve(n_centroids);
+    flat.half_norm.reserve(n_centroids);
+    flat.side.reserve(n_centroids);
+    flat.exponent.reserve(n_centroids);
+    for (auto* v : {&flat.count_class, &flat.count}) v->reserve(n_counts);
+    flat.rows.reserve(n_rows);
+}
+
 }  // namespace
 
 FlatTree flatten(const Tree& tree) {
@@ -149,6 +166,7 @@ FlatTree flatten(const Tree& tree) {
     for (auto* v : {&flat.left, &flat.centroid_begin, &flat.centroid_size, &flat.count_begin,
                     &flat.count_size, &flat.row_begin, &flat.row_size})
         v->assign(n, 0);
+    reserve_entries(source, flat);
     std::vector<std::int32_t> pending{kRoot};
     while (!pending.empty()) {
         const std::size_t i = as_index(pending.back());
