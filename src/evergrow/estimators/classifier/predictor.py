@@ -199,8 +199,9 @@ def best_column(scores: Floats) -> npt.NDArray[np.intp]:
 
 def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     """Return the columns of the ``k`` highest scores, best first."""
-    if is_tensor(scores):
-        order = scores.argsort(dim=1, descending=True, stable=True)  # type: ignore[call-overload]
+    tensor: Any = scores
+    if is_tensor(tensor):
+        order = tensor.argsort(dim=1, descending=True, stable=True)
         return cast("npt.NDArray[np.intp]", order[:, :k])
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
@@ -217,7 +218,7 @@ def labels_at(classes: npt.NDArray[Any], columns: npt.NDArray[np.intp]) -> npt.N
 
 def softmax(scores: Floats, temperature: float = 1.0) -> Floats:
     """Return the softmax of scores divided by a temperature, along the classes."""
-    scaled = scores / temperature
+    scaled: Any = scores / temperature
     found = scaled.softmax(1) if is_tensor(scores) else scipy.special.softmax(scaled, axis=1)
     return cast("Floats", found)
 

@@ -6,7 +6,7 @@ The matrix over all classes is an array, or a tensor on a GPU; those per class a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -69,5 +69,5 @@ def select(gram: Floats, places: npt.NDArray[np.int64] | slice) -> Floats:
         return gram[places, places]
     if is_tensor(gram):
         index: Any = place_like(places, gram)
-        return gram[index][:, index]
+        return cast("Floats", gram[index][:, index])
     return gram[np.ix_(places, places)]

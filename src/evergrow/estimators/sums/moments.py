@@ -401,7 +401,8 @@ class Moments:
 
 def _add_grams(mine: Floats, theirs: Floats) -> Floats:
     """Return the sum of two matrices, where the first one lies."""
-    return mine + place_like(theirs, mine) if is_tensor(mine) else mine + to_host(theirs)
+    there: Floats = place_like(theirs, mine) if is_tensor(mine) else to_host(theirs)
+    return mine + there
 
 
 def _summed(values: npt.NDArray[Any], place: npt.NDArray[Any], n_classes: int) -> Any:
