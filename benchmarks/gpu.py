@@ -8,6 +8,7 @@ same code runs by torch on the processor, which tests it but says nothing about 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.data import image_features
 from benchmarks.measure import Figure, median_seconds, report, show_table
 from evergrow.foundation.device import TORCH_CPU, find_device, import_torch, to_host
 from evergrow.storage.device_rows import DeviceRows
@@ -270,7 +272,111 @@ def _network(torch: Any, width: int) -> Any:
     return layers.Sequential(*stages, layers.AdaptiveAvgPool2d(1))
 
 
+def least_squares(quick: bool) -> None:
+    """Fit least squares with random features on data of ImageNet's size that lie on the device."""
+    from evergrow import RLSClassifier
+
+    torch, bench = import_torch(), Bench.here()
+    n, d, n_classes = (4000, 32, 10) if quick else (1_281_167, 1280, 1000)
+    device = find_device(bench.name)
+    assert device is not None
+    y = np.random.default_rng(0).integers(0, n_classes, n)
+    generator = torch.Generator(device.name).manual_seed(0)
+    rows = torch.randn((n, d), device=device.name, generator=generator)
+    centres = torch.randn((n_classes, d), device=device.name, generator=generator)
+    rows += 0.1 * centres[device.tensor(y)]
+    there, figures = DeviceRows.of(rows), []
+    bars = {(4096, "double"): 1.5, (4096, "tf32"): 0.35, (16384, "tf32"): 4.0}
+    for width, precision in [*bars, (16384, "double")]:
+        model = RLSClassifier(
+            n_random_features=width // 32 if quick else width,
+            regularization=1e3,
+            recoding=0.0,
+            precision=precision,
+            device=bench.name,
+            random_state=0,
+        )
+        seconds = bench.seconds(partial(model.fit, there, y), 3 if width < 8192 else 1)
+        bar = bars.get((width, precision))
+        name = f"{width} random features, {precision}"
+        figures.append(Figure(f"{name}: s to fit", seconds, bar, "at most"))
+        few = DeviceRows.of(rows[: n // 10])
+        solving = _timed(lambda model=model, few=few: model.score(few, y[: n // 10]))  # type: ignore[misc]
+        figures.append(Figure(f"{name}: s to solve and predict a tenth", solving[1]))
+    report(
+        "gpu",
+        f"least squares, {n} x {d}, {n_classes} classes; {bench.title}",
+        figures,
+        bars=not quick,
+    )
+
+
+def shards(quick: bool) -> None:
+    """Fit least squares from shards on disk, next to reading and copying them alone."""
+    from evergrow import RLSClassifier, write_shards
+    from evergrow.estimators.sums.device_accumulator import Uploader
+    from evergrow.foundation.rows import float_blocks
+
+    bench = Bench.here()
+    device = find_device(bench.name)
+    assert device is not None
+    n, d, n_classes = (4000, 32, 10) if quick else (1_281_167, 1280, 1000)
+    y = np.random.default_rng(0).integers(0, n_classes, n)
+    step, draw = 1 << 16, np.random.default_rng(1)
+    blocks = (draw.standard_normal((min(step, n - k), d), np.float32) for k in range(0, n, step))
+    with tempfile.TemporaryDirectory() as folder:
+        stored = write_shards(folder, blocks)
+
+        def read_and_copy() -> None:
+            uploader = Uploader(device)
+            for _, block in float_blocks(stored, (64 << 20) // (8 * d)):
+                uploader.upload(block)
+
+        model = RLSClassifier(
+            n_random_features=128 if quick else 4096,
+            regularization=1e3,
+            recoding=0.0,
+            precision="tf32",
+            device=bench.name,
+            random_state=0,
+        )
+        alone, fitting = bench.seconds(read_and_copy), bench.seconds(lambda: model.fit(stored, y))
+    figures = [
+        Figure("reading and copying alone / fit", alone / fitting, 0.8),
+        Figure("s to read and copy", alone),
+        Figure("s to fit", fitting),
+    ]
+    report("gpu", f"shards, {n} x {d}; {bench.title}", figures, bars=not quick)
+
+
+def selection(quick: bool) -> None:
+    """Fit and select parameters with 16384 random features on CIFAR-100; the accuracy."""
+    from evergrow import RLSClassifier
+
+    bench, data = Bench.here(), image_features()
+    figures = []
+    for width, precision in [(4096, "double"), (16384, "double"), (16384, "tf32")]:
+        model = RLSClassifier(
+            n_random_features=width // 64 if quick else width,
+            precision=precision,
+            device=bench.name,
+            random_state=0,
+        )
+        seconds = bench.seconds(partial(model.fit, data.X, data.y), 1)
+        right = 100 * model.score(data.X_test, data.y_test)
+        wide = width > 8192
+        name = f"{width} random features, {precision}"
+        figures += [
+            Figure(f"{name}: s to fit and select", seconds, 5.0 if wide else None, "at most"),
+            Figure(f"{name}: percent right", right, 73.0 if wide else None),
+        ]
+    report("gpu", f"selection, {data.name}; {bench.title}", figures, bars=not quick)
+
+
 PARTS: Mapping[str, Callable[[bool], None]] = {
+    "least-squares": least_squares,
+    "shards": shards,
+    "selection": selection,
     "kmeans": kmeans,
     "metric": metric,
     "guesses": guesses,
