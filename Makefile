@@ -6,6 +6,9 @@ BENCH_ARGS ?= --quick
 EXPERIMENTS ?= all
 # A file with versions and hashes, such as requirements/ci.txt: nothing else is then installed.
 LOCK ?=
+# The torch to test the code of GPUs with, such as torch==2.13.0, perhaps with options of pip such as
+# an index of builds without CUDA; empty to skip these tests unless torch is installed.
+TORCH ?=
 # ON makes compiler warnings errors, as .ci/run does; another compiler may warn of other things.
 WERROR ?= OFF
 
@@ -37,7 +40,7 @@ ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
 THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
-TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster)
+TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster $(if $(TORCH),torch))
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster
 
 .DEFAULT_GOAL := help
@@ -130,13 +133,17 @@ docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/vision $(STAMPS)/service
 	@$(BIN)/sphinx-build -W docs docs/_build/html
 
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
+# torch is not among them; see requirements/torch.in.
+EXTRAS := $(BIN)/python -c 'import tomllib; print(*("--extra " + name for name in \
+    tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"] if name != "gpu"))'
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
     --python-version 3.11 --upgrade
 lock: $(STAMPS)/build-tools
 	@echo "== choosing versions"
 	@$(PIP) install uv
 	@{ $(BUILD_REQUIRES); printf '%s\n' cmake ninja pip; } > $(STAMPS)/requires
-	@$(COMPILE) --all-extras pyproject.toml $(STAMPS)/requires --output-file requirements/ci.txt
+	@$(COMPILE) $$($(EXTRAS)) pyproject.toml requirements/torch.in $(STAMPS)/requires \
+	    --output-file requirements/ci.txt
 	@$(COMPILE) --extra service pyproject.toml $(STAMPS)/requires \
 	    --output-file requirements/deploy.txt
 	@{ $(BUILD_REQUIRES); printf '%s\n' build cibuildwheel cmake ninja pip-audit twine; } \
@@ -210,4 +217,11 @@ $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiment
 $(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install $(OFFLINE) 'evergrow[$(notdir $@)]'
+	@touch $@
+
+# Without its dependencies: those of the default build include CUDA.
+$(STAMPS)/torch: requirements/torch.in | $(STAMPS)/package
+	@echo "== installing $(TORCH)"
+	@$(PIP) install $(OFFLINE) --requirement requirements/torch.in
+	@$(PIP) install --no-deps $(TORCH)
 	@touch $@

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent
+
+# A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
+# after its last test. Then a thread outside of Python prints all stacks and ends the process.
+HANGING_TEST = 330.0
+HANGING_END = 180.0
+STDERR = pytest.StashKey[int]()
 
 # Slow tiers: a test belongs to one if it uses one of these fixtures or lies under one of these
 # paths. `make quick` leaves them out; `make test` runs everything.
@@ -53,6 +60,8 @@ PATH_TIERS = {
 }
 # Tests that are marked as slow, and scikit-learn's checks of further configurations.
 OTHER_TIERS = ("configurations", "slow")
+# Tests of this marker run the code of GPUs on a GPU; others run it by torch on the processor.
+GPU = "gpu"
 # Tests of these tiers share one cluster or browser, so they run on one worker, one after the other.
 SHARED_TIERS = ("ray", "browser")
 
@@ -64,6 +73,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values(), *OTHER_TIERS}):
         config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
+    # Output of tests is captured; stacks of a hanging one must get past that.
+    config.stash[STDERR] = os.dup(2)
+    config.addinivalue_line("markers", f"{GPU}: needs a GPU that torch finds, skipped without one")
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="evergrow-tests-")
         os.environ["EVERGROW_CACHE"] = cache
@@ -82,7 +94,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # The tests of one file share its fixtures.
         worker = next((tier for tier in SHARED_TIERS if tier in names), str(item.path))
         item.add_marker(pytest.mark.xdist_group(worker))
+    _skip_without_gpu([item for item in items if item.get_closest_marker(GPU)])
     items.sort(key=lambda item: not tiers[item] - {"configurations"})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End the process if a test hangs so that nothing in Python can end it."""
+    faulthandler.dump_traceback_later(HANGING_TEST, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End a worker that does not end by itself; the process that reports has no limit."""
+    if hasattr(session.config, "workerinput"):
+        stderr = session.config.stash[STDERR]
+        faulthandler.dump_traceback_later(HANGING_END, exit=True, file=stderr)
 
 
 def pytest_collection_finish() -> None:
@@ -97,6 +127,20 @@ def _tiers_of(item: pytest.Item) -> set[str]:
     by_path = {tier for start, tier in PATH_TIERS.items() if path.startswith(start)}
     by_fixture = {FIXTURE_TIERS[name] for name in fixtures if name in FIXTURE_TIERS}
     return by_path | by_fixture | ({"slow"} if item.get_closest_marker("slow") else set())
+
+
+def _skip_without_gpu(items: list[pytest.Item]) -> None:
+    """Skip tests of GPUs where there is none; torch is imported only if there are such tests."""
+    if not items:
+        return
+    try:
+        import torch
+    except ImportError:
+        reason = "torch is not installed"
+    else:
+        reason = "" if torch.cuda.is_available() else "torch finds no GPU"
+    for item in items if reason else ():
+        item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _repeated_checks(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -14,6 +14,7 @@ from benchmarks import (
     curation,
     fit,
     forest_gpu,
+    gpu,
     kernels,
     memory,
     predict,
@@ -27,6 +28,7 @@ from benchmarks.codebook import accuracy, photographs, speed
 from benchmarks.growing import small_classes, streams, updates
 from benchmarks.growing.memory import run as long_life
 from benchmarks.linear import examples, rejection
+from benchmarks.linear.cores import cores as linear_cores
 from benchmarks.linear.stream import run as linear_stream
 from evergrow import _core
 
@@ -35,7 +37,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "fit": {"fit": fit.run, "small-classes": fit.small_classes},
     "predict": {"predict": predict.run, "gpu": forest_gpu.run},
     "memory": {"memory": memory.run},
-    "scaling": {"scaling": scaling.run},
+    "scaling": {"scaling": scaling.run, "large": scaling.large},
     "kernels": {"kernels": kernels.run},
     "growing": {
         "strategies": streams.strategies,
@@ -57,6 +59,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "rejection": rejection.reject_unknown,
         "false-alarms": rejection.count_false_alarms,
         "choosing": examples.choosing,
+        "cores": linear_cores,
     },
     "codebook": {
         "speed": speed.run,
@@ -74,6 +77,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "speed": curation.speed,
         "next": curation.next_labels,
     },
+    "gpu": gpu.PARTS,
     "service": service.PARTS,
     "cluster": {
         "limited": training.limited,

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.data import Split, mixture
-from benchmarks.measure import Figure, median_seconds, report, show_table
+from benchmarks.measure import Figure, call_in_child, median_seconds, report, show_table
 from benchmarks.peers import ncm_forest
+from evergrow import NCMForestClassifier, open_shards, write_shards
+from evergrow.distributed import plan
 from evergrow.estimators.forest.value.serialization import to_tensors
+
+# Rows, features and classes of ImageNet's training images as features of a network.
+LARGE = (1_281_167, 1280, 1000)
+LARGE_TREES = 50
 
 
 def run(quick: bool) -> None:
@@ -64,3 +76,54 @@ def threads(split: Split, bars: bool) -> None:
         ],
         bars=bars,
     )
+
+
+def large(quick: bool) -> None:
+    """A forest of 50 trees on data of ImageNet's size, on all cores, next to its plan."""
+    sizes = (20_000, 64, 100) if quick else LARGE
+    expected = plan(*sizes, trees=LARGE_TREES)
+    with tempfile.TemporaryDirectory() as folder:
+        call_in_child("benchmarks.scaling:write_large", sizes, folder)
+        ways = {"in memory": None, "from shards": folder}
+        found = {
+            way: call_in_child("benchmarks.scaling:fit_large", sizes, ways[way]) for way in ways
+        }
+    table = [(way, s, n_bytes / 2**30, score) for way, (s, n_bytes, score) in found.items()]
+    name = f"generated {sizes[0]} x {sizes[1]}, {sizes[2]} classes, {os.cpu_count()} threads"
+    table.append(("plan", expected.here_seconds, expected.here_bytes / 2**30, ""))
+    show_table(f"scaling: {name}", ["", "fit s", "peak GiB", "accuracy"], table)
+    seconds, n_bytes, _ = found["in memory"]
+    ratio = seconds / expected.here_seconds
+    figures = [
+        Figure("time in memory / planned time", ratio),
+        Figure("off by", max(ratio, 1 / ratio) - 1, 0.3, "at most"),
+        Figure("memory / planned memory", n_bytes / expected.here_bytes),
+    ]
+    report("scaling", name, figures, bars=not quick)
+
+
+def write_large(sizes: tuple[int, int, int], folder: str) -> None:
+    """Write the rows and labels to shards, and rows to test with next to them."""
+    split, step = mixture(*sizes), 1 << 16
+    parts = (slice(k, k + step) for k in range(0, len(split.y), step))
+    write_shards(Path(folder) / "rows", ((split.X[part], split.y[part]) for part in parts))
+    np.savez(Path(folder) / "test.npz", X=split.X_test, y=split.y_test)
+
+
+def fit_large(sizes: tuple[int, int, int], folder: str | None) -> tuple[float, int, float]:
+    """Seconds of a fit, the largest memory of the process, and the accuracy on other rows."""
+    X: Any
+    if folder is None:
+        split = mixture(*sizes)
+        X, y, X_test, y_test = split.X, split.y, split.X_test, split.y_test
+    else:
+        X = open_shards(Path(folder) / "rows")
+        y = X.labels
+        with np.load(Path(folder) / "test.npz") as test:
+            X_test, y_test = test["X"], test["y"]
+    forest = NCMForestClassifier(LARGE_TREES, n_jobs=-1, random_state=0)
+    start = time.perf_counter()
+    forest.fit(X, y)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return seconds, peak, forest.score(X_test, y_test)

@@ -1,10 +1,11 @@
-"""Private memory of processes while they work, and what names a forest."""
+"""Memory and time of processes while they work, and what names a forest."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,6 +39,17 @@ def _runs_tasks(process: psutil.Process) -> bool:
         return False
 
 
+def processor_seconds() -> float:
+    """Processor time of this process and of all that it started and that still run."""
+    own = psutil.Process()
+    seconds = 0.0
+    for process in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            seconds += times.user + times.system
+    return seconds
+
+
 class PeakMemory:
     """The most private memory that each of some processes had while a block ran."""
 
@@ -59,8 +71,9 @@ class PeakMemory:
 
     @property
     def growth(self) -> int:
-        """The most that any process had, beyond the least that one had before."""
-        return max(self.peak.values(), default=0) - min(self.before.values(), default=0)
+        """The most that any process had beyond what it had before, new ones the least of these."""
+        least = min(self.before.values(), default=0)
+        return max((n - self.before.get(pid, least) for pid, n in self.peak.items()), default=0)
 
     def _watch(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN):

@@ -86,13 +86,20 @@ class PagedArray {
     // Removes all items but keeps the pages.
     void clear() { size_ = 0; }
 
+    // For an empty array: n items in one block of memory of their exact size, with undefined
+    // content if `values` is null. Returns the first one, null if there is none.
+    T* assign(const T* values, std::size_t n) {
+        if (n == 0) return nullptr;
+        add_extent(n);
+        size_ = n;
+        if (values != nullptr) std::copy_n(values, n * width_, appended(0));
+        return appended(0);
+    }
     // A copy in one block of memory of its exact size.
     PagedArray packed() const {
         PagedArray copy(width_);
-        if (size_ == 0) return copy;
-        copy.add_extent(size_);
-        copy.size_ = size_;
-        read(0, size_, copy.appended(0));
+        T* items = copy.assign(nullptr, size_);
+        read(0, size_, items);
         return copy;
     }
     // The same for the items `numbers`.

@@ -7,7 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -69,30 +69,40 @@ nb::dict tree_arrays(const Forest& forest, std::size_t index, bool keep_numbers)
     return arrays;
 }
 
-template <class Values>
-void read_array(const nb::dict& arrays, const char* name, Values& values) {
-    using T = typename Values::value_type;
-    Vector<T> array;
-    if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false))
-        throw std::invalid_argument(std::string("damaged tree: array '") + name +
-                                    "' is missing or has the wrong type");
-    values.assign(array.data(), array.data() + array.size());
-}
+// The arrays of a tree where they lie in Python's memory.
+class BorrowedTree {
+  public:
+    explicit BorrowedTree(const nb::dict& arrays) {
+        for_each_array(flat, [&](const char* name, auto& values) {
+            using T = typename std::decay_t<decltype(values)>::value_type;
+            values = borrow<T>(arrays, name);
+        });
+        // Vectors in one of the two formats; the name of their array says which.
+        flat.format = arrays.contains("bytes") ? VectorFormat::kBytes : VectorFormat::kHalves;
+        flat.vectors = flat.format == VectorFormat::kBytes
+                           ? as_bytes(borrow<std::int8_t>(arrays, "bytes"))
+                           : as_bytes(borrow<std::uint16_t>(arrays, "halves"));
+    }
 
-// Vectors in one of the two formats; the name of their array says which.
-void read_vectors(const nb::dict& arrays, FlatTree& flat) {
-    const auto read_as = [&](const char* name, auto zero) {
-        std::vector<decltype(zero)> values;
-        read_array(arrays, name, values);
-        flat.vectors.resize(values.size() * sizeof zero);
-        if (!values.empty()) std::memcpy(flat.vectors.data(), values.data(), flat.vectors.size());
-    };
-    flat.format = arrays.contains("bytes") ? VectorFormat::kBytes : VectorFormat::kHalves;
-    if (flat.format == VectorFormat::kBytes)
-        read_as("bytes", std::int8_t{0});
-    else
-        read_as("halves", std::uint16_t{0});
-}
+    FlatTreeView flat;
+
+  private:
+    template <class T>
+    ArrayView<T> borrow(const nb::dict& arrays, const char* name) {
+        auto array = std::make_shared<Vector<T>>();
+        if (!arrays.contains(name) || !nb::try_cast(arrays[name], *array, false))
+            throw std::invalid_argument(std::string("damaged tree: array '") + name +
+                                        "' is missing or has the wrong type");
+        owners_.push_back(array);
+        return {array->data(), array->size()};
+    }
+    template <class T>
+    static ArrayView<std::uint8_t> as_bytes(const ArrayView<T>& values) {
+        return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
+    }
+
+    std::vector<std::shared_ptr<const void>> owners_;
+};
 
 ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::dict>& trees,
                              const std::vector<std::uint64_t>& n_comparisons,
@@ -100,14 +110,9 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
     if (trees.size() != n_comparisons.size())
         throw std::invalid_argument("trees and n_comparisons differ in length");
     auto forest = std::make_shared<Forest>(Forest{samples, {}, n_classes, nullptr});
-    // One tree at a time, so that the arrays of only one flat tree are in memory.
     for (std::size_t t = 0; t < trees.size(); ++t) {
-        FlatTree flat;
-        for_each_array(flat,
-                       [&](const char* name, auto& values) { read_array(trees[t], name, values); });
-        read_vectors(trees[t], flat);
-        auto tree =
-            std::make_shared<Tree>(unflatten(flat, kind_of_split(proposer), n_classes, *samples));
+        auto tree = std::make_shared<Tree>(
+            unflatten(BorrowedTree(trees[t]).flat, kind_of_split(proposer), n_classes, *samples));
         tree->n_comparisons = n_comparisons[t];
         forest->trees.push_back(std::move(tree));
     }

@@ -1,5 +1,9 @@
 #include "tree/flat_tree.hpp"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "tree/flat_tree_check.hpp"
 
 namespace evergrow {
@@ -7,53 +11,108 @@ namespace {
 
 std::int32_t number(std::size_t n) { return static_cast<std::int32_t>(n); }
 
-// The counts of a splitting node are the sums of its children's. Each is set once, because an edit
-// would leave dead entries and packed() would copy the tree once more.
-void add_up_counts(Tree& tree) {
-    std::vector<ClassCount> sum;
-    for (auto i = number(tree.node_limit()); i-- > 0;) {
-        const Node node = tree.node(i);
-        if (node.is_leaf()) continue;
-        sum.clear();
-        const Node &left = tree.node(node.left), &right = tree.node(node.left + 1);
-        const auto n_left = static_cast<std::size_t>(left.count_size);
-        const auto n_right = static_cast<std::size_t>(right.count_size);
-        for (std::size_t a = 0, b = 0; a < n_left || b < n_right;) {
-            const bool from_left =
-                b == n_right ||
-                (a < n_left && tree.count(left, a).class_id <= tree.count(right, b).class_id);
-            ClassCount next = from_left ? tree.count(left, a++) : tree.count(right, b++);
-            if (from_left && b < n_right && tree.count(right, b).class_id == next.class_id)
-                next.count += tree.count(right, b++).count;
-            sum.push_back(next);
-        }
-        tree.set_counts(i, sum.data(), sum.size());
+// Makes a tree from arrays that were checked. Nodes are numbered in the order in which they are
+// visited, as in a grown tree.
+class TreeAssembly {
+  public:
+    TreeAssembly(const FlatTreeView& flat, const VectorCodec& codec)
+        : flat_(flat), arrays_(codec.slot_bytes()) {
+        arrays_.vectors.assign(flat.vectors.data(), flat.vectors.size() / codec.slot_bytes());
+        nodes_ = arrays_.nodes.assign(nullptr, flat.left.size());
+        centroids_ = arrays_.centroids.assign(nullptr, flat.centroid_class.size());
+        rows_ = arrays_.rows.assign(nullptr, flat.rows.size());
+        std::fill_n(nodes_, flat.left.size(), Node{});
     }
-}
 
-void append_leaf(const FlatTree& flat, std::size_t from, std::int32_t to, Tree& tree) {
-    std::vector<ClassCount> counts;
-    const auto begin = static_cast<std::size_t>(flat.count_begin[from]);
-    for (std::size_t j = begin; j < begin + static_cast<std::size_t>(flat.count_size[from]); ++j)
-        counts.push_back(ClassCount{flat.count_class[j], flat.count[j]});
-    tree.set_counts(to, counts.data(), counts.size());
-    if (!flat.rows.empty())
-        tree.set_rows(to, flat.rows.data() + flat.row_begin[from],
-                      static_cast<std::size_t>(flat.row_size[from]));
-}
+    TreeArrays assemble() {
+        struct Move {
+            std::int32_t from, to;
+        };
+        std::vector<Move> pending{{kRoot, kRoot}};
+        std::int32_t n_nodes = 1;
+        while (!pending.empty()) {
+            const Move move = pending.back();
+            pending.pop_back();
+            const std::size_t from = as_index(move.from);
+            Node& node = nodes_[move.to];
+            if (flat_.left[from] == kLeaf) {
+                add_leaf(from, node);
+                continue;
+            }
+            add_split(from, node);
+            node.left = n_nodes;
+            n_nodes += 2;
+            nodes_[node.left].parent = nodes_[node.left + 1].parent = move.to;
+            pending.push_back({flat_.left[from] + 1, node.left + 1});
+            pending.push_back({flat_.left[from], node.left});
+        }
+        add_up_counts();
+        arrays_.counts.assign(counts_.data(), counts_.size());
+        return std::move(arrays_);
+    }
 
-void read_split(const FlatTree& flat, std::size_t from, Split& split) {
-    split.centroids.clear();
-    const auto begin = static_cast<std::size_t>(flat.centroid_begin[from]);
-    const std::size_t end = begin + static_cast<std::size_t>(flat.centroid_size[from]);
-    for (std::size_t j = begin; j < end; ++j)
-        split.centroids.push_back(Centroid{flat.centroid_class[j],
-                                           flat.centroid_source[j],
-                                           flat.half_norm[j],
-                                           flat.side[j],
-                                           flat.exponent[j],
-                                           {}});
-}
+  private:
+    void add_leaf(std::size_t from, Node& node) {
+        node.count_begin = number(counts_.size());
+        node.count_size = flat_.count_size[from];
+        const std::size_t begin = as_index(flat_.count_begin[from]);
+        for (std::size_t j = begin; j < begin + as_index(node.count_size); ++j)
+            counts_.push_back(ClassCount{flat_.count_class[j], flat_.count[j]});
+        if (flat_.rows.empty()) return;
+        node.row_begin = number(n_rows_);
+        node.row_size = flat_.row_size[from];
+        std::copy_n(flat_.rows.data() + flat_.row_begin[from], node.row_size, rows_ + n_rows_);
+        n_rows_ += as_index(node.row_size);
+    }
+
+    void add_split(std::size_t from, Node& node) {
+        node.centroid_begin = number(n_centroids_);
+        node.centroid_size = flat_.centroid_size[from];
+        const std::size_t begin = as_index(flat_.centroid_begin[from]);
+        for (std::size_t j = begin; j < begin + as_index(node.centroid_size); ++j)
+            centroids_[n_centroids_++] =
+                Centroid{flat_.centroid_class[j], flat_.centroid_source[j], flat_.half_norm[j],
+                         flat_.side[j],           flat_.exponent[j],        {}};
+    }
+
+    // The counts of a splitting node are the sums of its children's, which come after it.
+    void add_up_counts() {
+        for (std::size_t i = flat_.left.size(); i-- > 0;) {
+            Node& node = nodes_[i];
+            if (node.is_leaf()) continue;
+            const Node &left = nodes_[node.left], &right = nodes_[node.left + 1];
+            const std::size_t first = counts_.size();
+            const auto n_most = as_index(left.count_size) + as_index(right.count_size);
+            counts_.resize(first + n_most);
+            ClassCount* sum = counts_.data() + first;
+            const ClassCount* a = counts_.data() + left.count_begin;
+            const ClassCount* b = counts_.data() + right.count_begin;
+            const ClassCount *a_end = a + left.count_size, *b_end = b + right.count_size;
+            while (a < a_end && b < b_end) {
+                if (a->class_id == b->class_id) {
+                    *sum++ = ClassCount{a->class_id, a->count + b->count};
+                    ++a, ++b;
+                } else {
+                    *sum++ = a->class_id < b->class_id ? *a++ : *b++;
+                }
+            }
+            sum = std::copy(a, a_end, sum);
+            sum = std::copy(b, b_end, sum);
+            const auto end = static_cast<std::size_t>(sum - counts_.data());
+            counts_.resize(end);
+            node.count_begin = number(first);
+            node.count_size = number(end - first);
+        }
+    }
+
+    const FlatTreeView& flat_;
+    TreeArrays arrays_;
+    Node* nodes_;
+    Centroid* centroids_;
+    std::int32_t* rows_;
+    std::vector<ClassCount> counts_;
+    std::size_t n_centroids_ = 0, n_rows_ = 0;
+};
 
 void flatten_leaf(const Tree& tree, const Node& node, std::size_t i, FlatTree& flat) {
     flat.count_begin[i] = number(flat.count.size());
@@ -81,6 +140,23 @@ void flatten_split(const Tree& tree, const Node& node, std::size_t i, FlatTree& 
     }
 }
 
+// Arrays that grow as they are filled would take up to twice their size.
+void reserve_entries(const Tree& tree, FlatTree& flat) {
+    std::size_t n_centroids = 0, n_counts = 0, n_rows = 0;
+    for (std::size_t i = 0; i < tree.node_limit(); ++i) {
+        const Node& node = tree.node(number(i));
+        n_centroids += as_index(node.centroid_size);
+        if (node.is_leaf()) n_counts += as_index(node.count_size);
+        n_rows += as_index(node.row_size);
+    }
+    for (auto* v : {&flat.centroid_class, &flat.centroid_source}) v->reserve(n_centroids);
+    flat.half_norm.reserve(n_centroids);
+    flat.side.reserve(n_centroids);
+    flat.exponent.reserve(n_centroids);
+    for (auto* v : {&flat.count_class, &flat.count}) v->reserve(n_counts);
+    flat.rows.reserve(n_rows);
+}
+
 }  // namespace
 
 FlatTree flatten(const Tree& tree, bool keep_numbers) {
@@ -90,6 +166,7 @@ FlatTree flatten(const Tree& tree, bool keep_numbers) {
     for (auto* v : {&flat.left, &flat.centroid_begin, &flat.centroid_size, &flat.count_begin,
                     &flat.count_size, &flat.row_begin, &flat.row_size})
         v->assign(n, 0);
+    reserve_entries(source, flat);
     std::vector<std::int32_t> pending{kRoot};
     while (!pending.empty()) {
         const std::size_t i = as_index(pending.back());
@@ -120,34 +197,11 @@ FlatTree flatten(const Tree& tree, bool keep_numbers) {
     return flat;
 }
 
-Tree unflatten(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
+Tree unflatten(const FlatTreeView& flat, SplitKind kind, std::size_t n_classes,
                const Samples& samples) {
     check_flat_tree(flat, kind, n_classes, samples);
     const VectorCodec codec(flat.format, samples.width());
-    Tree tree(kind, codec);
-    tree.reset();
-    for (std::size_t at = 0; at < flat.vectors.size(); at += codec.slot_bytes())
-        tree.add_vector(flat.vectors.data() + at);
-    struct Move {
-        std::int32_t from, to;
-    };
-    std::vector<Move> pending{{kRoot, kRoot}};
-    Split split;
-    while (!pending.empty()) {
-        const Move move = pending.back();
-        pending.pop_back();
-        const auto from = static_cast<std::size_t>(move.from);
-        if (flat.left[from] == kLeaf) {
-            append_leaf(flat, from, move.to, tree);
-            continue;
-        }
-        read_split(flat, from, split);
-        const std::int32_t child = tree.split(move.to, split);
-        pending.push_back({flat.left[from] + 1, child + 1});
-        pending.push_back({flat.left[from], child});
-    }
-    add_up_counts(tree);
-    return tree.packed();
+    return Tree(kind, codec, TreeAssembly(flat, codec).assemble());
 }
 
 }  // namespace evergrow

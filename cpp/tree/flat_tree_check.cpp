@@ -14,7 +14,7 @@
 namespace evergrow {
 namespace {
 
-using Numbers = std::vector<std::int32_t>;
+using Numbers = ArrayView<std::int32_t>;
 
 void require(bool condition, const char* problem) {
     if (!condition) throw std::invalid_argument(std::string("damaged tree: ") + problem);
@@ -44,7 +44,7 @@ class OwnedParts {
     std::size_t n_owned_ = 0;
 };
 
-void check_lengths(const FlatTree& flat, std::size_t width) {
+void check_lengths(const FlatTreeView& flat, std::size_t width) {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
     const std::size_t n = flat.left.size(), n_centroids = flat.centroid_class.size();
     require(n > 0, "it has no root");
@@ -63,7 +63,7 @@ void check_lengths(const FlatTree& flat, std::size_t width) {
 }
 
 // Every node except the root has one parent with a smaller index, so a tree has no cycles.
-void check_links(const FlatTree& flat) {
+void check_links(const FlatTreeView& flat) {
     const std::size_t n = flat.left.size();
     std::vector<std::int32_t> depth(n, -1);
     depth[0] = 0;
@@ -79,7 +79,7 @@ void check_links(const FlatTree& flat) {
     }
 }
 
-void check_ranges(const FlatTree& flat, SplitKind kind) {
+void check_ranges(const FlatTreeView& flat, SplitKind kind) {
     OwnedParts centroids(flat.centroid_class.size()), counts(flat.count.size());
     OwnedParts rows(flat.rows.size());
     for (std::size_t i = 0; i < flat.left.size(); ++i) {
@@ -105,11 +105,9 @@ void check_ranges(const FlatTree& flat, SplitKind kind) {
             "an array has entries that no node owns");
 }
 
-void check_centroid(const FlatTree& flat, std::size_t j, SplitKind kind, std::size_t n_classes,
-                    const Samples& samples) {
+void check_centroid(const FlatTreeView& flat, std::size_t j, SplitKind kind, std::size_t n_classes,
+                    std::size_t n_slots, const Samples& samples) {
     const auto source = CentroidSource::from_code(flat.centroid_source[j]);
-    const std::size_t n_slots =
-        flat.vectors.size() / VectorCodec(flat.format, samples.width()).slot_bytes();
     switch (kind) {
         case SplitKind::kAxis:
             require(within(flat.centroid_class[j], 1, samples.n_features()),
@@ -135,10 +133,12 @@ void check_centroid(const FlatTree& flat, std::size_t j, SplitKind kind, std::si
     require(std::isfinite(flat.half_norm[j]), "the offset of a centroid is not finite");
 }
 
-void check_values(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
+void check_values(const FlatTreeView& flat, SplitKind kind, std::size_t n_classes,
                   const Samples& samples) {
+    const std::size_t n_slots =
+        flat.vectors.size() / VectorCodec(flat.format, samples.width()).slot_bytes();
     for (std::size_t j = 0; j < flat.centroid_class.size(); ++j)
-        check_centroid(flat, j, kind, n_classes, samples);
+        check_centroid(flat, j, kind, n_classes, n_slots, samples);
     // No entry is counted twice, so this is the number of samples at the root.
     std::int64_t total = 0;
     for (std::size_t j = 0; j < flat.count.size(); ++j) {
@@ -153,7 +153,7 @@ void check_values(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
 
 // The counts of a leaf must be sorted by class. So must its rows, at most as many of each class as
 // it counts.
-void check_leaf(const FlatTree& flat, std::size_t leaf, const Samples& samples) {
+void check_leaf(const FlatTreeView& flat, std::size_t leaf, const Samples& samples) {
     const std::size_t first = as_index(flat.count_begin[leaf]);
     const std::size_t end = first + as_index(flat.count_size[leaf]);
     for (std::size_t j = first + 1; j < end; ++j)
@@ -174,7 +174,7 @@ void check_leaf(const FlatTree& flat, std::size_t leaf, const Samples& samples) 
     }
 }
 
-void check_both_sides(const FlatTree& flat, std::size_t node) {
+void check_both_sides(const FlatTreeView& flat, std::size_t node) {
     const auto begin = flat.side.begin() + flat.centroid_begin[node];
     require(std::adjacent_find(begin, begin + flat.centroid_size[node], std::not_equal_to<>()) !=
                 begin + flat.centroid_size[node],
@@ -183,7 +183,7 @@ void check_both_sides(const FlatTree& flat, std::size_t node) {
 
 // The counts of a splitting node are the sums of its children's. At most as many classes as both
 // children have, and at most all.
-void check_expansion(const FlatTree& flat, std::size_t n_classes) {
+void check_expansion(const FlatTreeView& flat, std::size_t n_classes) {
     std::vector<std::size_t> n_counts(flat.left.size());
     std::size_t total = 0;
     for (std::size_t i = flat.left.size(); i-- > 0;) {
@@ -205,7 +205,7 @@ void check_expansion(const FlatTree& flat, std::size_t n_classes) {
 
 }  // namespace
 
-void check_flat_tree(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
+void check_flat_tree(const FlatTreeView& flat, SplitKind kind, std::size_t n_classes,
                      const Samples& samples) {
     check_lengths(flat, samples.width());
     check_links(flat);

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxExpansion = 32;
 constexpr std::size_t kFreeExpansion = std::size_t{1} << 24;
 
 // Throws std::invalid_argument, which says what is wrong, unless the arrays are those of a tree.
-void check_flat_tree(const FlatTree& flat, SplitKind kind, std::size_t n_classes,
+void check_flat_tree(const FlatTreeView& flat, SplitKind kind, std::size_t n_classes,
                      const Samples& samples);
 
 }  // namespace evergrow

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "arrays/paged_array.hpp"
@@ -38,12 +39,31 @@ struct Node {
     bool is_leaf() const { return left == kLeaf; }
 };
 
+// The arrays of a tree without dead entries.
+struct TreeArrays {
+    explicit TreeArrays(std::size_t slot_bytes) : vectors(slot_bytes) {}
+
+    PagedArray<Node> nodes;
+    PagedArray<Centroid> centroids;
+    PagedArray<std::uint8_t> vectors;  // slots of the codec
+    PagedArray<ClassCount> counts;
+    PagedArray<std::int32_t> rows;
+};
+
 // Edits leave dead entries in the arrays; `packed` makes a tree without them. Copies are cheap:
 // they share the pages that neither has changed.
 class Tree {
   public:
     Tree(SplitKind kind, VectorCodec codec)
         : kind_(kind), codec_(codec), vectors_(codec.slot_bytes()) {}
+    Tree(SplitKind kind, VectorCodec codec, TreeArrays arrays)
+        : kind_(kind),
+          codec_(codec),
+          nodes_(std::move(arrays.nodes)),
+          centroids_(std::move(arrays.centroids)),
+          vectors_(std::move(arrays.vectors)),
+          counts_(std::move(arrays.counts)),
+          rows_(std::move(arrays.rows)) {}
 
     SplitKind kind() const { return kind_; }
     std::size_t width() const { return codec_.width(); }

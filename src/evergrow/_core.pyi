@@ -380,7 +380,30 @@ def update_weights(
     targets: npt.NDArray[np.float64],
     result: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]: ...
-def random_projection(seed: int, n_rows: int, n_columns: int) -> npt.NDArray[np.float64]: ...
+
+# Adds examples to sums in place, as features; `gemm` and `syrk` are addresses of BLAS functions.
+# Returns False if an input is larger than `largest`.
+def add_examples(
+    gemm: int,
+    syrk: int,
+    rows: npt.NDArray[np.float32] | npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float64] | None,
+    n_copied: int,
+    kind: str,
+    directions: npt.NDArray[np.float64],
+    n_random: int,
+    constant: bool,
+    largest: float,
+    gram: npt.NDArray[np.float64] | None,
+    class_sums: npt.NDArray[np.float64],
+    class_squares: npt.NDArray[np.float64],
+    n_threads: int,
+    progress: Callable[[int], None] | None,
+) -> bool: ...
+def random_projection(
+    seed: int, n_rows: int, n_columns: int, n_threads: int = 1
+) -> npt.NDArray[np.float64]: ...
 
 # Trees of thresholds whose leaves are visual words; they never change. The arrays of a tree have an
 # entry per node: feature, threshold, child (the left one, 0 for a leaf), word (-1 for no leaf).

@@ -7,8 +7,9 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 import evergrow
 from evergrow.foundation.engine import current_engine
+from tests.distributed.namespaces import Network, why_no_namespaces
 
 _ROOT = Path(__file__).parents[2]
 
@@ -42,29 +44,111 @@ def rays_own_warnings():
         gc.collect()
 
 
-@pytest.fixture(scope="session")
-def two_nodes():
-    """A cluster of two nodes with one processor each, and this process connected to it."""
-    pytest.importorskip("ray", reason="Ray is not installed")
-    import ray
-    from ray.cluster_utils import Cluster
+# Ray's own limits are minutes.
+_PATIENCE = {
+    "RAY_grpc_client_keepalive_time_ms": "1000",
+    "RAY_grpc_client_keepalive_timeout_ms": "2000",
+}
+_HEALTH_CHECKS = {
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 1500,
+    "health_check_failure_threshold": 3,
+}
 
+
+class TwoNodes:
+    """A head here and nodes in network namespaces; without these, all on one address."""
+
+    def __init__(self, network):
+        from ray.cluster_utils import Cluster
+
+        self._network = network
+        self._nodes = []
+        self.client_port = free_port()
+        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": _HEALTH_CHECKS}
+        head["ray_client_server_port"] = self.client_port
+        if network is not None:
+            head["node_ip_address"] = network.address
+        self._cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.address = self._cluster.address
+        self.host = self.address.rpartition(":")[0]
+
+    def add_node(self, n_processors):
+        """Add a node and wait for it; its ``kill`` takes it away again."""
+        import ray
+
+        if self._network is None:
+            return OneAddressNode(self._cluster, n_processors)
+        n_before = len(ray.nodes())
+        machine = self._network.add_machine()
+        self._nodes.append(machine)
+        options = f"--address {self.address} --num-cpus {n_processors} --block".split()
+        options += ["--node-ip-address", machine.address]
+        machine.start(sys.executable, "-m", "ray.scripts.scripts", "start", *options)
+        deadline = time.monotonic() + 60
+        while len(ray.nodes()) == n_before:
+            assert time.monotonic() < deadline, f"no node joined from {machine.address}"
+            time.sleep(0.05)
+        return machine
+
+    def pids(self):
+        """Processes that started the workers of this cluster."""
+        here = {
+            info.process.pid
+            for node in self._cluster.list_all_nodes()
+            for infos in node.all_processes.values()
+            for info in infos
+        }
+        return here.union(*(machine.pids() for machine in self._nodes))
+
+    def close(self):
+        self._cluster.shutdown()
+
+
+class OneAddressNode:
+    """A node on the address of the head."""
+
+    def __init__(self, cluster, n_processors):
+        self._cluster = cluster
+        with rays_own_warnings():
+            self._node = cluster.add_node(num_cpus=n_processors)
+
+    def kill(self):
+        with rays_own_warnings():
+            self._cluster.remove_node(self._node, allow_graceful=False)
+
+
+@pytest.fixture(scope="session")
+def network():
+    """A network of namespaces; None where they cannot be made."""
+    if why_no_namespaces() is not None:
+        yield None
+        return
+    with closing(Network()) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def two_nodes(network):
+    """A cluster of two nodes with one processor each, and this process connected to it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
+        # Ray reads these when it is imported.
+        for name, value in _PATIENCE.items():
+            patch.setenv(name, value)
         # Workers import the work of these tests.
         patch.setenv("PYTHONPATH", os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")]))
         patch.delenv("RAY_ADDRESS", raising=False)
-        head = {"num_cpus": 1, "include_dashboard": False, "ray_client_server_port": free_port()}
+        ray = pytest.importorskip("ray", reason="Ray is not installed")
         with rays_own_warnings():
-            cluster = Cluster(initialize_head=True, head_node_args=head)
-            cluster.client_port = head["ray_client_server_port"]
-            cluster.add_node(num_cpus=1)
+            cluster = TwoNodes(network)
             ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+            cluster.add_node(1)
         yield cluster
         with rays_own_warnings():
             ray.shutdown()
-            cluster.shutdown()
+            cluster.close()
 
 
 @pytest.fixture

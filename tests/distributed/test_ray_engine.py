@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ def test_of_a_reduction_only_the_last_result_comes_back(engine):
     before = engine.n_bytes
     engine.reduce(Job(work.random_numbers, range(8), description="adding"), work.add)
     assert engine.n_bytes - before == 8000
+
+
+def test_the_next_part_starts_before_a_result_is_used(two_nodes, tmp_path):
+    with evergrow.cluster("auto", n_workers=1):
+        job = Job(work.leave_mark, range(3), [str(tmp_path)], "marking")
+        results = current_engine().run(job)
+        next(results)
+        deadline = time.monotonic() + 30
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(list(tmp_path.iterdir())) == 2
+        assert len(list(results)) == 2
 
 
 def test_workers_read_shared_arrays_where_they_lie(engine):
@@ -149,14 +162,11 @@ def test_the_bar_shows_parts_that_are_done(engine, capfd):
 
 
 _ALL_FAIL = """
-import ray
 import evergrow
 from evergrow.foundation.engine import Job, current_engine
 from tests.distributed import work
 
-# One of its own, whatever else runs on this machine.
-ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-with evergrow.cluster(ray.get_runtime_context().gcs_address):
+with evergrow.cluster({address!r}):
     for how in ("run", "reduce"):
         engine = current_engine()
         shared = [engine.share(0)]
@@ -167,12 +177,12 @@ with evergrow.cluster(ray.get_runtime_context().gcs_address):
                 engine.reduce(Job(work.refuse_to_add, range(8), shared, "adding"), work.add)
         except ValueError as error:
             print("caught", error)
-ray.shutdown()
 """
 
 
-def test_of_many_failures_one_is_reported_and_ray_adds_nothing(needs_ray, run_script):
+def test_of_many_failures_one_is_reported_and_ray_adds_nothing(two_nodes, run_script):
     root = str(Path(__file__).parents[2])
-    done = run_script(_ALL_FAIL, PYTHONPATH=root, RAY_AUTH_MODE="disabled")
+    text = _ALL_FAIL.format(address=two_nodes.address)
+    done = run_script(text, PYTHONPATH=root, RAY_AUTH_MODE="disabled")
     assert done.stdout.count("caught these cannot be added") == 2, done.stderr
     assert "Unhandled error" not in done.stderr

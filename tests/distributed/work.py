@@ -33,6 +33,11 @@ def refuse_to_add(first, second):
     raise ValueError("these cannot be added")
 
 
+def leave_mark(part, folder):
+    (Path(folder) / str(part)).touch()
+    return {"value": np.array([part])}
+
+
 def _is_first(part, folder):
     try:
         (Path(folder) / str(part)).touch(exist_ok=False)

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from scipy.linalg import blas, lapack
 
-from evergrow.foundation.lapack import add_gram, cholesky, solve_both, solve_transposed
+from evergrow.foundation.lapack import (
+    add_gram,
+    cholesky,
+    solve_both,
+    solve_plain,
+    solve_transposed,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -31,10 +37,16 @@ def test_all_functions_give_what_scipy_gives(n: int, n_rows: int) -> None:
     solve_both(factor, solved)
     lapack.dpotrs(theirs.T, expected.T, lower=1, overwrite_b=1)
     np.testing.assert_array_equal(solved, expected)
+    theirs_both = expected
     solved, expected = right.copy(), right.copy()
     solve_transposed(factor, solved)
     blas.dtrsm(1.0, theirs.T, expected.T, lower=1, overwrite_b=1)
     np.testing.assert_array_equal(solved, expected)
+    one = right[:1].copy()
+    solve_transposed(factor, one)
+    np.testing.assert_allclose(one, expected[:1], rtol=1e-12)
+    solve_plain(factor, one)
+    np.testing.assert_allclose(one, theirs_both[:1], rtol=1e-12)
 
 
 def test_matrices_that_are_not_definite_or_empty() -> None:
@@ -57,11 +69,13 @@ def test_a_result_is_never_lost_in_a_copy() -> None:
 
 
 def test_shapes_are_checked_before_memory_is_touched() -> None:
-    for call in (solve_both, solve_transposed):
+    for call in (solve_both, solve_plain, solve_transposed):
         with pytest.raises(ValueError, match="do not fit"):
             call(np.eye(3), np.ones((2, 2)))
         with pytest.raises(ValueError, match="do not fit"):
             call(np.eye(3), np.ones(3))
+    with pytest.raises(ValueError, match="one row"):
+        solve_plain(np.eye(3), np.ones((2, 3)))
     with pytest.raises(ValueError, match="do not fit"):
         cholesky(np.ones((3, 2)))
     with pytest.raises(ValueError, match="do not fit"):

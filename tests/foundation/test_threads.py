@@ -41,6 +41,21 @@ def test_one_holder_limits_and_lifts(usual: set[int]) -> None:
     assert blas_threads() == usual
 
 
+def test_the_limit_holds_inside_a_limit_of_another_thread(usual: set[int]) -> None:
+    found = []
+
+    def hold() -> None:
+        with one_blas_thread():
+            found.append(blas_threads())
+
+    with threadpool_limits(2, "blas"):
+        thread = threading.Thread(target=hold)
+        thread.start()
+        thread.join()
+        found.append(blas_threads())
+    assert found == [{1}, usual]
+
+
 def test_holders_that_overlap_leave_the_threads_as_they_were(usual: set[int]) -> None:
     second_is_in, first_is_out = threading.Event(), threading.Event()
 

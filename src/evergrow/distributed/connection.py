@@ -38,6 +38,9 @@ _VARIABLES = {
     "RAY_CLIENT_MODE": None,
     # A failed call has two results, and only one of them is fetched.
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+    # A link that is cut is noticed within seconds; by default Ray waits seven minutes for a packet.
+    "RAY_grpc_client_keepalive_time_ms": "10000",
+    "RAY_grpc_client_keepalive_timeout_ms": "10000",
     # No usage statistics without consent.
     "RAY_USAGE_STATS_ENABLED": "0",
 }

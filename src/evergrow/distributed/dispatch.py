@@ -104,13 +104,14 @@ class Dispatcher:
         try:
             while ready or self._running:
                 check_connected()
-                while ready and len(self._running) < self.n_at_once:
-                    self._start(ready.popleft())
+                self._start_waiting(ready)
                 done, _ = ray.wait(list(self._running), num_returns=1, timeout=self._time_left())
                 self._restart_late_calls()
                 for receipt in done:
                     running = self._running.pop(receipt, None)
                     if running is not None and self._is_done(receipt, running, ready):
+                        # Workers go on while the caller uses the result.
+                        self._start_waiting(ready)
                         yield running.call, running.result
         finally:
             # Also when the caller closes the generator early.
@@ -124,6 +125,10 @@ class Dispatcher:
             return ray.get(reference)
         except ray.exceptions.RayError as error:
             raise local_error(error, self.description, self.retries) from None
+
+    def _start_waiting(self, ready: deque[RemoteCall]) -> None:
+        while ready and len(self._running) < self.n_at_once:
+            self._start(ready.popleft())
 
     def _start(self, call: RemoteCall) -> None:
         call.n_tries += 1

@@ -69,13 +69,15 @@ class RayEngine(Engine):
     @property
     def capacity(self) -> Capacity:
         """Workers and their threads; the number of workers follows the size of the cluster."""
-        n_workers = self._n_workers
-        if n_workers is None:
-            self._check_open()
-            cluster_resources: Any = import_module("ray").cluster_resources
-            n_processors = cluster_resources().get("CPU", 1)
-            n_workers = max(1, int(n_processors // self._threads_per_worker))
+        n_workers = self._most_workers() if self._n_workers is None else self._n_workers
         return Capacity(n_workers, self._threads_per_worker, True, self._updates)
+
+    def _most_workers(self) -> int:
+        """How many parts the processors of the cluster run at the same time."""
+        self._check_open()
+        cluster_resources: Any = import_module("ray").cluster_resources
+        n_processors = cluster_resources().get("CPU", 1)
+        return max(1, int(n_processors // self._threads_per_worker))
 
     def close(self) -> None:
         """Refuse further work and stop the actors."""
@@ -182,7 +184,8 @@ class RayEngine(Engine):
     def _dispatcher(self, job: Job) -> Dispatcher:
         self._check_open()
         n_at_once = self.capacity.n_workers
-        if self._n_workers is None and self._task_timeout is None:
+        # Ray would run queued parts too on free processors, and they would use up a time limit.
+        if n_at_once >= self._most_workers() and self._task_timeout is None:
             n_at_once *= 1 + _QUEUED_PER_WORKER
         return Dispatcher(job.description, n_at_once, self._retries, self._task_timeout)
 

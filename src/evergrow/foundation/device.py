@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -123,7 +123,7 @@ def device_of(samples: object) -> Device | None:
 
     Tensors of torch on the processor count as arrays.
     """
-    tensor = getattr(samples, "tensor", samples)
+    tensor: Any = getattr(samples, "tensor", samples)
     if is_tensor(tensor):
         return Device(str(tensor.device)) if tensor.device.type != "cpu" else None
     return Device(str(as_tensor(samples).device)) if is_on_gpu(samples) else None
@@ -157,6 +157,27 @@ def place_like(values: npt.NDArray[Any], other: Any) -> Any:
     if not is_tensor(other):
         return values
     return Device(str(other.device)).tensor(values)
+
+
+def array_module(values: Any) -> Any:
+    """Return the module with the functions for an array: torch for tensors, else NumPy.
+
+    >>> array_module(np.zeros(2)) is np
+    True
+    """
+    return import_torch() if is_tensor(values) else np
+
+
+def as_double(values: Any) -> Any:
+    """Return an array or a tensor in double precision; one that has it is not copied."""
+    return values.double() if is_tensor(values) else np.asarray(values, dtype=np.float64)
+
+
+@contextmanager
+def guard_memory(device: Device | None, advice: str) -> Iterator[None]:
+    """Raise a ``DeviceMemoryError`` if the device is exhausted in the block; None has no limit."""
+    with nullcontext() if device is None else device.report_full(advice):
+        yield
 
 
 def import_torch() -> Any:

@@ -113,11 +113,27 @@ def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int
     """The distinct labels, sorted, and the index of each label among them."""
     if isinstance(y, NumberedLabels):
         # An array of names would need many times the memory of the indices.
-        present, inverse = np.unique(y.codes, return_inverse=True)
-        classes, place = np.unique(y.classes[present], return_inverse=True)
-        return classes, place.reshape(-1)[inverse.reshape(-1)]
-    classes, inverse = np.unique(y, return_inverse=True)
-    return classes, inverse.reshape(-1)
+        present, inverse = _unique(y.codes)
+        classes, place = _unique(y.classes[present])
+        return classes, place[inverse]
+    return _unique(y)
+
+
+def _unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Distinct values, sorted, and the index of each; without sorting where numbers are small.
+
+    >>> _unique(np.array([7, 3, 7]))
+    (array([3, 7]), array([1, 0, 1]))
+    """
+    if values.dtype.kind in "iu" and values.size:
+        low, high = int(values.min()), int(values.max())
+        if high - low < 4 * values.size and low > -(2**62) and high < 2**62:
+            offsets = values.reshape(-1).astype(np.int64) - low
+            present = np.bincount(offsets) > 0
+            found = (np.flatnonzero(present) + low).astype(values.dtype)
+            return found, (np.cumsum(present) - 1)[offsets]
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return distinct, inverse.reshape(-1)
 
 
 def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -3,11 +3,14 @@
 ``scipy.linalg.blas`` and ``scipy.linalg.lapack`` hold it: a thread that factorises a large matrix
 stops all others, for example those of a service. These are the same functions with the same
 results. Matrices are in row order; a matrix that is changed must be contiguous.
+
+Tensors of torch are computed where they lie; all arguments must lie there.
 """
 
 from __future__ import annotations
 
 import ctypes
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -15,12 +18,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cython_blas, cython_lapack
 
+from evergrow.foundation.device import Device, import_torch, is_tensor
+
 Floats = npt.NDArray[np.float64]
 
 
 def add_gram(gram: Floats, rows: Floats, sign: float) -> None:
     """Add ``sign * rows' rows`` to the upper triangle of a matrix, in place."""
     n = _order(gram, rows)
+    if is_tensor(gram):
+        gram.addmm_(rows.T, rows, alpha=float(sign))  # type: ignore[attr-defined]
+        return
     rows = np.ascontiguousarray(rows)
     # The upper triangle in row order is the lower triangle in the column order of BLAS.
     sizes = (n, len(rows))
@@ -35,6 +43,11 @@ def cholesky(matrix: Floats) -> bool:
     (True, [[2.0, 1.0], [0.0, 2.0]])
     """
     n, info = _order(matrix, matrix), ctypes.c_int()
+    if is_tensor(matrix):
+        with _reporting_full(matrix):
+            factor, failed = import_torch().linalg.cholesky_ex(matrix, upper=True)
+        matrix.copy_(factor)  # type: ignore[attr-defined]
+        return not bool(failed)
     _call("dpotrf", b"L", n, _changed(matrix), n, info)
     return info.value == 0
 
@@ -42,14 +55,45 @@ def cholesky(matrix: Floats) -> bool:
 def solve_both(factor: Floats, rows: Floats) -> None:
     """Replace each row ``b`` by the solution of ``R'R x = b``, in place."""
     n = _order(factor, rows)
+    if is_tensor(factor):
+        solved = import_torch().cholesky_solve(rows.T, factor, upper=True)
+        rows.copy_(solved.T)  # type: ignore[attr-defined]
+        return
     _call("dpotrs", b"L", n, len(rows), factor, n, _changed(rows), n, ctypes.c_int())
 
 
 def solve_transposed(factor: Floats, rows: Floats) -> None:
     """Replace each row ``b`` by the solution of ``R'x = b``, in place."""
     n = _order(factor, rows)
+    if is_tensor(factor):
+        solved = import_torch().linalg.solve_triangular(factor.T, rows.T, upper=False)
+        rows.copy_(solved.T)  # type: ignore[attr-defined]
+        return
+    if len(rows) == 1:
+        # For one row it took 0.55 ms, dtrsm 0.97 ms, of order 1281 and not in a cache.
+        _call("dtrsv", b"L", b"N", b"N", n, factor, n, _changed(rows), 1)
+        return
     kind = (b"L", b"L", b"N", b"N")
     _call("dtrsm", *kind, n, len(rows), 1.0, factor, n, _changed(rows), n)
+
+
+def solve_plain(factor: Floats, row: Floats) -> None:
+    """Replace one row ``b`` by the solution of ``R x = b``, in place.
+
+    >>> row = np.array([[4.0, 2.0]])
+    >>> solve_plain(np.array([[2.0, 1.0], [0.0, 2.0]]), row)
+    >>> row.tolist()
+    [[1.5, 1.0]]
+    """
+    n = _order(factor, row)
+    if len(row) != 1:
+        raise ValueError(f"expected one row, got {len(row)}")
+    _call("dtrsv", b"L", b"T", b"N", n, factor, n, _changed(row), 1)
+
+
+def _reporting_full(matrix: Any) -> AbstractContextManager[None]:
+    advice = f"factorising a matrix of {len(matrix)} features needs three times its memory"
+    return Device(str(matrix.device)).report_full(advice)
 
 
 def _order(matrix: Floats, rows: Floats) -> int:
@@ -90,6 +134,12 @@ def _pointer(argument: Any) -> Any:
 @cache
 def _function(name: str) -> Any:
     """A function by its name; calls through ctypes release Python's lock."""
+    return ctypes.CFUNCTYPE(None)(function_address(name))
+
+
+@cache
+def function_address(name: str) -> int:
+    """Return the address of a function of BLAS or LAPACK, such as "dgemm", for the core."""
     functions = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -97,5 +147,4 @@ def _function(name: str) -> Any:
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     capsule = functions[name]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None)(address)
+    return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))

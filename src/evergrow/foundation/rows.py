@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ import numpy.typing as npt
 # Large enough to hide the overhead of Python, small enough that a converted copy needs little
 # memory.
 _BLOCK_BYTES = 8 << 20
+
+Item = TypeVar("Item")
+_END = object()
 
 
 def float_blocks(
@@ -36,6 +40,19 @@ def float_blocks(
     for first in range(0, X.shape[0], step):
         rows = slice(first, min(first + step, X.shape[0]))
         yield rows, np.ascontiguousarray(X[rows], dtype=dtype)
+
+
+def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the items of an iterator, of which the next is made in another thread meanwhile.
+
+    >>> list(read_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    with ThreadPoolExecutor(1) as reader:
+        upcoming = reader.submit(next, items, _END)
+        while (item := upcoming.result()) is not _END:
+            upcoming = reader.submit(next, items, _END)
+            yield cast("Item", item)
 
 
 def priorities(key: str, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import cast
+from typing import Any, cast
 
 from threadpoolctl import ThreadpoolController
 
@@ -27,15 +27,16 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_users = 0
-        self._end = threading.Event()
-        self._thread = threading.Thread()
+        self._before: list[tuple[Any, int]] = []
 
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Hold the limit: the first block sets it, the last one lifts it."""
         with self._lock:
             if not self._n_users:
-                self._set()
+                self._before = [(library, library.num_threads) for library in _blas_libraries()]
+                for library, _ in self._before:
+                    _set_threads(library, 1)
             self._n_users += 1
         try:
             yield
@@ -43,30 +44,17 @@ class _SharedLimit:
             with self._lock:
                 self._n_users -= 1
                 if not self._n_users:
-                    self._lift()
-
-    def _set(self) -> None:
-        # In a thread of its own: the thread that sets a limit must lift it, and the last block to
-        # end may not be the first that began.
-        is_set = threading.Event()
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=_hold_limit, args=(is_set, self._end), daemon=True)
-        self._thread.start()
-        is_set.wait()
-
-    def _lift(self) -> None:
-        self._end.set()
-        self._thread.join()
+                    for library, n_threads in self._before:
+                        _set_threads(library, n_threads)
 
 
-def _hold_limit(is_set: threading.Event, end: threading.Event) -> None:
-    try:
-        with _libraries().limit(limits=1, user_api="blas"):
-            is_set.set()
-            end.wait()
-    finally:
-        # The waiting thread goes on even if the limit cannot be set.
-        is_set.set()
+def _blas_libraries() -> list[Any]:
+    return [one for one in _libraries().lib_controllers if one.user_api == "blas"]
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    # threadpoolctl lets one thread set limits, the first that did, and ignores all others.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
 _BLAS = _SharedLimit()
@@ -79,6 +67,16 @@ def one_blas_thread() -> AbstractContextManager[None]:
     ...     pass
     """
     return _BLAS.hold()
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS may use now, by the environment or by a limit.
+
+    >>> with one_blas_thread():
+    ...     blas_threads()
+    1
+    """
+    return max((library.num_threads for library in _blas_libraries()), default=1)
 
 
 def one_openmp_thread() -> AbstractContextManager[object]:

@@ -6,14 +6,19 @@ reads it a block at a time, as it reads shards.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.device import Tensor, as_tensor, import_torch, to_host
+from evergrow.foundation.device import Device, Tensor, as_tensor, import_torch, to_host
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards.rows import Numbers, StoredRows
+
+# Rows that are copied to a device, or converted there, at a time.
+_BLOCK_BYTES = 64 << 20
 
 
 class DeviceRows(StoredRows):
@@ -42,6 +47,19 @@ class DeviceRows(StoredRows):
             raise InvalidInputError(f"Input X contains {kind}.")
         return cls(tensor)
 
+    def choose(self, rows: npt.ArrayLike) -> DeviceRows:
+        """Some rows, copied on the device; by numbers in any order, or a mask over all rows."""
+        numbers = import_torch().as_tensor(self._numbers(rows), device=self.tensor.device)
+        return DeviceRows(self.tensor[numbers])
+
+    def check_magnitude(self, largest: float) -> None:
+        """Raise a ``ValueError`` for numbers whose sums of squares would overflow."""
+        values = self.tensor
+        if values.numel() and float(max(values.max(), -values.min())) > largest:
+            raise InvalidInputError(
+                f"Input X contains values too large to add up their squares, above {largest:g}."
+            )
+
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
         return self._array(self.tensor[first:last:step])
 
@@ -53,3 +71,38 @@ class DeviceRows(StoredRows):
         if "bfloat16" in str(tensor.dtype):
             tensor = tensor.float()
         return to_host(tensor)
+
+
+def device_blocks(
+    X: Any, device: Device, dtype: Any, width: int = 0
+) -> Iterator[tuple[slice, Tensor]]:
+    """Yield (rows, block) with blocks of a matrix on a device, in the given precision.
+
+    Each row of a block may lead to ``width`` further numbers without blocks getting too large.
+    """
+    n_rows, n_features = X.shape
+    step = max(1, _BLOCK_BYTES // (8 * max(1, n_features, width)))
+    if isinstance(X, DeviceRows):
+        for first in range(0, n_rows, step):
+            rows = slice(first, min(first + step, n_rows))
+            yield rows, device.tensor(X.tensor[rows], dtype)
+        return
+    for rows, block in float_blocks(X, step):
+        yield rows, device.tensor(block, dtype)
+
+
+def load_tensor(X: Any, device: Device, dtype: Any = None) -> Tensor:
+    """Copy a matrix to a device; one that is there in the right precision is not copied.
+
+    Without ``dtype``, single precision stays and everything else becomes double precision.
+    """
+    torch = import_torch()
+    if dtype is None:
+        single = X.dtype in (np.float16, np.float32)
+        dtype = torch.float32 if single else torch.float64
+    if isinstance(X, DeviceRows):
+        return device.tensor(X.tensor, dtype)
+    found = torch.empty(X.shape, dtype=dtype, device=device.name)
+    for rows, block in device_blocks(X, device, dtype):
+        found[rows] = block
+    return found

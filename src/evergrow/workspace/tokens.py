@@ -204,6 +204,11 @@ class Tokens:
         known = ", ".join(repr(record.name) for record in self._records) or "none"
         raise WorkspaceError(f"there is no token {wanted!r}; there are: {known}")
 
+    @property
+    def version(self) -> object:
+        """Changes whenever the file was read."""
+        return self._seen
+
     def authenticate(self, token: str) -> TokenRecord | Refusal:
         """The record of a valid token, else why it is refused."""
         digest = _hash(token) if _TOKEN.fullmatch(token) else ""

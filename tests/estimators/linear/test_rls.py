@@ -251,7 +251,7 @@ def test_an_interrupted_update_changes_nothing(
     expected = fixed().fit(X[:301], y[:301]).decision_function(X_test)
     np.testing.assert_allclose(model.decision_function(X_test), expected, atol=1e-9)
     vars(model).update(state)
-    monkeypatch.setattr("evergrow.estimators.sums.gram.add_gram", interrupt)
+    monkeypatch.setattr(_core, "add_examples", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[300:], y[300:])
     monkeypatch.undo()

@@ -170,7 +170,7 @@ def test_chosen_rows_of_a_part_are_read_a_block_at_a_time(
 ) -> None:
     shards, X, y = stored
     chosen = np.random.default_rng(0).permutation(len(X))[:1000]
-    monkeypatch.setattr("evergrow.foundation.rows._BLOCK_BYTES", 50 * 64 * 8)
+    monkeypatch.setattr("evergrow.estimators.sums.core_accumulator._READ_BYTES", 50 * 64 * 8)
     monkeypatch.setattr(row_parts, "_PART_BYTES", 400 * 64 * 4)
     with use_engine(Shuffled()):
         found = NCMClassifier().fit(shards.choose(chosen), y[chosen])

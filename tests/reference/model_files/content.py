@@ -82,6 +82,7 @@ def number(value: Any) -> float:
 def parameters_of(header: Header) -> Header:
     """The parameters in a header."""
     assert isinstance(header["parameters"], dict)
+    assert "device" not in header["parameters"]
     return dict(header["parameters"])
 
 

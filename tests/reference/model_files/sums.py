@@ -120,7 +120,7 @@ def read_means(header: Header, tensors: Tensors) -> Model:
     wanted = parameters.get("metric", "euclidean")
     if isinstance(wanted, dict):
         assert wanted["estimator"] == "NCMMetric"
-        parameters["metric"] = built(evergrow.NCMMetric, wanted["parameters"])
+        parameters["metric"] = built(evergrow.NCMMetric, parameters_of(wanted))
     estimator = built(evergrow.NCMClassifier, parameters)
     classes = labels_of(header["classes"])
     n_features = array(tensors, "class_sums", "f8", len(classes), None).shape[1]

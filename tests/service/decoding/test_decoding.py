@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from evergrow.service.decoding.polyglots import check_not_polyglot
 from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.decoding.protocol import DecoderError, FrameError, read_frame, write_frame
 from evergrow.service.http.fairness import Actor
-from evergrow.service.http.images import BatchEmbedder, single_threaded_network
+from evergrow.service.http.images import BatchEmbedder, for_each, single_threaded_network
 from evergrow.vision import Embedder, OnnxModel, Preprocessing, read_image
 from tests.harness.pictures import picture
 from tests.vision.embedding.models import onnx_model
@@ -131,13 +132,17 @@ def test_a_progressive_jpeg_is_not_a_polyglot() -> None:
     check_not_polyglot(picture(size=(640, 480), progressive=True), "JPEG")
 
 
+def first_row(rows: Any) -> Any:
+    return rows[0]
+
+
 def test_vectors_are_those_of_the_embedder(decoders: DecoderPool, tmp_path: Path) -> None:
     model = OnnxModel(onnx_model(("n", 3, 32, 32)).SerializeToString())
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     pictures = [picture(size=(640, 480), seed=seed) for seed in range(12)]
     with BatchEmbedder(single_threaded_network(embedder), n_threads=2, max_batch=4) as batches:
         prepared = [decoders.submit(content).result().pixels for content in pictures]
-        futures = [batches.submit(READER, [one], lambda rows: rows[0]) for one in prepared]
+        futures = [batches.submit(READER, [one], for_each(first_row)) for one in prepared]
         found = np.stack([future.result() for future in futures])
     np.testing.assert_allclose(found, embedder.transform(pictures), rtol=1e-6)
 
@@ -147,8 +152,8 @@ def test_an_error_after_the_network_fails_one_request(decoders: DecoderPool) -> 
     embedder = Embedder(model, preprocessing=PREPROCESSING, cache=False)
     one = decoders.submit(picture()).result().pixels
     with BatchEmbedder(single_threaded_network(embedder)) as batches:
-        wrong = batches.submit(READER, [one], lambda rows: 1 / 0)
-        right = batches.submit(READER, [one, one], lambda rows: rows.shape)
+        wrong = batches.submit(READER, [one], for_each(lambda rows: 1 / 0))
+        right = batches.submit(READER, [one, one], for_each(np.shape))
         with pytest.raises(ZeroDivisionError):
             wrong.result()
         assert right.result() == (2, 5)

@@ -20,7 +20,7 @@ from evergrow.service.decoding.pool import (
 )
 from evergrow.service.decoding.protocol import DecoderError, PreparedImage, RefusedImageError
 from evergrow.service.http.fairness import Actor
-from evergrow.service.http.images import BatchEmbedder
+from evergrow.service.http.images import BatchEmbedder, for_each
 from evergrow.vision import Preprocessing
 from tests.harness.malicious_files import png_that_claims
 from tests.harness.pictures import picture
@@ -207,10 +207,10 @@ def test_cancelled_work_is_not_computed_and_the_thread_goes_on() -> None:
     network: Any = Network()
     image = np.zeros((8, 8, 3), np.uint8)
     with BatchEmbedder(network) as embedder:
-        first = embedder.submit(READER, [image], len)
+        first = embedder.submit(READER, [image], for_each(len))
         assert network.begun.wait(30)
-        cancelled = [embedder.submit(READER, [image] * n, len) for n in (2, 4)]
-        failing: Future[int] = embedder.submit(READER, [image] * 3, len)
+        cancelled = [embedder.submit(READER, [image] * n, for_each(len)) for n in (2, 4)]
+        failing: Future[int] = embedder.submit(READER, [image] * 3, for_each(len))
         assert all(one.cancel() for one in cancelled)
         # A running computation cannot be cancelled.
         assert not first.cancel()
@@ -218,7 +218,7 @@ def test_cancelled_work_is_not_computed_and_the_thread_goes_on() -> None:
         assert first.result() == 1
         with pytest.raises(ValueError, match="three"):
             failing.result()
-        assert embedder.submit(READER, [image], len).result() == 1
+        assert embedder.submit(READER, [image], for_each(len)).result() == 1
     assert network.n_images == [1, 3, 1]
 
 

@@ -132,6 +132,27 @@ def test_a_token_revoked_while_the_service_runs_is_refused_at_once(served: Serve
     assert "revoked" in answer.json()["detail"]
 
 
+def test_tokens_are_not_those_of_a_folder_that_replaced_another_while_they_were_read(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, service = served.service.folder, served.service
+    assert service.has_token(served.read)
+    prove, moved = service.workspace.prove, []
+
+    def replace_folder() -> None:
+        prove()
+        if not moved:
+            moved.append(folder.rename(folder.with_name("old")))
+            tokens.append(make_workspace(folder)[0])
+
+    tokens: list[str] = []
+    monkeypatch.setattr(service.workspace, "prove", replace_folder)
+    # Right after the first proof that the folder is the one that was opened.
+    assert not service.has_token(served.read)
+    assert moved
+    assert not service.has_token(tokens[0])
+
+
 @pytest.mark.parametrize("put_another", [False, True])
 def test_a_folder_that_was_moved_or_replaced_is_not_served(
     served: Served, put_another: bool

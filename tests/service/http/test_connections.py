@@ -66,6 +66,9 @@ class Loop:
     def add_done_callback(self, _: Any) -> None:
         """A task's."""
 
+    def call_soon(self, call: Any) -> None:
+        self.call_later(0.0, call)
+
     def go_on(self, seconds: float) -> None:
         end = self.now + seconds
         while due := [one for one in self.timers if one.at <= end and not one.is_cancelled]:
@@ -78,7 +81,7 @@ class Loop:
 
 class Transport:
     def __init__(self) -> None:
-        self.written, self.ended = b"", ""
+        self.written, self.ended, self.n_writes = b"", "", 0
         # What the other side has not taken yet.
         self.n_left = 0
 
@@ -87,6 +90,7 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         self.written += data
+        self.n_writes += 1
 
     def close(self) -> None:
         self.ended = self.ended or "closed"
@@ -113,12 +117,19 @@ class Never:
         yield
 
 
+BODY = b"body"
+LARGE = 100_000
+
+
 async def answer(scope: Any, receive: Any, send: Any) -> None:
     if scope["path"] == "/slow":
         await Never()
-    headers = [(b"content-length", b"0")]
+    body = bytes(LARGE) if scope["path"] == "/large" else BODY
+    headers = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+    if scope["path"] == "/halfway":
+        await Never()
+    await send({"type": "http.response.body", "body": body})
 
 
 class Connected:
@@ -139,6 +150,34 @@ class Connected:
 
     def send(self, data: bytes) -> None:
         self.protocol.data_received(data)
+
+
+def test_a_response_is_one_write() -> None:
+    connected = Connected()
+    for number in range(3):
+        connected.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        # Before the next round of the event loop, in which the connection may be closed.
+        assert connected.transport.n_writes == number + 1
+        assert connected.transport.written.endswith(BODY)
+    connected.loop.go_on(1)
+    assert connected.transport.n_writes == 3
+
+
+def test_a_response_that_is_not_complete_is_sent_in_the_next_round(connected: Connected) -> None:
+    connected.send(b"GET /halfway HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert not connected.transport.written
+    connected.loop.go_on(0.001)
+    assert connected.transport.written.endswith(b"\r\n\r\n")
+
+
+def test_large_bodies_are_sent_at_once_and_nothing_after_the_end(connected: Connected) -> None:
+    connected.send(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert len(connected.transport.written) > LARGE
+    writes: Any = connected.protocol.transport
+    writes.write(b"more")
+    connected.transport.abort()
+    connected.loop.go_on(1)
+    assert not connected.transport.written.endswith(b"more")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from evergrow.service.http import fairness
 from evergrow.service.http.fairness import Actor, FairQueue, FairThreads, Pacer
-from evergrow.service.http.images import BatchEmbedder
+from evergrow.service.http.images import BatchEmbedder, for_each
 from evergrow.service.http.settings import Settings
 from tests.service.conftest import A, Served
 
@@ -150,11 +150,15 @@ def images(*numbers: int) -> list[Any]:
     return [np.array([number], np.uint8) for number in numbers]
 
 
+def first_column(rows: Any) -> Any:
+    return rows[:, 0]
+
+
 def test_a_request_of_many_images_is_embedded_in_batches() -> None:
     network: Any = Network()
     network.go.release(100)
     with BatchEmbedder(network, max_batch=4) as embedder:
-        rows = embedder.submit(READER, images(*range(32)), lambda rows: rows[:, 0]).result(30)
+        rows = embedder.submit(READER, images(*range(32)), for_each(first_column)).result(30)
     assert rows.tolist() == list(range(32))
     assert max(len(batch) for batch in network.batches) <= 4
 
@@ -162,9 +166,9 @@ def test_a_request_of_many_images_is_embedded_in_batches() -> None:
 def test_an_image_of_another_token_is_next() -> None:
     network: Any = Network()
     with BatchEmbedder(network, max_batch=4) as embedder:
-        many = embedder.submit(READER, images(*range(1, 33)), len)
+        many = embedder.submit(READER, images(*range(1, 33)), for_each(len))
         assert network.began.acquire(timeout=30)
-        one = embedder.submit(TEACHER, images(77), len)
+        one = embedder.submit(TEACHER, images(77), for_each(len))
         network.go.release(100)
         assert one.result(30) == 1
         assert many.result(30) == 32
@@ -175,10 +179,10 @@ def test_a_token_leaves_a_thread_to_one_that_teaches() -> None:
     network: Any = Network()
     with BatchEmbedder(network, n_threads=2, max_batch=4) as embedder:
         embedder.expect(TEACHER)
-        many = embedder.submit(READER, images(*range(1, 9)), len)
+        many = embedder.submit(READER, images(*range(1, 9)), for_each(len))
         assert network.began.acquire(timeout=30)
         assert not network.began.acquire(timeout=0.2)
-        one = embedder.submit(TEACHER, images(77), len)
+        one = embedder.submit(TEACHER, images(77), for_each(len))
         assert network.began.acquire(timeout=30)
         assert network.batches == [[1], [77]]
         network.go.release(100)
@@ -188,11 +192,61 @@ def test_a_token_leaves_a_thread_to_one_that_teaches() -> None:
 def test_a_request_can_be_cancelled_between_its_batches() -> None:
     network: Any = Network()
     with BatchEmbedder(network, max_batch=4) as embedder:
-        many = embedder.submit(READER, images(*range(32)), len)
+        many = embedder.submit(READER, images(*range(32)), for_each(len))
         assert network.began.acquire(timeout=30)
         assert many.cancel()
         network.go.release(100)
     assert len(network.batches) == 1
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "n_threads", "sizes"), [(True, 2, (32, 32)), (False, 16, (4, 1))]
+)
+def test_a_graphics_card_gets_few_threads_and_large_batches(
+    on_gpu: bool, n_threads: int, sizes: tuple[int, int]
+) -> None:
+    network: Any = Network()
+    network.on_gpu = on_gpu
+    embedder: Any = BatchEmbedder.for_device(network, n_processors=16)
+    assert embedder._n_threads == n_threads
+    assert (embedder._max_batch, embedder._max_shared_batch) == sizes
+
+
+def test_tokens_take_turns_within_a_large_batch() -> None:
+    network: Any = Network()
+    with BatchEmbedder(network, max_batch=32, max_shared_batch=32) as embedder:
+        first = embedder.submit(READER, images(1), for_each(len))
+        assert network.began.acquire(timeout=30)
+        many = embedder.submit(READER, images(*range(2, 42)), for_each(len))
+        one = embedder.submit(TEACHER, images(77), for_each(len))
+        network.go.release(100)
+        assert [found.result(30) for found in (first, many, one)] == [1, 40, 1]
+    assert [len(batch) for batch in network.batches] == [1, 32, 9]
+    assert 77 in network.batches[1][:2]
+
+
+def test_requests_that_end_with_a_batch_are_finished_together() -> None:
+    network: Any = Network()
+    calls = []
+
+    def total(requests: Any) -> list[float]:
+        calls.append(len(requests))
+        return [float(rows.sum()) for rows in requests]
+
+    def fail(requests: Any) -> list[float]:
+        raise ValueError(len(requests))
+
+    with BatchEmbedder(network, max_batch=8) as embedder:
+        first = embedder.submit(READER, images(1), total)
+        assert network.began.acquire(timeout=30)
+        rest = [embedder.submit(READER, images(*some), total) for some in ([2, 3], [4], [5])]
+        failed = [embedder.submit(READER, images(0), fail) for _ in range(2)]
+        network.go.release(100)
+        assert [one.result(30) for one in (first, *rest)] == [1, 5, 4, 5]
+        for one in failed:
+            with pytest.raises(ValueError, match="2"):
+                one.result(30)
+    assert calls == [1, 3]
 
 
 def test_predictions_of_others_do_not_solve_the_model_after_every_change(

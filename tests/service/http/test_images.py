@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 
 from evergrow.service.http.fairness import Actor
-from evergrow.service.http.images import wait_while_connected
+from evergrow.service.http.images import for_each, wait_while_connected
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.settings import Settings
 from tests.harness.pictures import picture
@@ -63,7 +63,7 @@ def test_images_of_a_disconnected_client_are_dropped(served_images: Served) -> N
     images: Any = served_images.service.images
     contents = [picture("PNG", (2000, 2000), seed) for seed in range(32)]
     with pytest.raises(ClientDisconnect):
-        asyncio.run(images.embed(request_of(), contents, len))
+        asyncio.run(images.embed(request_of(), contents, for_each(len)))
     assert images._decoders.n_waiting == 0
 
 
@@ -79,7 +79,7 @@ class TestShortQueue:
 
         async def main() -> Any:
             return await asyncio.gather(
-                *(images.embed(request_of(stay=True), contents, len) for _ in range(2)),
+                *(images.embed(request_of(stay=True), contents, for_each(len)) for _ in range(2)),
                 return_exceptions=True,
             )
 

@@ -1,8 +1,7 @@
-"""PyTorch modules as networks; without PyTorch the tests use a stand-in in NumPy."""
+"""PyTorch modules as networks, on the processor and on a GPU."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,48 +10,38 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from evergrow import Embedder, ImageClassifier
+from evergrow import DeviceMemoryError, Embedder, ImageClassifier
 from evergrow.vision import OnnxModel, Preprocessing
-from tests.vision.embedding.fake_torch import make_torch
+from tests.devices import DEVICES, import_torch
 from tests.vision.embedding.models import onnx_model
 from tests.vision.images.drawn import encoded, noise
+
+torch = import_torch()
 
 IMAGES = [noise(seed=i) for i in range(5)]
 FILES = [encoded(image) for image in IMAGES]
 PLAIN = Preprocessing(size=8, mean=127, scale=128)
 
 
-@pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
-    try:
-        import torch
-    except ImportError:
-        torch = make_torch()
-        monkeypatch.setitem(sys.modules, "torch", torch)
-    return torch
+class Means(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A module with a layer and one parameter; it records how each run finds it."""
+
+    def __init__(self, forward: Any = None) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+        self.layer = torch.nn.Identity()
+        self.change = forward
+        self.runs: list[Any] = []
+
+    def forward(self, batch: Any) -> Any:
+        mode = (self.training, self.layer.training, torch.is_grad_enabled())
+        self.runs.append((tuple(batch.shape), batch.dtype, mode, batch.device.type))
+        means = batch.mean((2, 3)) * self.weight
+        return means if self.change is None else self.change(means, batch)
 
 
 @pytest.fixture
-def make(torch: Any) -> Callable[..., Any]:
-    """Make a module with a layer and one parameter; it records how each run finds it."""
-
-    class Layer(torch.nn.Module):  # type: ignore[misc, name-defined]
-        pass
-
-    class Means(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self, forward: Any = None) -> None:
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
-            self.layer = Layer()
-            self.change = forward
-            self.runs: list[Any] = []
-
-        def forward(self, batch: Any) -> Any:
-            mode = (self.training, self.layer.training, torch.is_grad_enabled())
-            self.runs.append((tuple(batch.shape), batch.dtype, mode))
-            means = batch.mean((2, 3)) * self.weight
-            return means if self.change is None else self.change(means, batch)
-
+def make() -> Callable[..., Any]:
     return Means
 
 
@@ -91,16 +80,80 @@ def test_modes_are_restored_after_an_error(make: Any) -> None:
     assert module.training
 
 
-def test_images_get_the_type_and_device_of_the_parameters(make: Any, torch: Any) -> None:
-    module = make()
-    weight = module.weight.to(device=module.weight.device, dtype=torch.float64)
-    if hasattr(weight, "detach"):
-        module.weight = torch.nn.Parameter(weight.detach())
-    else:
-        module.weight = type(weight)(weight.values, device="cuda:0")
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.bfloat16, 0.05), (torch.float16, 0.01)]
+)
+def test_images_get_the_precision_of_the_parameters(dtype: Any, tolerance: float) -> None:
+    module = Means().to(dtype)
     found = Embedder(module, preprocessing=PLAIN).transform(FILES)
-    assert {run[1] for run in module.runs} == {torch.float64}
+    assert {run[1] for run in module.runs} == {dtype}
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("device", ["cpu", *DEVICES])
+def test_a_device_by_name_moves_the_module_and_the_images(device: str) -> None:
+    module = Means()
+    found = Embedder(module, preprocessing=PLAIN, batch_size=2, device=device).transform(FILES)
     np.testing.assert_allclose(found, expected(), rtol=1e-5, atol=1e-6)
+    kind = "cuda" if device == "cuda" else "cpu"
+    assert {run[3] for run in module.runs} == {kind}
+    assert module.weight.device.type == kind
+
+
+@pytest.mark.gpu
+def test_a_module_on_a_gpu_stays_there_and_gets_its_images_there() -> None:
+    module = Means().cuda().half()
+    found = Embedder(module, preprocessing=PLAIN, batch_size=2, n_jobs=2).transform(20 * FILES)
+    assert {run[3] for run in module.runs} == {"cuda"}
+    np.testing.assert_allclose(found, np.tile(expected(), (20, 1)), rtol=0.01, atol=0.01)
+
+
+def test_the_device_can_change_between_runs() -> None:
+    module, moved = Means(), []
+    module.to = moved.append
+    embedder = Embedder(module, preprocessing=PLAIN).fit()
+    assert moved == []
+    embedder.set_params(device="cpu").transform(FILES)
+    assert set(moved) == {"cpu"}
+
+
+def test_a_device_needs_a_module() -> None:
+    with pytest.raises(ValueError, match="device must be None unless a model is a torch module"):
+        Embedder(OnnxModel(onnx_model().SerializeToString()), device="cpu").fit()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match=r"device is 'cuda' but torch .* finds no GPU"):
+        Embedder(Means(), preprocessing=PLAIN, device="cuda").fit()
+
+
+def test_a_full_device_says_to_use_smaller_batches() -> None:
+    def fail(*_: Any) -> None:
+        raise torch.OutOfMemoryError("full")
+
+    module = Means()
+    embedder = Embedder(module, preprocessing=PLAIN).fit()
+    module.change = fail
+    with pytest.raises(DeviceMemoryError, match=r"exhausted .* use a smaller batch_size"):
+        embedder.transform(FILES)
+    assert module.training
+
+
+def test_a_batch_is_started_before_the_one_before_it_is_fetched() -> None:
+    embedder, events = Embedder(Means(), preprocessing=PLAIN, batch_size=2), []
+    network = embedder.network()
+    start = network.start
+
+    def recorded(prepared: Any) -> Any:
+        events.append("start")
+        finish = start(prepared)
+        return lambda: (events.append("finish"), finish())[1]
+
+    network.start = recorded
+    np.testing.assert_allclose(embedder.transform(FILES), expected(), rtol=1e-5, atol=1e-6)
+    assert events == ["start", "start", "finish", "start", "finish", "finish"]
 
 
 def test_a_module_of_pooled_maps_is_flattened(make: Any) -> None:

@@ -9,9 +9,21 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.special
+from sklearn.metrics import accuracy_score
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
-from evergrow.foundation.device import Device, import_torch, is_tensor, to_host
+from evergrow.foundation.device import (
+    Device,
+    Tensor,
+    as_tensor,
+    find_device,
+    import_torch,
+    is_on_gpu,
+    is_tensor,
+    place_like,
+    to_host,
+)
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.storage.device_rows import DeviceRows
@@ -30,15 +42,29 @@ class Scores(Protocol):
         """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
 
 
+class DeviceScores(Protocol):
+    """Scores that are computed on a GPU."""
+
+    def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Tensor]]:
+        """Yield (rows, scores as a tensor), a block of rows at a time."""
+
+
 class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
     """A classifier that predicts the class with the highest score."""
 
     @abstractmethod
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
+        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time.
+
+        Those of a forest on a device are tensors.
+        """
 
     def _portable_scores(self) -> Scores | None:
         """Return the same scores for use in tasks; None if they would be too large to send."""
+        return None
+
+    def _device_scores(self, scores: Scores | None, device: Device) -> DeviceScores | None:  # noqa: ARG002
+        """Return the same scores on a GPU; None if the classifier does not compute there."""
         return None
 
     def _map_scores(
@@ -50,8 +76,14 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """Apply a function to the scores of all rows, a block at a time.
 
         With an engine in use, many rows are cut into parts and each part is a task. ``scores``
-        replace those of the estimator.
+        replace those of the estimator. On a GPU the function gets tensors; the result lies where
+        the rows lie.
         """
+        device = find_device(getattr(self, "device", None), X)
+        placed = None if device is None else self._device_scores(scores, device)
+        if device is not None and placed is not None:
+            with device.report_full():
+                return fill_rows(X, placed.blocks(X), function)
         engine = current_engine()
         parts = [] if engine is None else row_parts(X)
         if engine is not None and len(parts) > 1:
@@ -60,7 +92,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
                 values = (portable, function)
                 return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
-        return cast("npt.NDArray[Any]", fill_rows(X, blocks, function))
+        return fill_rows(X, blocks, function)
 
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
@@ -91,8 +123,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        best = reader._map_scores(X, best_column)
-        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
+        return labels_at(reader.classes_, reader._map_scores(X, best_column))
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
         """Predict the ``k`` best classes of each sample, best first.
@@ -121,7 +152,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
         best = reader._map_scores(X, partial(best_columns, k=int(k)))
-        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
+        return labels_at(reader.classes_, best)
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, minus infinity where they are zero.
@@ -133,8 +164,34 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict_log_proba([[9]])
         array([[-inf,   0.]])
         """
+        found = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return cast("Floats", found.log() if is_tensor(found) else np.log(found))  # type: ignore[attr-defined]
+
+    def score(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the mean accuracy on some samples, on a GPU too.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features as in :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().fit([[0], [5]], ["a", "b"])
+        >>> means.score([[1], [2]], ["a", "b"])
+        0.5
+        """
+        answers = to_host(self.predict(X))
+        truth = to_host(as_tensor(y)) if is_on_gpu(y) else y
+        return float(accuracy_score(truth, answers, sample_weight=sample_weight))
 
 
 def as_decision(scores: Floats) -> Floats:
@@ -144,31 +201,45 @@ def as_decision(scores: Floats) -> Floats:
 
 def best_column(scores: Floats) -> npt.NDArray[np.intp]:
     """Return the column of the highest score; of equal scores the lowest column."""
-    return cast("npt.NDArray[np.intp]", scores.argmax(1))
+    return cast("npt.NDArray[np.intp]", scores.argmax(axis=1))
 
 
 def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     """Return the columns of the ``k`` highest scores, best first."""
-    if is_tensor(scores):
-        order = import_torch().argsort(scores, dim=1, descending=True, stable=True)
+    tensor: Any = scores
+    if is_tensor(tensor):
+        order = tensor.argsort(dim=1, descending=True, stable=True)
         return cast("npt.NDArray[np.intp]", order[:, :k])
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+def labels_at(classes: npt.NDArray[Any], columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Return the classes of some columns.
+
+    Of columns on a GPU the classes lie there too, if they are numbers.
+    """
+    if is_tensor(columns) and classes.dtype.kind in "biuf":
+        return cast("npt.NDArray[Any]", place_like(classes, columns)[columns])
+    return np.asarray(classes[to_host(columns)])
+
+
+def softmax(scores: Floats, temperature: float = 1.0) -> Floats:
+    """Return the softmax of scores divided by a temperature, along the classes."""
+    scaled: Any = scores / temperature
+    found = scaled.softmax(1) if is_tensor(scores) else scipy.special.softmax(scaled, axis=1)
+    return cast("Floats", found)
+
+
+def log_softmax(scores: Floats) -> Floats:
+    """Return the logarithm of the softmax of scores, along the classes."""
+    tensor: Any = scores
+    found = tensor.log_softmax(1) if is_tensor(scores) else scipy.special.log_softmax(scores, 1)
+    return cast("Floats", found)
 
 
 def identity(scores: Floats) -> Floats:
     """Return the scores as they are."""
     return scores
-
-
-def name_classes(classes: npt.NDArray[Any], columns: Any) -> Any:
-    """Return the classes of columns: on a device if the columns are there and classes are numbers.
-
-    >>> name_classes(np.array(["a", "b"]), np.array([1, 0])).tolist()
-    ['b', 'a']
-    """
-    if is_tensor(columns) and classes.dtype.kind in "bif":
-        return Device(str(columns.device)).tensor(classes)[columns]
-    return np.asarray(classes[to_host(columns)])
 
 
 def predict_part(
@@ -186,7 +257,7 @@ def fill_rows(
     X: npt.NDArray[Any],
     blocks: Iterator[tuple[slice, Any]],
     function: Callable[[Any], Any] = identity,
-) -> Any:
+) -> npt.NDArray[Any]:
     """Apply a function to all blocks; the results of the rows of X fill one array.
 
     It lies where X lies, wherever the blocks were computed.
@@ -202,8 +273,9 @@ def fill_rows(
             whole, held = _copy(held, whole, X.shape[0]), []
     if not stays:
         return _copy(held, whole, X.shape[0])
-    device = Device(str(cast(Any, X).tensor.device))
-    return import_torch().cat([device.tensor(found) for _, found in held])
+    tensor = cast(Any, X).tensor
+    parts = [place_like(found, tensor) for _, found in held]
+    return cast("npt.NDArray[Any]", import_torch().cat(parts))
 
 
 def _copy(

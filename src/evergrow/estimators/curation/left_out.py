@@ -26,6 +26,7 @@ from scipy.linalg import blas
 
 from evergrow.estimators.linear.left_out_scores import leave_out
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.device import to_host
 
 Floats = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.int32]
@@ -89,7 +90,7 @@ class RotatedRidge:
         counts, n = moments.class_weights, moments.weight
         sums = moments.sums[:, :-1]
         mean = sums.sum(axis=0) / n
-        gram = moments.gram[:-1, :-1] - n * np.outer(mean, mean)
+        gram = to_host(moments.gram)[:-1, :-1] - n * np.outer(mean, mean)
         basis, eigenvalues = _eigenvectors(gram, lower=False)
         right = basis.T.astype(np.float64) @ (sums - counts[:, None] * mean).T
         return cls(mean, basis, eigenvalues, right, counts)

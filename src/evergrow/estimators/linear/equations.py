@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import place_like, to_host
 
 Floats = npt.NDArray[np.float64]
 Scoring = Literal["cosine", "regression"]
@@ -101,11 +102,11 @@ class Equations(NamedTuple):
         means = moments.means
         # The Gram matrix counts a mean as often as it has examples.
         surplus = (moments.class_weights - counts)[:, None]
-        gram = moments.gram - (means * surplus).T @ means
-        sums = means * counts[:, None]
+        whole, sums = moments.gram, means * counts[:, None]
+        gram = whole - place_like(means * surplus, whole).T @ place_like(means, whole)
         if ridge.intercept:
             # Exact, because scores are seen from what the constant feature adds to them.
-            gram[:, -1] = sums.sum(axis=0)
+            gram[:, -1] = place_like(sums.sum(axis=0), gram)
         return cls(gram, sums, counts)
 
     @property
@@ -164,13 +165,14 @@ def standardisation(moments: Moments, ridge: Ridge) -> Standardisation:
     """
     n_inputs = moments.n_features - ridge.intercept
     mean = moments.sums[:, :n_inputs].sum(axis=0) / moments.weight
-    diagonal = np.diagonal(moments.gram)[:n_inputs] / moments.weight
+    diagonal = moments.diagonal[:n_inputs] / moments.weight
     variance = diagonal - mean**2
     # For a constant feature the variance is only rounding error.
     varies = variance > 1e-13 * diagonal
     scale = np.ones(n_inputs)
     np.divide(1.0, np.sqrt(variance, where=varies, out=scale.copy()), out=scale, where=varies)
     gram, sums, counts = Equations.of(moments, ridge)
+    gram = to_host(gram)
     if not ridge.intercept:
         scaled = Equations(gram * scale * scale[:, None], sums * scale, counts)
         return Standardisation(np.zeros(n_inputs), scale, scaled)

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.sums.core_accumulator import FeatureRule
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Choice, Number, Rule, Satisfies, check_parameters
 from evergrow.foundation.rows import float_blocks
+from evergrow.foundation.threads import blas_threads
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -145,7 +147,7 @@ class FeatureMap:
     def projection(self) -> Floats:
         """Directions, one per row."""
         n_rows = self.n_random if self.kind == "relu" else -(-self.n_random // 2)
-        rows: Floats = _core.random_projection(self.seed, n_rows, self.n_inputs)
+        rows: Floats = _core.random_projection(self.seed, n_rows, self.n_inputs, blas_threads())
         # Scaled so that the features of x have about the length of x (relu) or length 1 (rff).
         rows *= np.sqrt(2 / self.n_random) if self.kind == "relu" else np.sqrt(2 * self.gamma)
         return rows
@@ -172,6 +174,20 @@ class FeatureRows:
     def max_rows(self) -> int:
         """Largest number of rows to map at once."""
         return max(256, BLOCK_BYTES // (8 * (self.features.n_features + self.constant)))
+
+    def rule(self, n_inputs: int) -> FeatureRule:
+        """Return the same map for the core and for GPUs."""
+        fixed = self.features
+        if not fixed.n_random:
+            return FeatureRule(n_inputs, fixed.n_copied, constant=self.constant)
+        return FeatureRule(
+            n_inputs,
+            fixed.n_copied,
+            "relu" if fixed.kind == "relu" else "rff",
+            fixed.projection,
+            fixed.n_random,
+            self.constant,
+        )
 
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         """Compute the features of a block of rows."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, resolve_map
@@ -29,8 +28,10 @@ from evergrow.estimators.linear.solver import Solution, Solver
 from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.changes import FittedSums
+from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import Device, Precision
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
@@ -102,9 +103,14 @@ class FittedRLS(FittedSums):
         """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
         moments = self.moments.with_classes(len(labels))
         holdout = self.holdout.with_classes(len(labels))
-        row_map, verbose = self.row_map, request.verbose
+        add = partial(
+            add_examples,
+            row_map=self.row_map,
+            verbose=request.verbose,
+            where=request.where(new.rows),
+        )
         if not request.needs_examples:
-            moments, _ = add_examples(moments, new, row_map, verbose=verbose)
+            moments, _ = add(moments, new)
         else:
             is_paper = request.selection.rule == "paper"
             drawn = holdout.draw(
@@ -118,7 +124,7 @@ class FittedRLS(FittedSums):
             if counts.max() > drawn.share and self._can_widen(request):
                 return self._widen(request, new).extend(labels, new, request)
             places = drawn.places
-            moments, rows = add_examples(moments, new, row_map, places=places, verbose=verbose)
+            moments, rows = add(moments, new, places=places)
             holdout = holdout.with_drawn(drawn, rows, new.weights[places])
         moments.check_finite()
         return replace(self, labels=labels, moments=moments, holdout=holdout)._select(request)
@@ -350,11 +356,18 @@ class LinearScores:
             scores[:, self.scale.factors == 0] = -np.inf
             yield rows, scores
 
+    def on(self, device: Device, precision: Precision) -> DeviceLinearScores:
+        """Return the same scores on a GPU."""
+        factors, n_features = self.scale.factors, self.features.n_features
+        offsets = self.weights[:, -1] - self.scale.offsets if self.intercept else 0.0
+        return DeviceLinearScores.of(
+            device,
+            self.weights[:, :n_features] * factors[:, None],
+            np.where(factors == 0, -np.inf, offsets * factors),
+            rule=FeatureRows(self.features, constant=False).rule(self.features.n_inputs),
+            precision=precision,
+        )
+
     def copy(self) -> LinearScores:
         """Return the same scores with weights of their own."""
         return replace(self, weights=np.array(self.weights))
-
-
-def as_probabilities(scores: Floats, temperature: float) -> Floats:
-    """Return the softmax of scores divided by a temperature."""
-    return cast("Floats", softmax(scores / temperature, axis=1))

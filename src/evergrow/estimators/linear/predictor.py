@@ -18,7 +18,7 @@ from evergrow.estimators.classifier.persistence import (
     ModelContent,
     Tensors,
 )
-from evergrow.estimators.classifier.predictor import as_decision, identity
+from evergrow.estimators.classifier.predictor import as_decision, identity, softmax
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import (
     MAP_RULES,
@@ -33,7 +33,6 @@ from evergrow.estimators.linear.fitted import (
     FittedRLS,
     FixedWeights,
     LinearScores,
-    as_probabilities,
 )
 from evergrow.estimators.linear.penalties import RULES as SELECTION_RULES
 from evergrow.estimators.linear.penalties import Rule as SelectionRule
@@ -41,9 +40,11 @@ from evergrow.estimators.linear.penalties import SelectionRequest, default_penal
 from evergrow.estimators.linear.request import RLSRequest
 from evergrow.estimators.linear.scoring import ClassScale
 from evergrow.estimators.linear.serialization import fitted_from_arrays, fitted_to_arrays
+from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import SumsFit
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import Device
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import (
@@ -164,7 +165,7 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
         np.int64(0)
         """
         reader, X = self._checked_query(X)
-        function = partial(as_probabilities, temperature=reader.temperature_)
+        function = partial(softmax, temperature=reader.temperature_)
         with reader._scores(normalised=True) as scores:
             return reader._map_scores(X, function, scores)
 
@@ -387,6 +388,10 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
         """Yield scores after recoding; minus infinity for classes without examples."""
         with self._scores() as scores:
             yield from scores.blocks(X)
+
+    def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
+        of = self._portable_scores() if scores is None else scores
+        return of.on(device, getattr(self, "precision", "double"))
 
     def _portable_scores(self) -> LinearScores:
         """Return the solved weights, without the sums."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from evergrow.estimators.linear.equations import Ridge, Scoring
 from evergrow.estimators.linear.feature_map import RFF, resolve_map
 from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.sums.accumulation import Where
+from evergrow.foundation.device import Precision, find_device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import bytes_of
 
@@ -29,6 +31,8 @@ class RLSRequest:
     max_gram_bytes: int
     verbose: int
     structure: Mapping[str, Any]
+    device: str | None = None
+    precision: Precision = "double"
 
     @classmethod
     def of(cls, estimator: Any) -> RLSRequest:
@@ -63,7 +67,13 @@ class RLSRequest:
                 "keep_class_statistics": bool(getattr(estimator, "keep_class_statistics", False)),
                 "feature_map": estimator.feature_map,
             },
+            getattr(estimator, "device", None),
+            getattr(estimator, "precision", "double"),
         )
+
+    def where(self, rows: Any) -> Where:
+        """Return where sums over rows are computed."""
+        return Where(find_device(self.device, rows), self.precision)
 
     @property
     def needs_examples(self) -> bool:

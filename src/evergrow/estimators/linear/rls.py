@@ -12,6 +12,7 @@ from evergrow.estimators.linear.equations import SCORINGS
 from evergrow.estimators.linear.feature_map import RFF, ReLU
 from evergrow.estimators.linear.predictor import RULES, RLSPredictor
 from evergrow.estimators.sums.learner import SumsLearner
+from evergrow.foundation.device import DEVICE_RULES, PRECISION_RULES, Precision
 from evergrow.foundation.params import Choice, Flag, MemorySize, Number, Rule
 
 
@@ -94,6 +95,13 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         features need the same integer to be merged.
     verbose : int, default=0
         Show a progress bar when positive.
+    device : str, default=None
+        Where sums, weights and scores are computed: ``"cpu"``, ``"cuda"``, or a GPU by number such
+        as ``"cuda:1"``. None is where the examples lie: a GPU for its tensors. May change at any
+        time, and is not saved.
+    precision : {"double", "tf32"}, default="double"
+        On a GPU, how features are multiplied. ``"tf32"`` is several times faster and has errors of
+        a thousandth in the products (docs/gpu.md). May change at any time.
 
     Attributes
     ----------
@@ -139,6 +147,8 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         "recoding": [Number(0.0, 1.0), Choice(("auto",))],
         "scoring": [Choice(SCORINGS)],
         "keep_class_statistics": [Flag()],
+        "device": DEVICE_RULES,
+        "precision": PRECISION_RULES,
     }
 
     regularization: float | Literal["auto"] = "auto"
@@ -157,3 +167,5 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     keep_class_statistics: bool = False
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+    device: str | None = None
+    precision: Precision = "double"

@@ -25,7 +25,9 @@ from evergrow.estimators.linear.equations import (
     intercept_penalty,
     standardisation,
 )
+from evergrow.estimators.sums.gram import copy
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import is_tensor, place_like, to_host
 from evergrow.foundation.errors import InvalidInputError, warn_user
 from evergrow.foundation.lapack import cholesky, solve_both, solve_transposed
 
@@ -49,7 +51,7 @@ def factorise(gram: Floats, ridge: Ridge) -> Floats:
     """Return the upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``.
 
     Values below the diagonal have no meaning. With an intercept the last feature is constant and
-    hardly penalised.
+    hardly penalised. The factor lies where the matrix lies.
     """
     penalty = ridge.penalty
     penalties = np.full(len(gram), penalty)
@@ -57,8 +59,11 @@ def factorise(gram: Floats, ridge: Ridge) -> Floats:
         penalties[-1] = intercept_penalty(ridge)
     extra = 0.0
     while True:
-        factor = gram.copy()
-        np.einsum("ii->i", factor)[:] += penalties + extra
+        factor = copy(gram)
+        if is_tensor(factor):
+            factor.diagonal().add_(place_like(penalties + extra, factor))  # type: ignore[attr-defined]
+        else:
+            np.einsum("ii->i", factor)[:] += penalties + extra
         if cholesky(factor):
             break
         extra = _more(extra, gram)
@@ -73,7 +78,7 @@ def factorise(gram: Floats, ridge: Ridge) -> Floats:
 
 def _more(extra: float, gram: Floats) -> float:
     """Return the next larger addition to the diagonal to try."""
-    largest = max(float(np.abs(gram).max()), np.finfo(float).tiny)
+    largest = max(float(abs(gram).max()), np.finfo(float).tiny)
     # More than the sum of any row makes every matrix positive definite (Gershgorin).
     if not extra <= 10 * len(gram) * largest < float("inf"):
         raise InvalidInputError("the sums of the model are damaged: no penalty makes them definite")
@@ -82,16 +87,16 @@ def _more(extra: float, gram: Floats) -> float:
 
 def back_substitute(factor: Floats, right: Floats) -> Floats:
     """Solve ``R'R w = b`` for every row of ``right``."""
-    weights = np.array(right, order="C")
+    weights = place_like(np.array(right, order="C"), factor)
     solve_both(factor, weights)
-    return weights
+    return to_host(weights)
 
 
 def forward_substitute(factor: Floats, right: Floats) -> Floats:
     """Solve ``R'z = b`` for every row of ``right``, so that ``z.z' = b.A^-1 b'``."""
-    half = np.array(right, order="C")
+    half = place_like(np.array(right, order="C"), factor)
     solve_transposed(factor, half)
-    return half
+    return to_host(half)
 
 
 class Solution(NamedTuple):
@@ -194,7 +199,7 @@ class Solver:
         """Return a copy of the Cholesky factor; there is none with standardised features."""
         with self._lock:
             self._catch_up(moments, ridge)
-            return self._factor.copy()
+            return np.array(to_host(self._factor))
 
     def _catch_up(self, moments: Moments, ridge: Ridge) -> None:
         latest = moments.latest
@@ -202,7 +207,9 @@ class Solver:
             self._grow(moments.n_classes)
             return
         new = moments.follow(self._token) if self._ridge == ridge else None
-        if new is None or ridge.standardize or not _is_cheaper(new, moments, ridge):
+        # On a GPU solving again takes milliseconds; following examples is work for a processor.
+        is_fixed = ridge.standardize or is_tensor(moments.settled)
+        if new is None or is_fixed or not _is_cheaper(new, moments, ridge):
             self._solve(moments, ridge)
         elif not self._follow(new, moments, ridge):
             warn_user(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.device import to_host
 from evergrow.foundation.errors import InvalidInputError
 
 Floats = npt.NDArray[np.float64]
@@ -147,7 +148,7 @@ def shrunk_covariance(moments: Moments, shrinkage: float) -> Floats:
     1 if it is constant altogether. With one example per class this applies to all features.
     """
     covariance = _within_classes(moments)
-    mean_squares = np.diagonal(moments.gram) / moments.weight
+    mean_squares = moments.diagonal / moments.weight
     total = mean_squares - (moments.sums.sum(axis=0) / moments.weight) ** 2
     within = np.diagonal(covariance).copy()
     # After forgetting, features that should be zero may hold rounding errors of forgotten examples,
@@ -168,7 +169,7 @@ def _within_classes(moments: Moments) -> Floats:
     roots = np.sqrt(moments.class_weights[present, None])
     scaled = moments.sums[present] / roots
     # Only the upper triangle of the Gram matrix is valid.
-    upper = np.triu(moments.gram - scaled.T @ scaled)
+    upper = np.triu(to_host(moments.gram) - scaled.T @ scaled)
     return (upper + np.triu(upper, 1).T) / moments.weight
 
 

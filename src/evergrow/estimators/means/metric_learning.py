@@ -3,6 +3,9 @@
 The projection W maximises the mean log softmax of ``-|W(x - mu_c)|^2 / 2``; the class means are
 fixed in input space. Learning uses coordinates in which the classes have variance one in every
 direction, so that the unit of the features has no effect.
+
+The steps are the same for arrays and for tensors on a GPU; only the start, which adds up all
+examples, is in :mod:`evergrow.estimators.means.metric_device` for GPUs.
 """
 
 from __future__ import annotations
@@ -18,6 +21,15 @@ from scipy.special import logsumexp
 from evergrow.estimators.means.distances import shrunk_covariance
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import (
+    Device,
+    Tensor,
+    array_module,
+    as_double,
+    is_tensor,
+    place_like,
+    to_host,
+)
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
@@ -57,13 +69,13 @@ class FittedMetric:
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Rows with their class columns and weights; the mean weight is one."""
+    """Rows with their class columns and weights, arrays or tensors; the mean weight is one."""
 
     rows: Floats
     codes: Codes
     weights: Floats
 
-    def at(self, index: npt.NDArray[Any] | slice) -> _Data:
+    def at(self, index: npt.NDArray[Any] | Tensor | slice) -> _Data:
         return _Data(self.rows[index], self.codes[index], self.weights[index])
 
 
@@ -72,6 +84,10 @@ def log_likelihood(
 ) -> float:
     """Return the weighted mean log softmax of ``-|W(x - mu)|^2 / 2`` at the true classes."""
     scores = _scores(rows @ projection.T, means @ projection.T)
+    if is_tensor(scores):
+        entropies = array_module(scores).nn.functional.cross_entropy
+        terms = -entropies(scores, codes, reduction="none").double()
+        return float(as_double(weights) @ terms / as_double(weights).sum())
     true = scores[np.arange(len(codes)), codes]
     # Summed in double precision, because the mean is over many examples.
     terms = (true - logsumexp(scores, axis=1)).astype(np.float64)
@@ -88,11 +104,7 @@ def gradient(
     products.
     """
     projected, projected_means = rows @ projection.T, means @ projection.T
-    residuals = _scores(projected, projected_means)
-    residuals -= residuals.max(axis=1, keepdims=True)
-    np.exp(residuals, out=residuals)
-    residuals /= residuals.sum(axis=1, keepdims=True)
-    residuals[np.arange(len(codes)), codes] -= 1
+    residuals = _residuals(_scores(projected, projected_means), codes)
     residuals *= weights[:, None]
     by_class = residuals.sum(axis=0)[:, None]
     step: Floats = projected_means.T @ (by_class * means - residuals.T @ rows)
@@ -101,8 +113,33 @@ def gradient(
 
 
 def _scores(projected: Floats, projected_means: Floats) -> Floats:
-    lengths = np.einsum("ij,ij->i", projected_means, projected_means)
+    lengths = array_module(projected).einsum("ij,ij->i", projected_means, projected_means)
     return cast("Floats", projected @ projected_means.T - lengths / 2)
+
+
+def _residuals(scores: Floats, codes: Codes) -> Floats:
+    """Return the softmax of the scores minus 1 at the true classes; the scores are overwritten."""
+    if is_tensor(scores):
+        softmax = array_module(scores).softmax(scores, 1)
+        return cast(
+            "Floats", softmax.scatter_add_(1, codes[:, None], -softmax.new_ones(len(codes), 1))
+        )
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    scores[np.arange(len(codes)), codes] -= 1
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class MetricStart:
+    """Where learning starts: everything in the coordinates of Fisher's discriminants."""
+
+    # (n_features, n_features) in double precision: from centred features to discriminants.
+    basis: Floats
+    means: Floats
+    # All examples, those to learn from first, in single precision.
+    rows: Floats
 
 
 def learn_metric(
@@ -111,8 +148,12 @@ def learn_metric(
     weights: npt.NDArray[np.float64],
     request: MetricRequest,
     random: np.random.RandomState,
+    device: Device | None = None,
 ) -> FittedMetric:
-    """Learn a projection from examples; class means are those of the training examples."""
+    """Learn a projection from examples, on a device if there is one.
+
+    Class means are those of the training examples.
+    """
     held_out = _held_out(codes, request.validation_fraction, random)
     if not held_out.any():
         # Too few to hold any out: the training examples also decide when to stop.
@@ -120,22 +161,24 @@ def learn_metric(
         held_out = learnt_from
     else:
         learnt_from = ~held_out
-    moments = _moments(choose_rows(X, learnt_from), codes[learnt_from], weights[learnt_from])
-    centre, basis = _discriminants(moments, request.shrinkage)
-    means = ((moments.means - centre) @ basis.T).astype(np.float32)
     # Training examples first, so that both parts are views of one copy.
     order = np.argsort(~learnt_from, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    rows = np.empty(X.shape, dtype=np.float32)
-    for part, block in float_blocks(X):
-        rows[place[part]] = (block - centre) @ basis.T
-    data = _Data(rows, codes[order], (weights / weights.mean()).astype(np.float32)[order])
+    own_weights = (weights / weights.mean()).astype(np.float32)
+    new = Batch(X, codes, weights)
+    if device is None:
+        start = _start(new, learnt_from, order, request.shrinkage)
+        data = _Data(start.rows, codes[order], own_weights[order])
+    else:
+        from evergrow.estimators.means.metric_device import start_on
+
+        start = start_on(device, new, learnt_from, order, request.shrinkage)
+        columns = device.tensor(codes[order].astype(np.int64))
+        data = _Data(start.rows, columns, device.tensor(own_weights[order]))
     n_learnt_from = int(learnt_from.sum())
     training = data.at(slice(n_learnt_from))
     validation = training if held_out is learnt_from else data.at(slice(n_learnt_from, None))
-    projection, likelihoods = _ascend(means, training, validation, request, random)
-    return FittedMetric(projection.astype(np.float64) @ basis, np.array(likelihoods))
+    projection, likelihoods = _ascend(start.means, training, validation, request, random)
+    return FittedMetric(to_host(as_double(projection) @ start.basis), np.array(likelihoods))
 
 
 def _held_out(codes: Codes, share: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
@@ -149,6 +192,21 @@ def _held_out(codes: Codes, share: float, random: np.random.RandomState) -> npt.
     left = np.bincount(codes[~held_out], minlength=int(codes.max()) + 1)
     held_out[left[codes] == 0] = False
     return held_out
+
+
+def _start(
+    new: Batch, learnt_from: npt.NDArray[np.bool_], order: npt.NDArray[np.intp], shrinkage: float
+) -> MetricStart:
+    X, codes, weights = new.rows, new.codes, new.weights
+    moments = _moments(choose_rows(X, learnt_from), codes[learnt_from], weights[learnt_from])
+    centre, basis = _discriminants(moments, shrinkage)
+    means = ((moments.means - centre) @ basis.T).astype(np.float32)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    rows = np.empty(X.shape, dtype=np.float32)
+    for part, block in float_blocks(X):
+        rows[place[part]] = (block - centre) @ basis.T
+    return MetricStart(basis, means, rows)
 
 
 def _moments(X: npt.NDArray[Any], codes: Codes, weights: npt.NDArray[np.float64]) -> Moments:
@@ -167,10 +225,15 @@ def _discriminants(moments: Moments, shrinkage: float) -> tuple[Floats, Floats]:
     try:
         _, vectors = eigh(centred.T @ centred / moments.weight, within)
     except LinAlgError as error:
-        raise InvalidInputError(
-            f"the covariance within classes is singular: set shrinkage above {shrinkage:g}"
-        ) from error
+        raise singular(shrinkage) from error
     return centre, np.ascontiguousarray(vectors[:, ::-1].T)
+
+
+def singular(shrinkage: float) -> InvalidInputError:
+    """Return the error for a covariance that has no inverse."""
+    return InvalidInputError(
+        f"the covariance within classes is singular: set shrinkage above {shrinkage:g}"
+    )
 
 
 def _ascend(
@@ -187,9 +250,14 @@ def _ascend(
             projection, means, validation.rows, validation.codes, validation.weights
         )
 
-    projection = np.eye(request.n_components, training.rows.shape[1], dtype=np.float32)
-    scale = max(_SCALES, key=lambda length: held_out_likelihood(np.float32(length) * projection))
-    best = np.float32(scale) * projection
+    eye = np.eye(request.n_components, training.rows.shape[1], dtype=np.float32)
+    projection = place_like(eye, training.rows)
+
+    def scaled(length: float) -> Floats:
+        return cast("Floats", float(np.float32(length)) * projection)
+
+    scale = max(_SCALES, key=lambda length: held_out_likelihood(scaled(length)))
+    best = scaled(scale)
     best_likelihood = held_out_likelihood(best)
     step = request.learning_rate * scale / np.sqrt(training.rows.shape[1])
     likelihoods: list[float] = []
@@ -202,7 +270,7 @@ def _ascend(
             likelihoods.append(likelihood)
             n_idle = 0 if likelihood > best_likelihood + request.tol else n_idle + 1
             if likelihood > best_likelihood:
-                best, best_likelihood = adam.projection.copy(), likelihood
+                best, best_likelihood = _copied(adam.projection), likelihood
             if n_idle:
                 step /= 2
                 adam = _Adam(best)
@@ -219,7 +287,7 @@ def _epoch(
     batch_size: int,
     random: np.random.RandomState,
 ) -> None:
-    order = random.permutation(len(training.codes))
+    order = place_like(random.permutation(len(training.codes)), training.rows)
     for first in range(0, len(order), batch_size):
         batch = training.at(order[first : first + batch_size])
         ascent = gradient(adam.projection, means, batch.rows, batch.codes, batch.weights)
@@ -230,9 +298,10 @@ class _Adam:
     """Adam (Kingma and Ba, 2015): steps of about equal length in every coordinate."""
 
     def __init__(self, start: Floats) -> None:
-        self.projection = start.copy()
-        self._mean = np.zeros_like(start)
-        self._squares = np.zeros_like(start)
+        self._module = array_module(start)
+        self.projection = _copied(start)
+        self._mean = self._module.zeros_like(start)
+        self._squares = self._module.zeros_like(start)
         self._n_steps = 0
 
     def ascend(self, ascent: Floats, step: float) -> None:
@@ -242,4 +311,9 @@ class _Adam:
         self._squares += (1 - _SQUARES_MEMORY) * (ascent**2 - self._squares)
         mean = self._mean / (1 - _MEMORY**self._n_steps)
         squares = self._squares / (1 - _SQUARES_MEMORY**self._n_steps)
-        self.projection += np.float32(step) * mean / (np.sqrt(squares) + _TINY)
+        length = float(np.float32(step))
+        self.projection += length * mean / (self._module.sqrt(squares) + _TINY)
+
+
+def _copied(array: Any) -> Any:
+    return array.clone() if is_tensor(array) else array.copy()

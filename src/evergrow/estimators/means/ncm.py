@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
 from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
-from evergrow.estimators.classifier.predictor import as_decision, identity
+from evergrow.estimators.classifier.predictor import as_decision, identity, log_softmax, softmax
 from evergrow.estimators.means.distances import DISTANCES, Distance
 from evergrow.estimators.means.fitted import FittedMeans, LinearScores
 from evergrow.estimators.means.ncm_metric import NCMMetric
@@ -30,9 +28,11 @@ from evergrow.estimators.means.serialization import (
     metric_from_json,
     metric_to_json,
 )
-from evergrow.estimators.sums.accumulation import add_examples
+from evergrow.estimators.sums.accumulation import Where, add_examples
+from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import DEVICE_RULES, Device, find_device
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Flag, Number, Rule, Satisfies, check_parameters
@@ -56,11 +56,16 @@ class MeansRequest:
 
     metric: str | NCMMetric
     keep_class_statistics: bool
+    device: str | None = None
 
     @classmethod
     def of(cls, estimator: Any) -> MeansRequest:
         """Copy the parameters from an estimator."""
-        return cls(estimator.metric, estimator.keep_class_statistics)
+        return cls(estimator.metric, estimator.keep_class_statistics, estimator.device)
+
+    def where(self, rows: Any) -> Where:
+        """Return where sums over rows are computed."""
+        return Where(find_device(self.device, rows))
 
     @property
     def gram(self) -> bool:
@@ -113,6 +118,10 @@ class NCMClassifier(SumsLearner):
     keep_class_statistics : bool, default=False
         For ``"mahalanobis"``: keep one covariance per class too, so that whole classes can be
         forgotten without their examples. Needs ``n_features ** 2`` numbers per class.
+    device : str, default=None
+        Where sums and scores are computed: ``"cpu"``, ``"cuda"``, or a GPU by number such as
+        ``"cuda:1"``. None is where the examples lie: a GPU for its tensors. May change at any time,
+        and is not saved.
 
     Attributes
     ----------
@@ -147,6 +156,7 @@ class NCMClassifier(SumsLearner):
         "metric": [Choice(tuple(DISTANCES)), _METRIC],
         "shrinkage": [Number(0.0, 1.0)],
         "keep_class_statistics": [Flag()],
+        "device": DEVICE_RULES,
     }
 
     _request = MeansRequest
@@ -156,6 +166,7 @@ class NCMClassifier(SumsLearner):
     metric: Literal["euclidean", "mahalanobis"] | NCMMetric = "euclidean"
     shrinkage: float = 0.1
     keep_class_statistics: bool = False
+    device: str | None = None
 
     @property
     def means_(self) -> Floats:
@@ -236,7 +247,7 @@ class NCMClassifier(SumsLearner):
         array([[0.5, 0.5]])
         """
         reader, X = self._checked_query(X)
-        return reader._map_scores(X, partial(softmax, axis=1))
+        return reader._map_scores(X, softmax)
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, without underflow.
@@ -249,14 +260,14 @@ class NCMClassifier(SumsLearner):
         array([[-9950.,     0.]])
         """
         reader, X = self._checked_query(X)
-        return reader._map_scores(X, partial(log_softmax, axis=1))
+        return reader._map_scores(X, log_softmax)
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedMeans:
         request = MeansRequest.of(self)
         none = Moments.none(
             new.rows.shape[1], len(labels), gram=request.gram, per_class=request.per_class
         )
-        moments, _ = add_examples(none, new)
+        moments, _ = add_examples(none, new, where=request.where(new.rows))
         learnt = None
         if isinstance(self.metric, NCMMetric):
             learnt = clone(self.metric).fit(new.rows, new.codes, new.weights)
@@ -272,6 +283,10 @@ class NCMClassifier(SumsLearner):
 
     def _portable_scores(self) -> LinearScores:
         return self._fitted.scores(self._distance())
+
+    def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
+        of = self._portable_scores() if scores is None else scores
+        return DeviceLinearScores.of(device, of.directions.T, of.offsets, centre=of.centre)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         return self._portable_scores().blocks(X)

@@ -21,6 +21,14 @@ from evergrow.estimators.classifier.learner import (
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
+from evergrow.foundation.device import (
+    DEVICE_RULES,
+    Device,
+    find_device,
+    guard_memory,
+    import_torch,
+    place_like,
+)
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList, check_label_types
@@ -35,6 +43,7 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.device_rows import DeviceRows, device_blocks
 from evergrow.storage.models.header import (
     Build,
     check_array,
@@ -97,6 +106,9 @@ class NCMMetric(
         Seed of the order of the examples and of the held-out sample.
     verbose : int, default=0
         Show a progress bar when positive.
+    device : str, default=None
+        Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
+        (:doc:`gpu`). It is not saved in model files.
 
     Attributes
     ----------
@@ -133,6 +145,7 @@ class NCMMetric(
         "validation_fraction": [Number(0.0, 0.5)],
         "random_state": [Nothing(), RandomState()],
         "verbose": [Integer(0), Flag()],
+        "device": DEVICE_RULES,
     }
 
     n_components: int | None = None
@@ -146,6 +159,7 @@ class NCMMetric(
     validation_fraction: float = 0.1
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+    device: str | None = None
 
     components_: Floats = field(init=False)
     log_likelihoods_: Floats = field(init=False)
@@ -188,10 +202,16 @@ class NCMMetric(
         checked, labels = validate_examples(learner, X, y)
         check_targets(labels)
         checked, labels, weights = check_weights(checked, labels, sample_weight)
-        check_magnitude(checked)
+        device = find_device(self.device, checked)
+        if isinstance(checked, DeviceRows):
+            checked.check_magnitude(_LARGEST)
+        else:
+            check_magnitude(checked)
         _, codes = ClassList.of(labels)
         random = check_random_state(self.random_state)
-        fitted = learn_metric(checked, codes, weights, self._request(checked.shape[1]), random)
+        request = self._request(checked.shape[1])
+        with guard_memory(device, "learn from fewer rows, or with device='cpu'"):
+            fitted = learn_metric(checked, codes, weights, request, random, device)
         self._set_fitted(fitted, getattr(learner, "feature_names_in_", None))
         return self
 
@@ -231,7 +251,7 @@ class NCMMetric(
             },
         )
 
-    def transform(self, X: npt.ArrayLike) -> Floats:
+    def transform(self, X: npt.ArrayLike) -> Any:
         """Project examples.
 
         Parameters
@@ -242,7 +262,7 @@ class NCMMetric(
         Returns
         -------
         projected : ndarray of shape (n_samples, n_components)
-            ``X @ components_.T``.
+            ``X @ components_.T``; a tensor where ``X`` lies if that is a GPU.
 
         Examples
         --------
@@ -253,8 +273,12 @@ class NCMMetric(
         """
         reader = frozen_copy(self)
         check_is_fitted(reader, "components_")
-        checked = validate_rows(reader, X, reset=False)
-        return _project(checked, reader.components_)
+        checked: Any = validate_rows(reader, X, reset=False)
+        device = find_device(reader.device, checked)
+        if device is not None:
+            return _project_on(device, checked, reader.components_)
+        found = _project(checked, reader.components_)
+        return place_like(found, checked.tensor) if isinstance(checked, DeviceRows) else found
 
     def _to_file(self) -> ModelContent:
         reader = frozen_copy(self)
@@ -307,6 +331,18 @@ def _project(X: npt.NDArray[Any], components: Floats) -> Floats:
     if engine is not None and len(parts) > 1:
         return run_and_stack(engine, parts, project_part, X, (components,), what="projecting")
     return _project_blocks(X, components)
+
+
+def _project_on(device: Device, X: Any, components: Floats) -> Any:
+    """Return ``X @ components.T``, computed on a device; a tensor if the rows are one."""
+    torch = import_torch()
+    with guard_memory(device, "project fewer rows at a time"):
+        weights = device.tensor(components).T
+        where = str(X.tensor.device) if isinstance(X, DeviceRows) else "cpu"
+        found = torch.empty((X.shape[0], len(components)), dtype=torch.float64, device=where)
+        for rows, block in device_blocks(X, device, torch.float64):
+            found[rows] = block @ weights
+    return found if isinstance(X, DeviceRows) else found.numpy()
 
 
 def project_part(part: RowPart, matrix: npt.NDArray[Any] | None, components: Floats) -> Arrays:

@@ -16,6 +16,7 @@ from evergrow.storage.models.header import (
     arrays_inside,
     check_array,
     class_list,
+    parameters_of,
     plain_parameters,
 )
 
@@ -24,17 +25,16 @@ _METRIC = "metric."
 
 def metric_to_json(metric: NCMMetric) -> dict[str, Any]:
     """Convert the parameter ``metric`` to JSON."""
-    options = plain_parameters(metric.get_params(deep=False))
+    options = metric.get_params(deep=False)
     check_parameters(options, NCMMetric._rules)
-    return {"estimator": NCMMetric.__name__, "parameters": options}
+    return {"estimator": NCMMetric.__name__, "parameters": plain_parameters(options)}
 
 
 def metric_from_json(entry: dict[str, Any]) -> NCMMetric:
     """Convert the parameter ``metric`` from JSON."""
-    parameters = entry.get("parameters")
-    if entry.get("estimator") != NCMMetric.__name__ or not isinstance(parameters, dict):
+    if entry.get("estimator") != NCMMetric.__name__:
         raise ModelFileError("the model file has a damaged parameter: metric")
-    return NCMMetric._from_parameters(parameters)
+    return NCMMetric._from_parameters(parameters_of(entry))
 
 
 def fitted_to_arrays(fitted: FittedMeans) -> tuple[dict[str, Any], Arrays]:

@@ -28,14 +28,17 @@ scores are recoded: divided by the square root of the class weight, times a comm
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from evergrow.estimators.linear.solver import back_substitute
+from evergrow.estimators.linear.solver import forward_substitute
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import to_host
+from evergrow.foundation.lapack import solve_plain
 
 Floats = npt.NDArray[np.float64]
 
@@ -176,8 +179,8 @@ class LinearScores:
         order = np.argsort(batch.codes, kind="stable")
         firsts = np.flatnonzero(np.diff(batch.codes[order], prepend=-1))
         for places in np.split(order, firsts[1:]):
-            some = halves[:, places]
-            products = some.T @ some + np.outer(*(vector[places] for vector in vectors))
+            some = halves[places]
+            products = some @ some.T + np.outer(*(vector[places] for vector in vectors))
             found = self._without_class(batch.at(places), products, scores[places], turned[places])
             best[places] = found.best
         return best
@@ -209,15 +212,21 @@ class LinearScores:
     def _leverages(self, rows: Floats) -> Floats:
         """Return ``x' A^-1 x`` without a penalty of the constant, by a factor with one."""
         halves, (left, right) = self._halves(rows)
-        return cast("Floats", np.einsum("ij,ij->j", halves, halves) + left * right)
+        return cast("Floats", np.einsum("ij,ij->i", halves, halves) + left * right)
 
     def _halves(self, rows: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
-        """Return ``H`` and two vectors: ``X A^-1 X'`` is ``H' H`` plus their outer product."""
-        constant = np.zeros((1, rows.shape[1]))
-        constant[0, -1] = 1.0
-        solved = back_substitute(self.factor, constant)[0]
-        halves, _ = lapack.dtrtrs(self.factor.T, rows.T, lower=1)
-        return halves, (rows @ self.shortfall / (1.0 - self.shortfall[-1]), rows @ solved)
+        """Return ``H`` and two vectors: ``X A^-1 X'`` is ``H H'`` plus their outer product."""
+        halves = forward_substitute(self.factor, rows)
+        return halves, (rows @ self.shortfall / (1.0 - self.shortfall[-1]), rows @ self._constant)
+
+    @cached_property
+    def _constant(self) -> Floats:
+        """The product of ``A^-1`` and the constant feature; solved for once, not for each row."""
+        solved = np.zeros((1, len(self.factor)))
+        # The solution of ``R' z = e`` with the last unit vector ``e``.
+        solved[0, -1] = 1.0 / self.factor[-1, -1]
+        solve_plain(self.factor, solved)
+        return cast("Floats", solved[0])
 
     def _distances(self, scores: Floats, turned: Floats, left: Floats) -> Floats:
         """Return relative distances by scores, ``K s`` and the class weights that are left."""
@@ -254,7 +263,7 @@ def with_constant(moments: Moments) -> Moments:
     n_features = moments.n_features
     sums = np.column_stack([moments.sums, moments.class_weights])
     gram = np.zeros((n_features + 1, n_features + 1))
-    gram[:-1, :-1] = moments.gram
+    gram[:-1, :-1] = to_host(moments.gram)
     gram[:, -1] = sums.sum(axis=0)
     return Moments(
         tuple(sums),

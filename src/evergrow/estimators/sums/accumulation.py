@@ -7,20 +7,31 @@ few rows that were picked, so their size does not depend on the number of rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import validate_weights
+from evergrow.estimators.sums.core_accumulator import (
+    LARGEST,
+    Accumulator,
+    CoreAccumulator,
+    FeatureRule,
+    Progress,
+    too_large,
+)
+from evergrow.estimators.sums.device_accumulator import DeviceAccumulator
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
+from evergrow.foundation.device import Device, Precision, device_of
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
-from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.rows import float_blocks
+from evergrow.foundation.rows import float_blocks, read_ahead
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -28,8 +39,6 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
-# Sums of squares of larger numbers would overflow.
-_LARGEST = 1e140
 _NO_PLACES: Places = np.zeros(0, dtype=np.int64)
 # Arrays with one row per class that occurs; ``columns`` lists these classes.
 _PER_CLASS = ("class_sums", "class_weights", "class_examples", "class_squares", "class_grams")
@@ -50,10 +59,19 @@ def check_magnitude(X: npt.NDArray[Any]) -> None:
 
 
 def _check_block(block: npt.NDArray[Any]) -> None:
-    if block.dtype == np.float64 and len(block) and np.abs(block).max() > _LARGEST:
-        raise InvalidInputError(
-            f"Input X contains values too large to add up their squares, above {_LARGEST:g}."
-        )
+    if block.dtype == np.float64 and len(block) and np.abs(block).max() > LARGEST:
+        raise too_large()
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where sums are computed, and with which products; without a device by the core."""
+
+    device: Device | None = None
+    precision: Precision = "double"
+
+
+HERE = Where()
 
 
 class RowMap(Protocol):
@@ -66,6 +84,9 @@ class RowMap(Protocol):
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         """Return new rows in double precision that share no memory with the block."""
 
+    def rule(self, n_inputs: int) -> FeatureRule:
+        """Return the same map for the core and for GPUs."""
+
 
 @dataclass(frozen=True)
 class _Identity:
@@ -76,6 +97,9 @@ class _Identity:
     def __call__(self, block: npt.NDArray[Any]) -> Floats:
         # A copy: few examples wait in the sums, and the caller may change the matrix meanwhile.
         return np.array(block, dtype=np.float64, order="C")
+
+    def rule(self, n_inputs: int) -> FeatureRule:
+        return FeatureRule(n_inputs, n_inputs)
 
 
 IDENTITY: RowMap = _Identity()
@@ -92,7 +116,7 @@ class RowPicker:
     """
 
     def __init__(self, places: Places, X: npt.NDArray[Any]) -> None:
-        self._places = places
+        self.places = places
         # The type that blocks have: single precision is kept, and is smaller to send.
         is_single = X.dtype in (np.float16, np.float32)
         dtype = np.float32 if is_single else np.float64
@@ -100,15 +124,14 @@ class RowPicker:
 
     def take(self, rows: slice, block: npt.NDArray[Any]) -> None:
         """Copy the picked rows that lie in this block."""
-        first, last = np.searchsorted(self._places, (rows.start, rows.stop))
-        self.rows[first:last] = block[self._places[first:last] - rows.start]
+        first, last = np.searchsorted(self.places, (rows.start, rows.stop))
+        self.rows[first:last] = block[self.places[first:last] - rows.start]
 
 
 def iter_batches(
     new: Batch,
     row_map: RowMap = IDENTITY,
     picker: RowPicker | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[Batch]:
     """Yield examples as mapped features, a block of rows at a time.
 
@@ -119,8 +142,53 @@ def iter_batches(
         if picker is not None:
             picker.take(rows, block)
         yield Batch(row_map(block), new.codes[rows], new.weights[rows])
-        if progress is not None:
-            progress(rows.stop)
+
+
+def _accumulate(
+    moments: Moments,
+    new: Batch,
+    row_map: RowMap,
+    picker: RowPicker,
+    progress: Progress = None,
+    where: Where = HERE,
+) -> Moments:
+    """Add examples in one pass, and pick some rows on the way."""
+    rule, device = row_map.rule(new.rows.shape[1]), where.device
+    if device is None:
+        core = CoreAccumulator(moments, rule)
+        # The core goes through an array by itself.
+        is_array = isinstance(new.rows, np.ndarray)
+        return _add_blocks(core, new, picker, progress, len(new.codes) if is_array else None)
+    with device.report_full(_advice(device, rule)):
+        sums = DeviceAccumulator(moments, rule, device, where.precision)
+        tensor = getattr(new.rows, "tensor", None)
+        if tensor is None:
+            return _add_blocks(sums, new, picker, progress, None)
+        # Rows on a GPU are added where they are.
+        picker.rows[:] = new.rows[picker.places]
+        sums.add(tensor, new.codes, new.weights, progress)
+        return sums.finish()
+
+
+def _add_blocks(
+    sums: Accumulator, new: Batch, picker: RowPicker, progress: Progress, max_rows: int | None
+) -> Moments:
+    blocks = float_blocks(new.rows, max_rows or sums.max_rows)
+    for rows, block in blocks if max_rows else read_ahead(blocks):
+        picker.take(rows, block)
+        done = None if progress is None else partial(_report, progress, rows.start)
+        sums.add(block, new.codes[rows], new.weights[rows], done)
+    return sums.finish()
+
+
+def _advice(device: Device, rule: FeatureRule) -> str:
+    """Say how many features would fit: the Gram matrix, and twice as much to work with."""
+    n_features = math.isqrt(device.free_bytes() // (3 * 8))
+    return f"{rule.n_features} features are too many, about {n_features} would fit"
+
+
+def _report(progress: Callable[[int], None], first: int, n_done: int) -> None:
+    progress(first + n_done)
 
 
 def add_examples(
@@ -130,12 +198,14 @@ def add_examples(
     *,
     places: Places = _NO_PLACES,
     verbose: int = 0,
+    where: Where | None = None,
 ) -> tuple[Moments, npt.NDArray[Any]]:
     """Add examples to sums and return the inputs at some ascending places, in one pass.
 
-    The sums know all classes of the examples, whose rows may be of any type. A ``ValueError`` for
-    numbers that are too large to add up.
+    The sums know all classes of the examples, whose rows may be of any type. ``where`` defaults to
+    where the rows lie. A ``ValueError`` for numbers that are too large to add up.
     """
+    where = Where(device_of(new.rows)) if where is None else where
     n_rows, picker = new.rows.shape[0], RowPicker(places, new.rows)
     if n_rows < FEW:
         for few in iter_batches(new, row_map, picker):
@@ -144,10 +214,10 @@ def add_examples(
     engine = current_engine()
     squared = moments.settled is not None or moments.class_settled is not None
     parts = [] if engine is None else row_parts(new.rows, squared=squared)
-    if engine is not None and len(parts) > 1:
+    if engine is not None and len(parts) > 1 and where.device is None:
         return _add_parts(engine, parts, moments, new, row_map, places, verbose)
     with progress_bar("adding examples", n_rows, verbose) as progress:
-        added = moments.add_all(iter_batches(new, row_map, picker, progress))
+        added = _accumulate(moments, new, row_map, picker, progress, where)
     return added, picker.rows
 
 
@@ -205,7 +275,7 @@ def sum_part(
     )
     picker = RowPicker(places - where.first, rows)
     batch = Batch(rows, own_codes.reshape(-1).astype(np.int32), own_weights)
-    moments = none.add_all(iter_batches(batch, request.row_map, picker))
+    moments = _accumulate(none, batch, request.row_map, picker)
     arrays: Arrays = {
         "columns": columns.astype(np.int64),
         "class_sums": moments.sums,

@@ -1,13 +1,17 @@
-"""Gram matrices, of which only the upper triangle is used."""
+"""Gram matrices, of which only the upper triangle is used.
+
+The matrix over all classes is an array, or a tensor on a GPU; those per class are arrays.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.device import is_tensor, place_like, to_host
 from evergrow.foundation.lapack import add_gram
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 def add_products(gram: Floats, batch: Batch) -> None:
     """Add ``sum w x x'`` to the upper triangle of a matrix, in place."""
     if len(batch.rows):
-        add_gram(gram, batch.scaled, batch.sign)
+        add_gram(gram, place_like(batch.scaled, gram), batch.sign)
 
 
 def add_class_products(class_grams: tuple[Floats, ...], batch: Batch) -> None:
@@ -44,7 +48,7 @@ def pack(gram: Floats) -> Floats:
     >>> pack(np.array([[1.0, 2.0], [0.0, 3.0]]))
     array([1., 2., 3.])
     """
-    return np.asarray(gram[np.triu_indices(len(gram))])
+    return np.asarray(to_host(gram)[np.triu_indices(len(gram))])
 
 
 def unpack(triangle: Floats, n_features: int) -> Floats:
@@ -52,3 +56,18 @@ def unpack(triangle: Floats, n_features: int) -> Floats:
     gram = np.zeros((n_features, n_features))
     gram[np.triu_indices(n_features)] = triangle
     return gram
+
+
+def copy(gram: Floats) -> Floats:
+    """Return a copy of a matrix, where it lies."""
+    return gram.clone() if is_tensor(gram) else gram.copy()  # type: ignore[attr-defined]
+
+
+def select(gram: Floats, places: npt.NDArray[np.int64] | slice) -> Floats:
+    """Return the rows and columns of some features, in ascending order."""
+    if isinstance(places, slice):
+        return gram[places, places]
+    if is_tensor(gram):
+        index: Any = place_like(places, gram)
+        return cast("Floats", gram[index][:, index])
+    return gram[np.ix_(places, places)]

@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.sums.gram import add_class_products, add_products, copy_columns
+from evergrow.estimators.sums.gram import (
+    add_class_products,
+    add_products,
+    copy,
+    copy_columns,
+    select,
+)
+from evergrow.foundation.device import is_tensor, place_like, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE
 
@@ -90,7 +97,8 @@ class Moments:
     class_squares : ndarray of shape (n_classes,)
         ``sum w x.x`` per class.
     settled : ndarray of shape (n_features, n_features) or None
-        Upper triangle of ``sum w x x'`` over all but the waiting examples; None if not wanted.
+        Upper triangle of ``sum w x x'`` over all but the waiting examples; None if not wanted. A
+        tensor if it was computed on a GPU.
     class_settled : tuple of ndarray or None
         The same per class; None if not wanted.
     peak : float
@@ -169,7 +177,7 @@ class Moments:
             raise InvalidInputError("these sums have no Gram matrix")
         if not self.waiting:
             return self.settled
-        gram = self.settled.copy()
+        gram = copy(self.settled)
         for batch in self.waiting:
             add_products(gram, batch)
         return gram
@@ -189,7 +197,7 @@ class Moments:
         """Diagonal of the Gram matrix."""
         if self.settled is None:
             raise InvalidInputError("these sums have no Gram matrix")
-        diagonal: Floats = np.diagonal(self.settled).copy()
+        diagonal: Floats = np.array(to_host(self.settled.diagonal()))
         for batch in self.waiting:
             diagonal += batch.sign * np.einsum("ij,ij->j", batch.scaled, batch.scaled)
         return diagonal
@@ -253,7 +261,7 @@ class Moments:
         # All batches are added to one new Gram matrix, which is not shared until it is complete.
         gram, class_grams = self.settle()
         if gram is self.settled:
-            gram = None if gram is None else gram.copy()
+            gram = None if gram is None else copy(gram)
         class_grams = copy_columns(class_grams, range(self.n_classes))
         added = replace(self, waiting=(), token=object())
         for batch in batches:
@@ -281,8 +289,7 @@ class Moments:
         """
         settled, squares = None, self.class_squares
         if gram:
-            index = (places, places) if isinstance(places, slice) else np.ix_(places, places)
-            settled = self.gram[index]
+            settled = select(self.gram, places)
         if self.settled is not None:
             total = max(self.squares, np.finfo(np.float64).tiny)
             squares = squares * (float(self.diagonal[places].sum()) / total)
@@ -316,7 +323,7 @@ class Moments:
         if self.settled is None or not batches:
             return self.settled, self.class_settled
         few = _join(batches)
-        gram = self.settled.copy()
+        gram = copy(self.settled)
         columns = {c for batch in few for c in np.unique(batch.codes).tolist()}
         class_grams = copy_columns(self.class_settled, columns)
         for batch in few:
@@ -360,7 +367,7 @@ class Moments:
                 if gram is not None and self.class_examples[k]:
                     if class_grams is None:
                         raise InvalidInputError("these sums have no Gram matrix per class")
-                    gram = gram - class_grams[k]
+                    gram = gram - place_like(class_grams[k], gram)
                 continue
             sums[column] = sums[column] + self.class_sums[k]
             if grams is not None and class_grams is not None:
@@ -386,10 +393,16 @@ class Moments:
             mine.class_weights + theirs.class_weights,
             mine.class_examples + theirs.class_examples,
             mine.class_squares + theirs.class_squares,
-            None if gram is None or theirs.settled is None else gram + theirs.settled,
+            None if gram is None or theirs.settled is None else _add_grams(gram, theirs.settled),
             both,
             mine.peak + theirs.peak,
         )
+
+
+def _add_grams(mine: Floats, theirs: Floats) -> Floats:
+    """Return the sum of two matrices, where the first one lies."""
+    there: Floats = place_like(theirs, mine) if is_tensor(mine) else to_host(theirs)
+    return mine + there
 
 
 def _summed(values: npt.NDArray[Any], place: npt.NDArray[Any], n_classes: int) -> Any:

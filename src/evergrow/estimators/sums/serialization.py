@@ -10,6 +10,7 @@ import numpy.typing as npt
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.holdout import ClassHoldout, HeldExample, Holdout
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.device import to_host
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.storage.models.header import check_array
 
@@ -89,8 +90,8 @@ def _check_total(counts: npt.NDArray[Any]) -> None:
 
 def _triangle(gram: Floats) -> Floats:
     # The diagonal holds sums of squares; rounding may leave them negative after forgetting.
-    whole = gram.copy()
-    np.einsum("ii->i", whole)[:] = np.maximum(np.diagonal(gram), 0.0)
+    whole = np.array(to_host(gram))
+    np.einsum("ii->i", whole)[:] = np.maximum(np.diagonal(whole), 0.0)
     return pack(whole)
 
 

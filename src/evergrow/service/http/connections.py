@@ -37,6 +37,8 @@ _ALL_CROWDED_PER_SECOND, _ALL_CROWDED_BURST = 50.0, 100
 _FIRST_BYTES = 16_384
 _HEALTH_CHECK = re.compile(rb"GET (/[a-z]{1,10}) HTTP/1\.[01]\r\n")
 _TOKEN = re.compile(rb"\r\nauthorization: *bearer +([!-~]{1,512}) *\r\n", re.IGNORECASE)
+# The head and the body of most responses.
+_JOINED_BYTES = 16_384
 # Wanted limit on open files: enough for all connections and everything else.
 _WANTED_FILES = 65_536
 # The other half is for the workspace, the decoders and libraries.
@@ -269,7 +271,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timeouts."""
-        super().connection_made(transport)
+        # Timeouts and the pool use the transport itself.
+        self._writes = JoinedWrites(self.loop, transport)
+        super().connection_made(self._writes)  # type: ignore[arg-type]
         if self._pool is not None:
             self._place = self._pool.find(transport.get_extra_info("peername"))
             if self._place is None:
@@ -321,6 +325,8 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Note that the connection is idle."""
+        # First, because it may then be closed for another one.
+        self._writes.flush()
         self.release()
         super().on_response_complete()
 
@@ -375,6 +381,47 @@ class Connection(H11Protocol):
             reason=HTTPStatus.BAD_REQUEST.phrase.encode(),
         )
         return start, h11.Data(data=bytes(refused.body)), h11.EndOfMessage()
+
+
+class JoinedWrites:
+    """A transport that sends what is written in one round of the event loop at once.
+
+    Uvicorn writes the head and the body of a response one after the other, which would be two
+    system calls and two packets. Many bytes are sent at once, so that the transport can tell the
+    writer to wait.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
+        self._loop = loop
+        self._transport = transport
+        self._waiting: list[bytes] = []
+        self._n_bytes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send data at the end of this round of the event loop, or at once if there are many."""
+        if not data:
+            return
+        if not self._waiting:
+            self._loop.call_soon(self.flush)
+        self._waiting.append(data)
+        self._n_bytes += len(data)
+        if self._n_bytes > _JOINED_BYTES:
+            self.flush()
+
+    def close(self) -> None:
+        """Close the connection after everything was sent."""
+        self.flush()
+        self._transport.close()
+
+    def flush(self) -> None:
+        """Send everything now."""
+        if self._waiting:
+            data, self._waiting, self._n_bytes = b"".join(self._waiting), [], 0
+            if not self._transport.is_closing():
+                self._transport.write(data)
 
 
 class SendTimeout:

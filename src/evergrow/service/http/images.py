@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,16 @@ from evergrow.workspace.records import Picture
 
 Result = TypeVar("Result")
 Matrix = npt.NDArray[np.float32]
+# Makes the results of several requests of their vectors.
+Finish = Callable[[Sequence[Matrix]], Sequence[Result]]
 
 # How long a token that sent images is expected to send more.
 _SHARED_SECONDS = 1.0
 _OVER_LIMIT_SECONDS = 0.5
 _NICENESS = 10
+# One thread prepares a batch while the graphics card computes that of the other.
+_GPU_THREADS = 2
+_GPU_BATCH = 32
 
 
 def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
@@ -56,18 +61,23 @@ def single_threaded_network(embedder: Embedder) -> OnnxNetwork:
     return network
 
 
+def for_each(then: Callable[[Matrix], Result]) -> Finish[Result]:
+    """Return a function for the requests of a batch that calls another one for each of them."""
+    return lambda requests: [then(rows) for rows in requests]
+
+
 class _Waiting(Generic[Result]):
     """The images of one request, and their vectors as batches return them."""
 
     def __init__(
         self,
         images: Sequence[npt.NDArray[np.uint8]],
-        then: Callable[[Matrix], Result],
+        then: Finish[Result],
         result: Future[Result],
     ) -> None:
         self.images = images
         self.result = result
-        self._then = then
+        self.then = then
         self._rows: list[npt.NDArray[np.float32] | None] = [None] * len(images)
         self._n_queued = self._n_missing = len(images)
         self._running = self._failed = False
@@ -82,19 +92,17 @@ class _Waiting(Generic[Result]):
             # With its last image it is running, and cannot be cancelled any more.
             return self._n_queued > 0 or self._run()
 
-    def add(self, place: int, row: npt.NDArray[np.float32]) -> None:
-        """Take the vector of one image; the last one makes the result."""
+    def add(self, place: int, row: npt.NDArray[np.float32]) -> bool:
+        """Take the vector of one image; return whether all are there and none failed."""
         with self._lock:
             self._rows[place] = row
             self._n_missing -= 1
-            if self._n_missing or self._failed:
-                return
-        try:
-            found = self._then(np.stack([row for row in self._rows if row is not None]))
-        except Exception as error:  # noqa: BLE001
-            self.result.set_exception(error)
-        else:
-            self.result.set_result(found)
+            return not (self._n_missing or self._failed)
+
+    @property
+    def rows(self) -> Matrix:
+        """The vectors of all images."""
+        return np.stack([row for row in self._rows if row is not None])
 
     def fail(self, error: BaseException) -> None:
         """Report the error of a batch, the first one only."""
@@ -112,6 +120,20 @@ class _Waiting(Generic[Result]):
         return self._running
 
 
+def _finish(requests: Sequence[_Waiting[Any]]) -> None:
+    """Make the results of requests with equal functions, by one call."""
+    try:
+        results = requests[0].then([one.rows for one in requests])
+        finished = list(zip(requests, results, strict=True))
+    # Any error belongs to these requests; the thread goes on.
+    except Exception as error:  # noqa: BLE001
+        for one in requests:
+            one.result.set_exception(error)
+    else:
+        for one, result in finished:
+            one.result.set_result(result)
+
+
 # One image of a request, by its place.
 _Job = tuple[_Waiting[Any], int]
 
@@ -126,6 +148,18 @@ class BatchEmbedder(QueueThreads[_Job]):
     batches have one image and each token leaves one thread, and its processor, to the others: an
     image never waits for many of another token. The first thread is then for tokens that may
     teach. The other threads have a lower priority, so that predictions do not delay teaching.
+
+    A graphics card computes many images in the time of one. So it gets batches of up to 32, also
+    of several tokens, which take turns within a batch; see :meth:`for_device`.
+
+    Parameters
+    ----------
+    network : OnnxNetwork
+        The network.
+    n_threads : int, default=1
+        Batches at a time.
+    max_batch, max_shared_batch : int, default=4 and 1
+        Images of a batch, and of one while several tokens send images.
     """
 
     def __init__(
@@ -134,18 +168,28 @@ class BatchEmbedder(QueueThreads[_Job]):
         *,
         n_threads: int = 1,
         max_batch: int = 4,
+        max_shared_batch: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._n_threads = max(1, n_threads)
         super().__init__(self._n_threads, "embedding")
         self._network = network
-        self._max_batch = max_batch
+        self._max_batch, self._max_shared_batch = max_batch, max_shared_batch
         self._clock = clock
         self._n_running: Counter[str] = Counter()
         # When a token last sent images or taught. Bounded by the number of tokens.
         self._sent_at: dict[str, float] = {}
         self._teachers: set[str] = set()
         self._n_idle = 0
+
+    @classmethod
+    def for_device(cls, network: OnnxNetwork, n_processors: int) -> Self:
+        """Return threads and batches that suit what runs the network."""
+        if not network.on_gpu:
+            return cls(network, n_threads=n_processors)
+        return cls(
+            network, n_threads=_GPU_THREADS, max_batch=_GPU_BATCH, max_shared_batch=_GPU_BATCH
+        )
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -161,13 +205,15 @@ class BatchEmbedder(QueueThreads[_Job]):
         self,
         actor: Actor,
         images: Sequence[npt.NDArray[np.uint8]],
-        then: Callable[[Matrix], Result],
+        then: Finish[Result],
         result: Future[Result] | None = None,
     ) -> Future[Result]:
         """Queue the images of one request; the future gives what ``then`` makes of the vectors.
 
-        The images have the input size of the network, as decoders return them. ``then`` gets one
-        row per image in the thread that computed the last: one context switch less per request.
+        The images have the input size of the network, as decoders return them. ``then`` is called
+        in the thread that computed the last one: one context switch less per request. It gets a
+        matrix with one row per image, and those of other requests that end with the same batch
+        and whose ``then`` is equal: what a model reads for one row it reads for many.
         """
         item = _Waiting(images, then, result or Future())
         with self._changed:
@@ -197,11 +243,19 @@ class BatchEmbedder(QueueThreads[_Job]):
                 for item, _ in batch:
                     item.fail(error)
             else:
-                for (item, place), row in zip(batch, vectors, strict=True):
-                    item.add(place, row)
+                self._finish_batch(batch, vectors)
             self._release(owners)
             # Release the images: the next ones may come much later.
             del found, batch
+
+    def _finish_batch(self, batch: list[_Job], vectors: Matrix) -> None:
+        """Give requests their vectors, and finish those that have all."""
+        complete: dict[Finish[Any], list[_Waiting[Any]]] = {}
+        for (item, place), row in zip(batch, vectors, strict=True):
+            if item.add(place, row):
+                complete.setdefault(item.then, []).append(item)
+        for requests in complete.values():
+            _finish(requests)
 
     def _next_batch(self, number: int) -> tuple[list[str], list[_Job]] | None:
         """Wait for images; return the owners of a batch and the images, None at the end."""
@@ -223,10 +277,9 @@ class BatchEmbedder(QueueThreads[_Job]):
         shared = len(active) > 1 and not self._stopping
         # The first thread, while others serve those that may not teach.
         reserved = shared and number == 0 < self._n_threads - 1 and active & self._teachers
-        most = 1
-        if not shared:
-            # Leave a fair share to other idle threads.
-            most = min(self._max_batch, math.ceil(len(self._queue) / self._n_idle))
+        # Leave a fair share to other idle threads.
+        share = math.ceil(len(self._queue) / self._n_idle)
+        most = min(self._max_shared_batch if shared else self._max_batch, share)
         limit = max(1, self._n_threads - 1) if shared else self._n_threads
         owners: list[str] = []
         batch: list[_Job] = []
@@ -301,16 +354,14 @@ class ImagePipeline:
                 f"limit is {self._max_waiting}, so retry later"
             )
 
-    async def embed(
-        self, request: Request, contents: list[bytes], then: Callable[[Matrix], Result]
-    ) -> Result:
+    async def embed(self, request: Request, contents: list[bytes], then: Finish[Result]) -> Result:
         """Embed images; raise a ``RefusedImageError`` for the first one that is refused.
 
         The work is cancelled when the client of the request disconnects. ``then`` makes the result
-        of the embeddings, in a thread of the network.
+        of the embeddings, in a thread of the network, as in :meth:`BatchEmbedder.submit`.
         """
         actor = request.scope["actor"]
-        work = _ImageWork(self._embedder, actor, lambda _, rows: then(rows))
+        work = _ImageWork(self._embedder, actor, lambda _: then)
         return await self._run(request, work, contents, thumbnail=False)
 
     async def embed_example(
@@ -318,11 +369,12 @@ class ImagePipeline:
     ) -> tuple[npt.NDArray[np.float32], Picture]:
         """Return the embedding of one image, and the image with its facts and thumbnail."""
 
-        def make_example(images: Sequence[PreparedImage], rows: Matrix) -> tuple[Any, Picture]:
+        def make_example(images: Sequence[PreparedImage]) -> Finish[tuple[Any, Picture]]:
             (found,) = images
-            return rows[0], Picture(
+            picture = Picture(
                 content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
             )
+            return for_each(lambda rows: (rows[0], picture))
 
         work = _ImageWork(self._embedder, request.scope["actor"], make_example)
         return await self._run(request, work, [content], thumbnail=True)
@@ -379,14 +431,14 @@ class _ImageWork(Generic[Result]):
     """The images of one request; when the last one is decoded, all go to the network.
 
     This happens in the thread of the last decoder, so that the event loop is woken once per
-    request instead of once per step.
+    request instead of once per step. ``then`` returns what makes the result of the vectors.
     """
 
     def __init__(
         self,
         embedder: BatchEmbedder,
         actor: Actor,
-        then: Callable[[Sequence[PreparedImage], Matrix], Result],
+        then: Callable[[Sequence[PreparedImage]], Finish[Result]],
     ) -> None:
         self._embedder = embedder
         self._actor = actor
@@ -424,12 +476,8 @@ class _ImageWork(Generic[Result]):
             return
         images = [image for image in self._images if image is not None]
         try:
-            self._embedder.submit(
-                self._actor,
-                [image.pixels for image in images],
-                lambda rows: self._then(images, rows),
-                self.result,
-            )
+            pixels = [image.pixels for image in images]
+            self._embedder.submit(self._actor, pixels, self._then(images), self.result)
         except RuntimeError as stopping:
             self._fail(DecoderError(str(stopping)))
 

@@ -148,7 +148,7 @@ class Service:
 
     def _open_images(self, embedder: Any) -> ImagePipeline:
         network = single_threaded_network(embedder)
-        batches = BatchEmbedder(network, n_threads=self.settings.n_threads)
+        batches = BatchEmbedder.for_device(network, self.settings.n_threads)
         decoders = DecoderPool(
             network.preprocessing,
             n_processes=self.settings.n_decoders,
@@ -269,11 +269,13 @@ def _token_check(
         ):
             require_folder()
             return Actor(SESSION, frozenset(SCOPES))
-        # Before, because expired tokens are marked in the file; after, because it may have been
-        # replaced before it was read.
+        # Before, because expired tokens are marked in the file; after it was read, because it may
+        # have been replaced in between.
         require_folder()
+        version = tokens.version
         found = tokens.authenticate(token)
-        require_folder()
+        if tokens.version != version:
+            require_folder()
         if isinstance(found, str):
             return _TOKEN_ERRORS[found]
         return Actor(found.name, frozenset(scope for scope in SCOPES if found.may(scope)))

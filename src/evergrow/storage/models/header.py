@@ -20,6 +20,8 @@ Build = Callable[[dict[str, Any], Tensors], Any]
 # Parameters that do not affect predictions, and their defaults. They fit the machine and terminal
 # that saved a model, not another; a file must not choose how many threads a computer starts.
 MACHINE_PARAMETERS: dict[str, Any] = {"n_jobs": None, "verbose": 0}
+# A parameter that no model file has: the device to compute on.
+DEVICE = "device"
 # A loaded model may start this many threads, or as many as there are processors.
 _MOST_THREADS = 64
 # No machine that saved a model has more.
@@ -62,8 +64,10 @@ def common_header(
 
 
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON holds them."""
+    """Parameters as JSON holds them, without the device to compute on."""
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
+    # The computer that loads the file may have no GPU.
+    plain.pop(DEVICE, None)
     # The state of a generator cannot be saved.
     if isinstance(plain.get("random_state"), np.random.RandomState):
         plain["random_state"] = None
@@ -75,6 +79,8 @@ def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
     parameters = header.get("parameters")
     if not isinstance(parameters, dict):
         raise ModelFileError("the model file has no parameters")
+    if DEVICE in parameters:
+        raise ModelFileError("the model file names a device to compute on")
     return parameters
 
 

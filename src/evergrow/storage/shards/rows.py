@@ -92,7 +92,7 @@ class StoredRows(metaclass=ABCMeta):
             rows = slice(first, min(first + step, len(self)))
             yield rows, self[rows]
 
-    def choose(self, rows: npt.ArrayLike) -> ChosenRows:
+    def choose(self, rows: npt.ArrayLike) -> StoredRows:
         """Some rows, which stay on disk; estimators take them as they take all.
 
         Parameters

@@ -17,6 +17,7 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from evergrow.estimators.classifier.persistence import ModelContent
+from evergrow.foundation.device import DEVICE_RULES
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
@@ -80,7 +81,7 @@ class Embedder(
         - the path of an ONNX file that ends in ``.onnx``, with one input of images and one output
           of features;
         - a PyTorch module from a batch of prepared images to a tensor of features. It runs on the
-          device of its parameters, in evaluation mode;
+          device of its parameters, or on ``device``, in evaluation mode;
         - a function from a list of images, uint8 of shape (height, width, 3), to a matrix.
 
         The vectors of modules and functions are not cached, and an embedder with these cannot be
@@ -110,6 +111,10 @@ class Embedder(
         of a cluster use as many as set in :func:`evergrow.cluster`.
     verbose : int, default=0
         Show a progress bar when positive.
+    device : str, default=None
+        Where PyTorch modules run: None for the device of their parameters, ``"cpu"``, or a GPU such
+        as ``"cuda"`` (:doc:`gpu`). With a name, a module is moved there at the first use and stays
+        there. Half precision is left to the module: images get the precision of its parameters.
 
     Attributes
     ----------
@@ -143,6 +148,7 @@ class Embedder(
         "limits": [Nothing(), instance_of(ReadLimits, "a ReadLimits")],
         "n_jobs": JOBS,
         "verbose": VERBOSE,
+        "device": DEVICE_RULES,
     }
 
     model: Model | Sequence[Model] = "efficientnet-lite0"
@@ -154,6 +160,7 @@ class Embedder(
     limits: ReadLimits | None = None
     n_jobs: int | None = None
     verbose: int = 0
+    device: str | None = None
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Check the parameters and load the network; there is nothing to learn.
@@ -258,7 +265,7 @@ class Embedder(
         n_threads = effective_n_jobs(self.n_jobs)
         # The threads of the runtime do not survive a fork, and parameters can be set at any time.
         with _loading:
-            models, settings = self._resolve_models(), (self._preprocessings(), self._stages())
+            models, settings = self._resolve_models(), self._settings()
             loaded_for = (os.getpid(), models, settings, n_threads)
             known = vars(self).get("_loaded")
             if known is not None and known[0][0] != os.getpid():
@@ -311,8 +318,13 @@ class Embedder(
         return tuple(files[os.fspath(one)] if is_path(one) else one for one in models)
 
     def _load_network(self, models: tuple[Any, ...], n_threads: int) -> Network:
-        loader = NetworkLoader(self._stages(), n_threads, self._cache_folder(), self._check_weights)
+        loader = NetworkLoader(
+            self._stages(), n_threads, self._cache_folder(), self._check_weights, self.device
+        )
         return loader.load_all(models, self._preprocessings(), self.model)
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self._preprocessings(), self._stages(), self.device
 
     def _stages(self) -> tuple[int, ...]:
         return tuple(int(stage) for stage in self.stages)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.vision.embedding.networks import Features, Network, unit_length
+from evergrow.vision.embedding.networks import Features, Network, start, unit_length
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,23 @@ class JoinedNetwork:
 
     def run(self, prepared: Sequence[Any]) -> Features:
         """Compute the vectors of a batch, one network after the other."""
+        return self.start(prepared)()
+
+    def start(self, prepared: Sequence[Any]) -> Callable[[], Features]:
+        """Begin to compute the vectors of a batch; the result of the call waits for them."""
         inputs = zip(*(one.inputs for one in prepared), strict=True)
-        vectors = []
-        for network, batch in zip(self._networks, inputs, strict=True):
-            found = network.run(batch)
-            # With several blocks, the network has scaled them.
-            vectors.append(unit_length(found) if len(network.blocks) == 1 else found)
-        return np.hstack(vectors)
+        pairs = zip(self._networks, inputs, strict=True)
+        pending = [(network, start(network, batch)) for network, batch in pairs]
+
+        def finish() -> Features:
+            vectors = []
+            for network, wait in pending:
+                found = wait()
+                # With several blocks, the network has scaled them.
+                vectors.append(unit_length(found) if len(network.blocks) == 1 else found)
+            return np.hstack(vectors)
+
+        return finish
 
 
 def _join_keys(keys: Sequence[str | None]) -> str | None:

@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,11 @@ HEAD = "head"
 
 # Part of the cache key: increased whenever the same file is decoded to other pixels.
 _READER_VERSION = 1
-_PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+# What EVERGROW_DEVICE may be: providers of the runtime, the first that is there.
+_DEVICES = {"auto": (_CUDA, _CPU), "cpu": (_CPU,), "cuda": (_CUDA, _CPU)}
+# Rounded products would give other vectors than those that a processor has stored.
+_CUDA_OPTIONS = {"use_tf32": "0"}
 # The warnings of the runtime do not help users of a finished model.
 _ONLY_ERRORS = 3
 # Time for a batch of a network that came with a model file; it then ends with an error.
@@ -131,6 +135,11 @@ class OnnxNetwork:
         self.blocks = {one: found.shape[1] for one, found in zip(names, probe, strict=True)}
         self.n_features = sum(self.blocks.values())
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a graphics card runs the model, which should then get large batches."""
+        return _CUDA in self._session.get_providers()
+
     def prepare(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         """Prepare one image for the input of the model."""
         return self.preprocessing(image)
@@ -201,6 +210,18 @@ class CallableNetwork:
         return check_vectors(found, len(prepared), "the callable model")
 
 
+def start(network: Network, prepared: Sequence[Any]) -> Callable[[], Features]:
+    """Begin to compute the vectors of a batch; the result of the call waits for them.
+
+    A network on a GPU has a method for it; others compute at once.
+    """
+    begin = getattr(network, "start", None)
+    if begin is not None:
+        return cast("Callable[[], Features]", begin(prepared))
+    found = network.run(prepared)
+    return lambda: found
+
+
 def check_vectors(found: npt.NDArray[Any], n_rows: int, name: str) -> Features:
     """Return the vectors as float32; a ``ValueError`` unless they are one finite row per image."""
     if (
@@ -250,9 +271,35 @@ def _session(content: bytes, name: str, n_threads: int) -> Any:
     options.log_severity_level = _ONLY_ERRORS
     # Idle threads must not spin: the processor is needed to decode the next images.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    present = runtime.get_available_providers()
-    providers = [provider for provider in _PROVIDERS if provider in present]
+    device = os.environ.get("EVERGROW_DEVICE") or "auto"
+    providers = choose_providers(device, runtime.get_available_providers())
     try:
-        return runtime.InferenceSession(content, options, providers=providers)
+        session = runtime.InferenceSession(content, options, providers=providers)
     except Exception as error:
         raise InvalidInputError(f"{name} cannot be run: {error}") from error
+    # Where a card or its libraries are missing, the runtime takes the processor instead.
+    if device == "cuda" and _CUDA not in session.get_providers():
+        raise InvalidInputError(
+            "EVERGROW_DEVICE is cuda, but onnxruntime cannot use the graphics card: check its "
+            "driver and the CUDA libraries, or set EVERGROW_DEVICE=cpu"
+        )
+    return session
+
+
+def choose_providers(device: str, present: Sequence[str]) -> list[Any]:
+    """Return the providers of the runtime to use for a device, in order of preference.
+
+    >>> choose_providers("auto", ["AzureExecutionProvider", "CPUExecutionProvider"])
+    ['CPUExecutionProvider']
+    """
+    if device not in _DEVICES:
+        raise InvalidInputError(
+            f"EVERGROW_DEVICE must be one of {sorted(_DEVICES)}, got {device!r}"
+        )
+    if device == "cuda" and _CUDA not in present:
+        raise InvalidInputError(
+            "EVERGROW_DEVICE is cuda, but this onnxruntime cannot use graphics cards: install "
+            "onnxruntime-gpu in its place, or set EVERGROW_DEVICE=cpu"
+        )
+    chosen = [provider for provider in _DEVICES[device] if provider in present]
+    return [(one, _CUDA_OPTIONS) if one == _CUDA else one for one in chosen]

@@ -21,7 +21,7 @@ from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays
 from evergrow.foundation.errors import BadImage, InvalidInputError
 from evergrow.vision.embedding.cache import EmbeddingCache
-from evergrow.vision.embedding.networks import Features, Network
+from evergrow.vision.embedding.networks import Features, Network, start
 from evergrow.vision.images.parts import ImageJob, ImagePart, problem_arrays
 from evergrow.vision.images.prefetch import MAX_GROUP_BYTES, group_by_size, prefetch
 from evergrow.vision.images.reader import check_size, to_rgb
@@ -48,6 +48,14 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
+class _Pending:
+    """Images that are being computed, and the call that waits for their vectors."""
+
+    images: list[_Prepared]
+    wait: Callable[[], Features]
+
+
+@dataclass(frozen=True)
 class EmbeddingPipeline:
     """All that embedding images needs.
 
@@ -69,17 +77,21 @@ class EmbeddingPipeline:
         Vectors are cached batch by batch, so that an interrupted run is not lost.
         """
         rows = _Rows(len(sources), self.network.n_features)
-        for batch in self._prefetch_batches(sources, n_threads):
-            missing = [one for one in batch if isinstance(one, _Prepared) and one.vector is None]
-            if missing:
-                rows.fill([one.index for one in missing], self._compute(missing))
-            for one in batch:
-                if isinstance(one, BadImage):
-                    rows.problems.append(one)
-                elif one.vector is not None:
-                    rows.fill([one.index], one.vector)
-            if show is not None:
-                show(rows.n_done)
+        # The batch that a GPU computes while the next one is copied to it.
+        pending: _Pending | None = None
+        try:
+            for batch in self._prefetch_batches(sources, n_threads):
+                missing = [x for x in batch if isinstance(x, _Prepared) and x.vector is None]
+                before, pending = pending, self._start(missing) if missing else None
+                self._finish(before, rows)
+                rows.add_known(batch)
+                if show is not None:
+                    show(rows.n_done)
+        finally:
+            # Before an error or interrupt goes on, what was computed is cached.
+            self._finish(pending, rows)
+        if show is not None and pending is not None:
+            show(rows.n_done)
         return rows.extraction()
 
     def _prefetch_batches(
@@ -133,8 +145,14 @@ class EmbeddingPipeline:
         side = self.network.min_side
         return to_rgb(source, content, limits=self.limits, max_side=side)
 
-    def _compute(self, missing: list[_Prepared]) -> Features:
-        vectors = self.network.run([one.prepared for one in missing if one.prepared is not None])
+    def _start(self, missing: list[_Prepared]) -> _Pending:
+        prepared = [one.prepared for one in missing if one.prepared is not None]
+        return _Pending(missing, start(self.network, prepared))
+
+    def _finish(self, pending: _Pending | None, rows: _Rows) -> None:
+        if pending is None:
+            return
+        missing, vectors = pending.images, pending.wait()
         if vectors.shape[1] != self.network.n_features:
             raise InvalidInputError(
                 f"the model returned {self.network.n_features} features at first, "
@@ -142,7 +160,7 @@ class EmbeddingPipeline:
             )
         if self.cache is not None:
             self.cache.put([one.key for one in missing if one.key is not None], vectors)
-        return vectors
+        rows.fill([one.index for one in missing], vectors)
 
 
 class _Rows:
@@ -162,6 +180,14 @@ class _Rows:
         """Set the vectors of some images."""
         self._features[places] = vectors
         self._kept[places] = True
+
+    def add_known(self, batch: Sequence[_Prepared | BadImage]) -> None:
+        """Set the vectors that the cache had, and note the images that cannot be read."""
+        for one in batch:
+            if isinstance(one, BadImage):
+                self.problems.append(one)
+            elif one.vector is not None:
+                self.fill([one.index], one.vector)
 
     def extraction(self) -> Extraction:
         """The vectors of the images that could be read."""

@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 
 from evergrow import _core
+from evergrow.estimators.forest.cluster.worker_grow import GrowthPlan, grow_over
 from evergrow.estimators.forest.strategy import usable_strategies
 from tests.estimators.forest.blobs import blobs
-from tests.estimators.forest.cores import RULES, equal_trees, grow, plan, standardizer, written
+from tests.estimators.forest.cores import (
+    RULES,
+    equal_trees,
+    grow,
+    plan,
+    rules,
+    standardizer,
+    written,
+)
 
 X, Y = blobs(200, range(6))
 SAMPLES = written(X, Y.astype(np.int32))
@@ -145,3 +154,43 @@ def test_forests_that_do_not_fit_together_are_not_joined(case: str) -> None:
     make, message = UNLIKE[case]
     with pytest.raises(ValueError, match=message):
         _core.Forest.joined(SAMPLES, make())
+
+
+def test_a_forest_does_not_change_with_the_arrays_it_was_made_from() -> None:
+    forest = grow(SAMPLES, "ncm", n_trees=2)
+    trees = [
+        {name: array.copy() for name, array in forest.tree_arrays(tree).items()}
+        for tree in range(2)
+    ]
+    made = _core.Forest.from_arrays(
+        samples=SAMPLES,
+        trees=trees,
+        n_comparisons=forest.n_comparisons,
+        proposer="ncm",
+        n_classes=forest.n_classes,
+    )
+    for arrays in trees:
+        for array in arrays.values():
+            array[:] = 0
+    equal_trees(made, forest)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_the_trees_of_a_group_are_grown_in_turn(n_threads: int) -> None:
+    plan_of_growth: GrowthPlan = {
+        "n_classes": 6,
+        "seed": 0,
+        "rows_per_tree": len(X),
+        "bootstrap": True,
+        "rules": rules("ncm"),
+        "n_threads": n_threads,
+        "row_budget": 0,
+        "class_weights": [],
+    }
+    whole = grow_over((2, 5), SAMPLES, plan_of_growth)
+    alone = [grow_over((tree, 1), SAMPLES, plan_of_growth) for tree in range(2, 7)]
+    assert whole["n_comparisons"].tolist() == [int(one["n_comparisons"][0]) for one in alone]
+    for tree, one in enumerate(alone):
+        for name, array in one.items():
+            if name != "n_comparisons":
+                np.testing.assert_array_equal(whole[f"{tree}.{name[2:]}"], array)

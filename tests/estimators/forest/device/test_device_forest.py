@@ -1,4 +1,4 @@
-"""Forests on a device answer as the core does; torch on the processor stands for a GPU."""
+"""Forests on torch's processor answer as the core does; with a GPU also there."""
 
 from __future__ import annotations
 
@@ -23,39 +23,51 @@ from evergrow import (
 from evergrow.estimators.forest.device import votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.flat_forest import Groups, GroupShape, Nodes
-from evergrow.foundation.device import Device
+from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
 from evergrow.storage.device_rows import DeviceRows
+from tests.devices import DEVICES, import_torch, on
 
-torch = pytest.importorskip("torch")
+torch = import_torch()
 
 KINDS = [NCMForestClassifier, SVMForestClassifier, LinearForestClassifier, AxisForestClassifier]
 X, Y = load_digits(return_X_y=True)
 X_QUERY = X[1000:1300]
 
 
-def check_same(forest, rows=X_QUERY):
-    """Leaves, probabilities and labels are those of the core."""
-    on_device = clone(forest).set_params(device="torch-cpu")
-    vars(on_device).update({k: v for k, v in vars(forest).items() if k != "device"})
-    np.testing.assert_array_equal(on_device.apply(rows), forest.apply(rows))
-    expected = forest.predict_proba(rows)
-    np.testing.assert_allclose(on_device.predict_proba(rows), expected, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(on_device.predict(rows), forest.predict(rows))
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def check_same(forest, device, rows=X_QUERY, share=0.999):
+    """Leaves, probabilities and labels are those of the core.
+
+    On a GPU a share of the rows may differ: those between two sides.
+    """
+    there = clone(forest).set_params(device=device)
+    vars(there).update({k: v for k, v in vars(forest).items() if k != "device"})
+    share = 1.0 if device == "torch-cpu" else share
+    leaves, expected = there.apply(rows), forest.apply(rows)
+    assert (leaves == expected).mean() >= share
+    same = (leaves == expected).all(axis=1)
+    found, expected = there.predict_proba(rows), forest.predict_proba(rows)
+    np.testing.assert_allclose(found[same], expected[same], rtol=0, atol=1e-12)
+    assert (there.predict(rows) == forest.predict(rows)).mean() >= share
     k = min(3, len(forest.classes_))
-    np.testing.assert_array_equal(on_device.predict_top_k(rows, k), forest.predict_top_k(rows, k))
+    assert (there.predict_top_k(rows, k) == forest.predict_top_k(rows, k)).mean() >= share
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("standardize", ["none", "scale"])
-def test_kinds_answer_as_the_core(kind, standardize):
+def test_kinds_answer_as_the_core(kind, standardize, device):
     forest = kind(6, random_state=0, standardize=standardize).fit(X[:600], Y[:600])
-    check_same(forest)
-    assert forest.set_params(device="torch-cpu").apply(X_QUERY).dtype == np.int32
+    check_same(forest, device)
+    assert forest.set_params(device=device).apply(X_QUERY).dtype == np.int32
 
 
 @pytest.mark.parametrize("update", ["uls", "igt", "rust", "rtst"])
-def test_after_updates(update):
+def test_after_updates(update, device):
     old = Y[:500] < 8
     forest = NCMForestClassifier(6, random_state=0, update=update, refresh=0.3)
     forest.fit(X[:500][old], Y[:500][old])
@@ -63,48 +75,48 @@ def test_after_updates(update):
         forest.partial_fit(X[part : part + 250], Y[part : part + 250])
     # Strategies that find splits again teach all classes to all trees.
     assert (forest._fitted.history.ages.votes is None) == (update in ("rust", "rtst"))
-    check_same(forest)
-    check_same(forest.forget(samples=np.arange(0, 300, 2)))
+    check_same(forest, device)
+    check_same(forest.forget(samples=np.arange(0, 300, 2)), device)
 
 
-def test_equal_lengths_and_whitening():
+def test_equal_lengths_and_whitening(device):
     rng = np.random.default_rng(0)
     classes = np.arange(400) % 20
     rows = rng.normal(size=(400, 40)) + rng.normal(size=(20, 40))[classes]
     for parameters in ({}, {"standardize": "whiten"}, {"sample_dtype": "float16"}):
         forest = NCMForestClassifier(5, random_state=0, **parameters).fit(rows, classes)
-        check_same(forest, rows[::3] + 0.1)
+        check_same(forest, device, rows[::3] + 0.1)
         # Larger than any sample: such values are clipped.
-        check_same(forest, rows[:5] * 1e30)
+        check_same(forest, device, rows[:5] * 1e30)
 
 
-def test_small_classes_are_helped_as_in_the_core():
+def test_small_classes_are_helped_as_in_the_core(device):
     few = (Y[:1000] != 3) | (np.arange(1000) < 60)
     for balance in ("auto", 1.0, 0.0):
         forest = NCMForestClassifier(6, random_state=0, balance=balance)
-        check_same(forest.fit(X[:1000][few], Y[:1000][few]))
+        check_same(forest.fit(X[:1000][few], Y[:1000][few]), device)
 
 
-def test_integers_with_ties_go_the_same_way():
+def test_integers_with_ties_go_the_same_way(device):
     rng = np.random.default_rng(1)
     rows, classes = rng.integers(-2, 3, (300, 3)), rng.integers(0, 6, 300)
     for kind in KINDS:
         forest = kind(8, min_samples_leaf=1, standardize="none", random_state=0)
-        check_same(forest.fit(rows, classes), rng.integers(-2, 3, (200, 3)))
+        check_same(forest.fit(rows, classes), device, rng.integers(-2, 3, (200, 3)), 0.98)
 
 
-def test_nodes_with_more_centroids_than_a_group_holds():
+def test_nodes_with_more_centroids_than_a_group_holds(device):
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(70, 8))
     classes = np.arange(420) % 70
     rows = centres[classes] + 0.3 * rng.normal(size=(420, 8))
     forest = NCMForestClassifier(3, n_centroids=1.0, random_state=0).fit(rows, classes)
-    check_same(forest, rows + 0.1)
+    check_same(forest, device, rows + 0.1)
 
 
-def test_trees_of_one_leaf():
+def test_trees_of_one_leaf(device):
     for kind in KINDS:
-        check_same(kind(2, min_samples_leaf=50, random_state=0).fit(X[:60], Y[:60] % 2))
+        check_same(kind(2, min_samples_leaf=50, random_state=0).fit(X[:60], Y[:60] % 2), device)
 
 
 @pytest.mark.parametrize("shape", [GroupShape(2, 1), GroupShape(16, 2), GroupShape(128, 4)])
@@ -121,9 +133,9 @@ def test_groups_of_any_shape(shape):
     np.testing.assert_array_equal(found, forest.apply(X_QUERY))
 
 
-def test_many_classes_need_no_dense_table(monkeypatch):
+def test_many_classes_need_no_dense_table(monkeypatch, device):
     monkeypatch.setattr(votes, "_DENSE_BYTES", 0)
-    check_same(NCMForestClassifier(6, random_state=0).fit(X[:600], Y[:600]))
+    check_same(NCMForestClassifier(6, random_state=0).fit(X[:600], Y[:600]), device)
 
 
 def test_blocks(monkeypatch):
@@ -139,34 +151,40 @@ def test_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["ridge-h", "joint", "stacked", "fine-only"])
-def test_coarse_and_fine_classes(method):
+def test_coarse_and_fine_classes(method, device):
     fine = np.where(np.arange(len(Y)) % 3 == 0, Y, -1)
     labels = np.column_stack([Y % 2 + 20, fine])
     forest = SubcategoryForestClassifier(4, method=method, random_state=0)
     forest.fit(X[:500], labels[:500])
-    check_same(forest)
+    check_same(forest, device)
     coarse = forest.predict_proba(X_QUERY, level="coarse")
     levels = forest.predict_levels(X_QUERY, back_off=0.5)
-    forest.set_params(device="torch-cpu")
-    np.testing.assert_allclose(forest.predict_proba(X_QUERY, level="coarse"), coarse, atol=1e-12)
-    np.testing.assert_array_equal(forest.predict_levels(X_QUERY, back_off=0.5).fine, levels.fine)
+    forest.set_params(device=device)
+    there = forest.predict_proba(X_QUERY, level="coarse")
+    assert (np.abs(there - coarse).max(axis=1) < 1e-12).mean() > 0.97
+    assert (forest.predict_levels(X_QUERY, back_off=0.5).fine == levels.fine).mean() > 0.99
     forest.set_params(device=None, smoothing=30.0)
-    check_same(forest)
+    check_same(forest, device)
 
 
-@pytest.mark.parametrize("device", [None, "cpu", "torch-cpu"])
+@pytest.mark.parametrize("computes_on", ["samples", "cpu", "device"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int16"])
-def test_rows_on_a_device_have_answers_there(device, dtype):
-    forest = NCMForestClassifier(4, random_state=0, device=device).fit(X[:600], Y[:600])
-    rows = DeviceRows.of(torch.as_tensor(X_QUERY).to(getattr(torch, dtype)))
-    probabilities, labels = forest.predict_proba(rows), forest.predict(rows)
-    leaves = forest.apply(rows)
+def test_rows_on_a_device_have_answers_there(device, computes_on, dtype):
+    names = {"samples": None, "cpu": "cpu", "device": device}
+    forest = NCMForestClassifier(4, random_state=0, device=names[computes_on])
+    forest.fit(X[:600], Y[:600])
+    rows = on(device, X_QUERY.astype(dtype))
+    probabilities, labels, leaves = (
+        answer(rows) for answer in (forest.predict_proba, forest.predict, forest.apply)
+    )
     for found in (probabilities, labels, leaves):
         assert isinstance(found, torch.Tensor)
+        assert found.device == rows.tensor.device
     forest.set_params(device="cpu")
-    np.testing.assert_allclose(probabilities.numpy(), forest.predict_proba(X_QUERY), atol=1e-12)
-    np.testing.assert_array_equal(labels.numpy(), forest.predict(X_QUERY))
-    np.testing.assert_array_equal(leaves.numpy(), forest.apply(X_QUERY))
+    same = np.abs(to_host(probabilities) - forest.predict_proba(X_QUERY)).max(axis=1) < 1e-12
+    assert same.mean() > 0.99
+    assert (to_host(labels) == forest.predict(X_QUERY)).mean() > 0.99
+    assert (to_host(leaves) == forest.apply(X_QUERY)).mean() > 0.99
 
 
 def test_names_of_classes_are_never_tensors():
@@ -202,7 +220,7 @@ def test_copy_on_the_device_goes_with_the_fitted_value():
     forest.partial_fit(X[600:700], Y[600:700])
     gc.collect()
     assert gone() is None
-    check_same(forest.set_params(device="cpu"))
+    check_same(forest.set_params(device="cpu"), "torch-cpu")
 
 
 def test_device_must_exist():

@@ -129,7 +129,7 @@ def test_centres_far_from_all_descriptors_are_replaced(monkeypatch: pytest.Monke
         def fit(self, rows: Any) -> Lost:
             return self
 
-    monkeypatch.setattr("evergrow.vision.words.codebooks.kmeans_codebook.MiniBatchKMeans", Lost)
+    monkeypatch.setattr("evergrow.vision.words.codebooks.clustering.MiniBatchKMeans", Lost)
     codebook = CODEBOOKS["k-means"]().fit(D)
     assert np.unique(codebook.transform(D)).tolist() == list(range(12))
 

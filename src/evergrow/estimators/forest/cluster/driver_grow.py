@@ -36,9 +36,10 @@ from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.version import __version__
 from evergrow.storage.shards import Shards
 
-# Feature values that the trees of a group read: about a twentieth of a second of work, many times
-# the cost of a task. A worker holds the trees of its group, so groups must not be much larger.
-_GROUP_VALUES = 1 << 23
+# Feature values that the trees of a group read: about a seventh of a second of work. A task costs
+# up to a hundredth of a second, here and on its worker. A worker holds the arrays of the trees of
+# its group, so groups must not be much larger.
+_GROUP_VALUES = 1 << 25
 # With fewer groups some workers would finish long before others.
 _FEWEST_GROUPS = 8
 
@@ -48,7 +49,7 @@ def tree_groups(n_trees: int, values_per_tree: int, n_threads: int) -> list[Grou
 
     The groups do not depend on the number of workers, so that a run can be resumed with others.
 
-    >>> tree_groups(10, values_per_tree=1 << 24, n_threads=4)
+    >>> tree_groups(10, values_per_tree=1 << 26, n_threads=4)
     [(0, 4), (4, 4), (8, 2)]
     """
     size = _GROUP_VALUES // max(1, values_per_tree)
@@ -97,7 +98,9 @@ def grow_in_groups(
         return work.run(grow_over, [samples], samples, request.n_threads, budget)
     n_threads = engine.capacity.threads_per_worker
     if not budget.in_file:
-        rows = standardize_all(X, standardization, half=request.half_samples)
+        rows = standardize_all(
+            X, standardization, half=request.half_samples, n_threads=request.n_threads
+        )
         n_features = X.shape[1]
         samples = _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
         values = [rows, codes, ids, weights, n_features]

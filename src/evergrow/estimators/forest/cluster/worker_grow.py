@@ -7,7 +7,7 @@ process would grow. This module imports as little as possible, because every wor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -18,6 +18,7 @@ from evergrow.estimators.forest.cluster.node_files import NodeFile, open_node_sa
 from evergrow.estimators.forest.value.fitted import Codes, Ids
 from evergrow.estimators.forest.value.weights import Weights
 from evergrow.foundation.engine import Arrays
+from evergrow.foundation.large_pages import use_large_pages
 
 # First tree, and number of trees.
 Group = tuple[int, int]
@@ -38,17 +39,25 @@ class GrowthPlan(TypedDict):
 
 def grow_over(group: Group, samples: _core.Samples, growth: GrowthPlan) -> Arrays:
     """Grow a group of trees."""
+    return trees_to_arrays(_grow_in_turn(group, samples, growth))
+
+
+def _grow_in_turn(
+    group: Group, samples: _core.Samples, growth: GrowthPlan
+) -> Iterator[_core.Forest]:
+    """Grow as many trees at a time as there are threads, so that few are in memory."""
     first_tree, n_trees = group
-    # The trees are freed as soon as they are arrays, so they need not be packed.
-    forest = _core.Forest.grow(
-        samples=samples,
-        n_trees=n_trees,
-        first_tree=first_tree,
-        progress=None,
-        packs_trees=False,
-        **growth,
-    )
-    return trees_to_arrays(forest)
+    end, step = first_tree + n_trees, growth["n_threads"]
+    for first in range(first_tree, end, step):
+        # The trees are freed as soon as they are arrays, so they need not be packed.
+        yield _core.Forest.grow(
+            samples=samples,
+            n_trees=min(step, end - first),
+            first_tree=first,
+            progress=None,
+            packs_trees=False,
+            **growth,
+        )
 
 
 def grow_over_rows(
@@ -61,6 +70,7 @@ def grow_over_rows(
     growth: GrowthPlan,
 ) -> Arrays:
     """Grow a group of trees over the rows of a shared matrix, without copying them."""
+    use_large_pages(rows)
     samples = _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
     return grow_over(group, samples, growth)
 
@@ -77,13 +87,17 @@ def grow_over_shards(
     return grow_over(group, open_node_samples(file, codes, ids, weights), growth)
 
 
-def trees_to_arrays(forest: _core.Forest) -> Arrays:
-    """The trees of a forest as arrays."""
-    arrays: Arrays = {"n_comparisons": np.array(forest.n_comparisons, dtype=np.int64)}
-    for tree in range(len(forest)):
-        for name, array in forest.tree_arrays(tree).items():
-            arrays[f"{tree}.{name}"] = array
-    return arrays
+def trees_to_arrays(forests: Iterable[_core.Forest]) -> Arrays:
+    """The trees of all forests as arrays; of each forest only its arrays are kept."""
+    arrays: Arrays = {}
+    n_comparisons: list[int] = []
+    for forest in forests:
+        for tree in range(len(forest)):
+            for name, array in forest.tree_arrays(tree).items():
+                arrays[f"{len(n_comparisons) + tree}.{name}"] = array
+        n_comparisons += forest.n_comparisons
+        del forest
+    return {"n_comparisons": np.array(n_comparisons, dtype=np.int64), **arrays}
 
 
 def forest_from_arrays(

@@ -86,11 +86,13 @@ def aligned_rows(shape: tuple[int, int], *, half: bool) -> npt.NDArray[Any]:
     return memory[first : first + n_bytes].view(dtype).reshape(shape)
 
 
-def standardize_all(X: Any, standardization: Standardization, *, half: bool) -> npt.NDArray[Any]:
+def standardize_all(
+    X: Any, standardization: Standardization, *, half: bool, n_threads: int = 1
+) -> npt.NDArray[Any]:
     """All rows as the core stores them, in one read-only array that tasks can share."""
     rows = aligned_rows((X.shape[0], _core.padded_width(X.shape[1])), half=half)
     for part, block in float_blocks(X):
-        _core.standardize_rows(block, standardization.core, rows[part])
+        _core.standardize_rows(block, standardization.core, rows[part], n_threads)
     rows.setflags(write=False)
     return rows
 

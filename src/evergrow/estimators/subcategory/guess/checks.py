@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +11,26 @@ from sklearn.utils import check_array
 from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.subcategory.guess.guesser import Codes
 from evergrow.estimators.sums.accumulation import check_magnitude
+from evergrow.foundation.device import is_on_gpu
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.storage.device_rows import DeviceRows
 
+# As for arrays: sums of squares of larger numbers would overflow.
+_LARGEST = 1e140
 # Code of a missing fine class.
 MISSING = -1
 
 
 @translate_errors()
 def validate_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A matrix of finite numbers whose squares do not overflow."""
+    """A matrix of finite numbers whose squares do not overflow; rows on a GPU stay there."""
+    if is_on_gpu(X):
+        X = DeviceRows.of(X)
+    if isinstance(X, DeviceRows):
+        if not X.size:
+            raise InvalidInputError(f"Found array with shape={X.shape}, without any numbers.")
+        X.check_magnitude(_LARGEST)
+        return cast("npt.NDArray[Any]", X)
     rows = np.asarray(check_array(X, dtype="numeric"))
     check_magnitude(rows)
     return rows

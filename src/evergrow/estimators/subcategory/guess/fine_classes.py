@@ -29,13 +29,28 @@ from evergrow.estimators.subcategory.guess.guesser import (
 )
 from evergrow.estimators.subcategory.guess.registry import GUESSER_RULES, guesser_of
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
+from evergrow.foundation.device import (
+    Device,
+    Tensor,
+    array_module,
+    find_device,
+    guard_memory,
+    is_tensor,
+    place_like,
+    to_host,
+)
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
+from evergrow.storage.device_rows import load_tensor
 
 Places = npt.NDArray[np.int64]
 
+# Rows that are converted to double precision at a time.
+_BLOCK_ROWS = 8192
+# What to do if the memory of a GPU is exhausted.
+_ADVICE = "guess fewer samples at a time, or on the processor with RidgeGuesser(device='cpu')"
 
 _RULES: dict[str, list[Rule]] = {
     "guesser": GUESSER_RULES,
@@ -92,7 +107,7 @@ def guess_fine(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Features.
+        Features; guesses are computed where they lie unless the guesser names a device.
     coarse : array-like of shape (n_samples,)
         Code of the coarse class of each sample, not negative.
     fine : array-like of shape (n_samples,)
@@ -144,9 +159,12 @@ default="ridge"
     options = {"check": check, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     check_parameters({"guesser": guesser, **options}, _RULES)
     chosen = guesser_of(guesser)
-    rows = validate_rows(X)
-    coarse_codes, fine_codes, parent_codes = checked_labels(rows, coarse, fine, parents)
-    factors = _factors(chosen, scale, rows)
+    checked = validate_rows(X)
+    coarse_codes, fine_codes, parent_codes = checked_labels(checked, coarse, fine, parents)
+    device = _device(chosen, checked)
+    with guard_memory(device, _ADVICE):
+        rows = _placed(checked, device)
+        factors = _factors(chosen, scale, rows)
     groups = _groups(chosen, coarse_codes, fine_codes, _seed(random_state))
     # Each thread works on one group; a single group gets all threads.
     inner = n_jobs if len(groups) == 1 else 1
@@ -163,7 +181,8 @@ default="ridge"
         return guessed, fitted.held_out(folds)
 
     filled, held_out = fine_codes.copy(), np.full(len(fine_codes), MISSING, dtype=np.int32)
-    results = _run_groups(work, groups, n_jobs, verbose)
+    with guard_memory(device, _ADVICE):
+        results = _run_groups(work, groups, n_jobs, verbose)
     for group, (guessed, tried) in zip(groups, results, strict=True):
         filled[group.missing] = guessed
         held_out[group.known] = tried
@@ -207,7 +226,7 @@ def guess_within(
     Returns
     -------
     fine : ndarray of shape (n_samples,), int32
-        Guesses.
+        Guesses; an array on the processor, as all labels are, wherever the samples lie.
 
     Examples
     --------
@@ -222,28 +241,55 @@ def guess_within(
     if known.shape[1] != rows.shape[1]:
         raise InvalidInputError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
     codes = checked_codes(known_fine, "known_fine", len(known), 0)
-    factors = _factors(chosen, scale, known, rows)
-    seed = _seed(random_state)
-    fitted = _learn(chosen, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
-    return fitted.guess(_scaled(rows, factors))
+    device, seed = _device(chosen, rows, known), _seed(random_state)
+    with guard_memory(device, _ADVICE):
+        known, rows = _placed(known, device), _placed(rows, device)
+        factors = _factors(chosen, scale, known, rows)
+        fitted = _learn(chosen, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
+        return fitted.guess(_scaled(rows, factors))
 
 
-def _factors(
-    guesser: Guesser, scale: npt.ArrayLike | None, *samples: npt.NDArray[Any]
-) -> npt.NDArray[np.float64] | None:
+def _device(guesser: Guesser, *samples: Any) -> Device | None:
+    """Where to guess: the processor if the guesser has no such option."""
+    name = getattr(guesser, "device", "cpu")
+    found = (find_device(name, one) for one in samples)
+    return next((device for device in found if device is not None), None)
+
+
+def _placed(rows: Any, device: Device | None) -> Any:
+    """Samples as a tensor on a device, or as an array."""
+    return np.asarray(rows) if device is None else load_tensor(rows, device)
+
+
+def _factors(guesser: Guesser, scale: npt.ArrayLike | None, *samples: Any) -> Any:
     """Factors of the features; None if they are not scaled."""
     n_features = samples[0].shape[1]
     given = None if scale is None else checked_scale(scale, n_features)
     if not guesser.scaling:
         return None
-    if given is None:
+    if given is None and is_tensor(samples[0]):
+        given = inverse_deviations(array_module(samples[0]).cat(samples))
+    elif given is None:
         together = samples[0] if len(samples) == 1 else np.concatenate(samples)
         given = Standardization.of_each(together).scale
-    return given**guesser.scaling
+    return place_like(given**guesser.scaling, samples[0])
 
 
-def _scaled(rows: npt.NDArray[Any], factors: npt.NDArray[np.float64] | None) -> npt.NDArray[Any]:
+def _scaled(rows: Any, factors: Any) -> Any:
     return rows if factors is None else rows * factors
+
+
+def inverse_deviations(rows: Tensor) -> npt.NDArray[np.float64]:
+    """Return one divided by the standard deviation of each column; 1 for a constant one."""
+    double = array_module(rows).float64
+    mean = rows.mean(0, dtype=double)
+    squares = [((block - mean) ** 2).sum(0) for block in rows.split(_BLOCK_ROWS)]
+    variance = to_host(sum(squares) / len(rows))
+    if not np.isfinite(variance).all():
+        raise InvalidInputError("Input X contains values too large to compute their variance.")
+    # As on the processor: a constant column has a tiny variance from rounding.
+    varies = variance > (len(rows) * np.abs(to_host(mean)) * np.finfo(np.float64).eps) ** 2
+    return 1.0 / np.sqrt(np.where(varies, variance, 1.0))
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:

@@ -9,12 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.subcategory.guess.guesser import Codes
+from evergrow.foundation.device import Tensor, import_torch, is_tensor, place_like, to_host
 from evergrow.foundation.rows import float_blocks
 
 # Rows of a block: enough for a fast matrix product, and a block of scores stays small.
 _BLOCK_ROWS = 1024
 # Memory for the differences of pairs of rows.
 _PAIR_BYTES = 8 << 20
+
+# The same on a GPU: 512 MiB of scores, and differences of as much.
+_DEVICE_ROWS = 8192
+_DEVICE_PAIR_BYTES = 512 << 20
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -35,6 +40,9 @@ class NearestGuesser:
         Power of their standard deviation that features are divided by: 0 leaves them as they are,
         1 standardises. Raise it for features with different units. On image features it makes
         guesses worse, on bags of words much worse.
+    device : str, default=None
+        Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
+        (:doc:`gpu`). It is not saved in model files.
 
     Examples
     --------
@@ -47,6 +55,7 @@ class NearestGuesser:
     within: bool = True
     discard: bool = False
     scaling: float = 0.0
+    device: str | None = None
 
     def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> FittedNearest:
         """Store samples whose fine class is known."""
@@ -79,12 +88,16 @@ def nearest_rows(
     precision decide between them. So rounding never changes the result, however far the data are
     from zero.
 
+    Tensors are compared where they lie; the result is an array in any case.
+
     With ``folds``, one per row, the queries must be the known rows, and each is compared only with
     rows of other folds; -1 if there are none.
 
     >>> nearest_rows(np.array([[0.0], [2.0], [2.0]]), np.array([[1.0], [1.5]]))
     array([0, 1])
     """
+    if is_tensor(known):
+        return _nearest_on_device(known, queries, folds)
     middle, reach = _middle(known)
     found = np.full(queries.shape[0], -1, dtype=np.int64)
     for rows, block in float_blocks(queries, _BLOCK_ROWS):
@@ -97,6 +110,68 @@ def nearest_rows(
             search.update(np.asarray(candidates, dtype=np.float64), places.start, excluded)
         found[rows] = search.place
     return found
+
+
+def _nearest_on_device(known: Tensor, queries: Tensor, folds: Places | None) -> Places:
+    """The same by tensors, with larger blocks."""
+    torch = import_torch()
+    total = sum(block.double().sum(0) for block in known.split(_DEVICE_ROWS))
+    middle = total / len(known)
+    lengths = [((block - middle) ** 2).sum(1).max() for block in known.split(_DEVICE_ROWS)]
+    reach = torch.stack(lengths).max().sqrt()
+    groups = None if folds is None else place_like(folds, known)
+    found = []
+    for first in range(0, len(queries), _DEVICE_ROWS):
+        own = slice(first, first + _DEVICE_ROWS)
+        search = _DeviceSearch(queries[own].double(), middle, reach)
+        for start in range(0, len(known), _DEVICE_ROWS):
+            part = slice(start, start + _DEVICE_ROWS)
+            excluded = None if groups is None else groups[own, None] == groups[part]
+            search.update(known[part].double(), start, excluded)
+        found.append(search.place)
+    return to_host(torch.cat(found))
+
+
+class _DeviceSearch:
+    """As :class:`_Search`, over tensors."""
+
+    def __init__(self, queries: Tensor, middle: Tensor, reach: Tensor) -> None:
+        torch = import_torch()
+        self._queries, self._middle = queries, middle
+        self._centred = queries - middle
+        lengths = (self._centred**2).sum(1).sqrt()
+        rounding = (queries.shape[1] + 4) * torch.finfo(torch.float64).eps
+        self._tolerance = 2 * rounding * reach * (lengths + reach)
+        self._score = torch.full_like(lengths, torch.inf)
+        self._distance = self._score.clone()
+        self.place = torch.full_like(lengths, -1, dtype=torch.int64)
+
+    def update(self, known: Tensor, first: int, excluded: Tensor | None) -> None:
+        """Compare with a block of known rows; ``first`` is the index of its first row."""
+        torch = import_torch()
+        centred = known - self._middle
+        scores = torch.addmm(0.5 * (centred**2).sum(1), self._centred, centred.T, alpha=-1)
+        if excluded is not None:
+            scores[excluded] = torch.inf
+        self._score = torch.minimum(self._score, scores.amin(1))
+        limits = (self._score + self._tolerance).clamp(max=torch.finfo(torch.float64).max)
+        rows, columns = (scores <= limits[:, None]).nonzero(as_tuple=True)
+        distances = self._distances(rows, known, columns)
+        best = torch.full_like(self._score, torch.inf).scatter_reduce_(0, rows, distances, "amin")
+        # The first of the nearest rows; minima do not depend on the order in which they are taken.
+        is_best = distances == best[rows]
+        places = torch.full_like(self.place, len(known))
+        places.scatter_reduce_(0, rows[is_best], columns[is_best], "amin")
+        nearer = best < self._distance
+        self._distance = torch.where(nearer, best, self._distance)
+        self.place = torch.where(nearer, first + places, self.place)
+
+    def _distances(self, rows: Tensor, known: Tensor, columns: Tensor) -> Tensor:
+        """Squared distances of pairs of rows."""
+        step = max(1, _DEVICE_PAIR_BYTES // (8 * known.shape[1]))
+        pairs = zip(rows.split(step), columns.split(step), strict=True)
+        parts = [((self._queries[row] - known[column]) ** 2).sum(1) for row, column in pairs]
+        return import_torch().cat(parts)
 
 
 class _Search:

@@ -10,6 +10,7 @@ from evergrow.estimators.subcategory.guess.forest import ForestGuesser
 from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.nearest import NearestGuesser
 from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
+from evergrow.foundation.device import DEVICE_RULES
 from evergrow.foundation.errors import InvalidTypeError, ModelFileError
 from evergrow.foundation.params import (
     Choice,
@@ -20,7 +21,7 @@ from evergrow.foundation.params import (
     Satisfies,
     check_parameters,
 )
-from evergrow.storage.models.header import plain_parameters
+from evergrow.storage.models.header import DEVICE, plain_parameters
 
 # The first one is the default.
 GUESSERS: dict[str, Guesser] = {
@@ -49,6 +50,7 @@ _OPTION_RULES: dict[str, list[Rule]] = {
     "discard": [Flag()],
     "scaling": [Number(0.0, 1.0)],
     "forest": [Nothing(), _FOREST],
+    "device": DEVICE_RULES,
 }
 
 
@@ -80,6 +82,11 @@ def guesser_from_json(entry: Any) -> Any:
     options = dict(entry)
     kind = _KINDS.get(str(options.pop("name", None)))
     plain = all(isinstance(value, (bool, int, float, type(None))) for value in options.values())
-    if kind is None or not plain or set(options) - {field.name for field in fields(kind)}:
+    if (
+        kind is None
+        or not plain
+        or set(options) - {field.name for field in fields(kind)}
+        or DEVICE in options
+    ):
         raise ModelFileError(f"the model file has an unknown guesser {entry}")
     return kind(**options)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -52,18 +55,17 @@ async def predict(request: Request, query: Annotated[_PredictQuery, Query()]) ->
     """Predict the class of each image or embedding, its probability, and whether it is known."""
     service = service_of(request)
     actor: Actor = request.scope["actor"]
+    predict_rows = _Predict(service, actor, query.model, query.top)
     kind = content_type_of(request)
     if kind == JSON_TYPE:
         max_bytes = max_embeddings_bytes(service.workspace.n_features, service.settings.max_images)
         sent = await read_json(request, PredictBody, max_bytes)
         rows = _to_matrix(sent, service)
-        found = await service.read(actor, lambda: _predict(service, actor, rows, query))
+        (found,) = await service.read(actor, lambda: predict_rows([rows]))
     elif kind == FORM_TYPE and service.images is not None:
         await service.images.check_open(actor)
         images = await read_image_form(request)
-        found = await service.images.embed(
-            request, images, lambda rows: _predict(service, actor, rows, query)
-        )
+        found = await service.images.embed(request, images, predict_rows)
     else:
         allowed = (JSON_TYPE,) if service.images is None else (FORM_TYPE, JSON_TYPE)
         raise wrong_content_type(request, *allowed)
@@ -82,14 +84,26 @@ def _to_matrix(sent: PredictBody, service: Service) -> npt.NDArray[np.float32]:
     return np.asarray(sent.embeddings, dtype=np.float32)
 
 
-def _predict(
-    service: Service, actor: Actor, rows: npt.NDArray[np.float32], query: _PredictQuery
-) -> Predictions:
-    """Predict with one snapshot, so that all predictions of a request are of the same moment."""
-    snapshot = service.snapshot_for(actor)
-    answers = snapshot.predict(rows, model=query.model, top=query.top)
-    service.metrics.predicted.inc(len(answers))
-    return Predictions(tuple(_to_prediction(answer) for answer in answers), snapshot.event)
+@dataclass(frozen=True)
+class _Predict:
+    """Predicts embeddings for a token; equal for requests that can be answered together."""
+
+    service: Service
+    actor: Actor
+    model: Literal["rls", "forest"]
+    top: int
+
+    def __call__(self, requests: Sequence[npt.NDArray[np.float32]]) -> list[Predictions]:
+        """Predict the rows of several requests with one snapshot, as of the same moment."""
+        snapshot = self.service.snapshot_for(self.actor)
+        rows = requests[0] if len(requests) == 1 else np.concatenate(requests)
+        answers = snapshot.predict(rows, model=self.model, top=self.top)
+        self.service.metrics.predicted.inc(len(answers))
+        found = iter(map(_to_prediction, answers))
+        return [
+            Predictions(tuple(itertools.islice(found, len(rows))), snapshot.event)
+            for rows in requests
+        ]
 
 
 def _to_prediction(answer: Answer) -> Prediction:

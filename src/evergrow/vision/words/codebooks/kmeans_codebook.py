@@ -8,19 +8,18 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.cluster import MiniBatchKMeans
 
+from evergrow.foundation.device import DEVICE_RULES, Tensor, to_host
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import Choice, Integer, Nothing, RandomState, Rule
 from evergrow.storage.models.header import check_array
+from evergrow.vision.words.codebooks.clustering import Clustering, distinct_rows, nearest
 from evergrow.vision.words.codebooks.codebook import Codebook
 
 Rows = npt.NDArray[np.float32]
 
 # The largest value of a descriptor: sums of squares must stay finite in single precision.
 _MAX_VALUE = 1e15
-# Scores of one block: fits in the cache and is enough for a matrix product at full speed.
-_BLOCK_SCORES = 1 << 20
 # Size of the sample from which the initial centres are chosen: a larger one would take longer than
 # all other steps and not give better centres.
 _INIT_ROWS_PER_WORD = 3
@@ -47,7 +46,7 @@ class FittedCentres:
         """Number of words, as one tree."""
         return np.array([len(self.centres)])
 
-    def words_of(self, rows: Rows, n_threads: int) -> npt.NDArray[np.int32]:  # noqa: ARG002
+    def words_of(self, rows: Rows | Tensor, n_threads: int) -> Any:  # noqa: ARG002
         """The nearest centre of each row, in one column."""
         check_magnitude(rows)
         return nearest(rows, self.centres)[:, None]
@@ -84,6 +83,9 @@ class KMeansCodebook(Codebook):
         enough.
     random_state : int, RandomState or None, default=None
         Seed of the initial centres and of the mini-batches.
+    device : str, default=None
+        Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
+        ``"cuda"`` (:doc:`gpu`). It is not saved in model files.
 
     Attributes
     ----------
@@ -116,6 +118,7 @@ class KMeansCodebook(Codebook):
         "max_no_improvement": [Integer(1, 1 << 30)],
         "n_init": [Integer(1, 1 << 20)],
         "random_state": [Nothing(), RandomState()],
+        "device": DEVICE_RULES,
     }
 
     _fitted: FittedCentres = field(init=False)
@@ -128,30 +131,30 @@ class KMeansCodebook(Codebook):
     max_no_improvement: int = 10
     n_init: int = 1
     random_state: int | np.random.RandomState | None = None
+    device: str | None = None
 
     @property
     def centres_(self) -> Rows:
         """The centre of each word."""
         return cast("FittedCentres", self._require_fitted()).centres
 
-    def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCentres:
+    def _learn(self, rows: Rows | Tensor, random: np.random.RandomState) -> FittedCentres:
         check_magnitude(rows)
-        distinct = np.unique(rows, axis=0)
+        distinct = distinct_rows(rows)
         if len(distinct) <= self.n_words:
-            return FittedCentres(distinct)
-        found = MiniBatchKMeans(
-            self.n_words,
-            init=self.start,
+            return FittedCentres(to_host(distinct))
+        clustering = Clustering(
+            int(self.n_words),
+            self.start,
             batch_size=int(self.batch_size),
-            max_iter=int(self.max_epochs),
+            max_epochs=int(self.max_epochs),
             max_no_improvement=int(self.max_no_improvement),
             n_init=int(self.n_init),
             init_size=max(_MIN_INIT_ROWS, _INIT_ROWS_PER_WORD * int(self.n_words)),
-            random_state=random,
-        ).fit(rows)
-        centres = found.cluster_centers_.astype(np.float32)
+        )
+        found = clustering.find_centres(rows, random)
         # Equal centres, and centres that are nearest to no descriptor, would be wasted words.
-        used = centres[np.unique(nearest(rows, centres))]
+        used = to_host(found)[np.unique(to_host(nearest(rows, found)))]
         return FittedCentres(_fill_up(used, distinct, int(self.n_words), random))
 
     @staticmethod
@@ -161,31 +164,17 @@ class KMeansCodebook(Codebook):
         return FittedCentres(centres)
 
 
-def _fill_up(centres: Rows, distinct: Rows, wanted: int, random: np.random.RandomState) -> Rows:
+def _fill_up(
+    centres: Rows, distinct: Rows | Tensor, wanted: int, random: np.random.RandomState
+) -> Rows:
     """Replace missing centres by random descriptors."""
     known = {centre.tobytes() for centre in centres}
-    drawn = (distinct[k] for k in random.permutation(len(distinct)))
+    drawn = (to_host(distinct[k]) for k in random.permutation(len(distinct)))
     spare = (row for row in drawn if row.tobytes() not in known)
     return np.stack([*centres, *islice(spare, wanted - len(centres))])
 
 
-def nearest(rows: Rows, centres: Rows) -> npt.NDArray[np.int32]:
-    """Index of the nearest centre of each row by Euclidean distance; the first one of ties."""
-    # Subtracting the mean centre avoids loss of precision by a common offset.
-    middle = centres.mean(axis=0)
-    shifted = np.ascontiguousarray((centres - middle).T)
-    half_norms = 0.5 * np.einsum("ij,ij->j", shifted, shifted)
-    found = np.empty(len(rows), dtype=np.int32)
-    step = max(1, _BLOCK_SCORES // len(centres))
-    for first in range(0, len(rows), step):
-        block = slice(first, first + step)
-        scores = (rows[block] - middle) @ shifted
-        np.subtract(half_norms, scores, out=scores)
-        found[block] = scores.argmin(axis=1)
-    return found
-
-
-def check_magnitude(rows: Rows) -> None:
+def check_magnitude(rows: Rows | Tensor) -> None:
     """Raise a ``ValueError`` for descriptors whose distances would overflow."""
     if len(rows) and max(rows.max(), -rows.min()) > _MAX_VALUE:
         raise InvalidInputError(

@@ -121,7 +121,7 @@ def _grow(rows: Rows, seed: int, n_words: int, n_candidates: int) -> dict[str, n
         right = rows[cell, column] > threshold[node]
         return [cell[~right], cell[right]]
 
-    child = np.array(grow_largest_first(len(rows), n_words, split), dtype=np.int32)
+    child = np.array(grow_largest_first(np.arange(len(rows)), n_words, split), dtype=np.int32)
     columns, cuts = np.zeros(len(child), np.int32), np.zeros(len(child), np.float32)
     columns[list(feature)], cuts[list(threshold)] = [*feature.values()], [*threshold.values()]
     return number_leaves(columns, cuts, child)

@@ -44,17 +44,17 @@ Split = Callable[[int, Indices, int], list[Indices]]
 
 
 def grow_largest_first(
-    n_rows: int, n_leaves: int, split: Split, finished: Callable[[int], None] | None = None
+    rows: Indices, n_leaves: int, split: Split, finished: Callable[[int], None] | None = None
 ) -> list[int]:
     """Split the largest leaf until there are enough; return the first child of each node.
 
     The children of a node are consecutive and come after all earlier nodes; 0 is the child of a
-    leaf. ``finished`` is called with the number of leaves.
+    leaf. ``rows`` are the indices of all rows. ``finished`` is called with the number of leaves.
     """
     child = [0]
-    cells: dict[int, Indices] = {0: np.arange(n_rows)}
+    cells: dict[int, Indices] = {0: rows}
     # The largest cell first; the first one of ties.
-    queue = [(-n_rows, 0)]
+    queue = [(-len(rows), 0)]
     n_found = 1
     while queue and n_found < n_leaves:
         node = heapq.heappop(queue)[1]

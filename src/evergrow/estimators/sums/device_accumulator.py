@@ -1,0 +1,232 @@
+"""Blocks of inputs added to sums on a GPU.
+
+The Gram matrix stays there, in double precision; sums per class go back to the processor. Products
+are computed in double precision, or with ``precision="tf32"`` in single precision with mantissas of
+ten bits, of which the sums over blocks are added up in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.sums.core_accumulator import (
+    LARGEST,
+    FeatureRule,
+    Progress,
+    too_large,
+    with_added,
+)
+from evergrow.estimators.sums.gram import copy_columns
+from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.device import Device, Precision, Tensor, import_torch, to_host
+
+Floats = npt.NDArray[np.float64]
+
+# Bytes of features computed at once, and of inputs that are copied to the device at once.
+_FEATURE_BYTES = 1 << 30
+_COPY_BYTES = 64 << 20
+# The Gram matrix is computed in this many horizontal strips, each from its diagonal on: half of a
+# square would be lost on the lower triangle.
+_STRIPS, _NARROWEST_STRIP = 8, 512
+# Types that have the same name in torch.
+_PINNED = (np.float16, np.float32, np.float64, np.int64)
+
+
+@contextmanager
+def products_in(precision: Precision) -> Iterator[Any]:
+    """Context manager: the type of numbers to compute products with; tf32 is allowed inside."""
+    torch = import_torch()
+    if precision == "double":
+        yield torch.float64
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield torch.float32
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+class DeviceFeatures:
+    """The map from inputs to features, without the constant one, on a device."""
+
+    def __init__(self, rule: FeatureRule, device: Device, dtype: Any) -> None:
+        self._rule, self._dtype, self.n_features = rule, dtype, rule.n_copied + rule.n_random
+        self._directions = device.tensor(rule.directions, dtype)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Compute the features of some rows."""
+        torch, rule = import_torch(), self._rule
+        inputs = rows.to(self._dtype)
+        if not rule.n_random:
+            return inputs
+        found = inputs.new_empty((len(inputs), self.n_features))
+        random = found[:, rule.n_copied :]
+        found[:, : rule.n_copied] = inputs[:, : rule.n_copied]
+        if rule.kind == "relu":
+            torch.mm(inputs, self._directions.T, out=random)
+            random.clamp_(min=0)
+            return found
+        phases, n_cosines = inputs @ self._directions.T, len(self._directions)
+        random[:, :n_cosines] = phases.cos()
+        random[:, n_cosines:] = phases[:, : rule.n_random - n_cosines].sin()
+        random *= (2 / rule.n_random) ** 0.5
+        return found
+
+
+class Uploader:
+    """Copies arrays to a device, from pinned memory, while the device computes.
+
+    Two buffers take turns: one is filled while the other is copied.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._buffers: list[tuple[Tensor, Any]] = []
+
+    def upload(self, block: npt.NDArray[Any]) -> Tensor:
+        """Return an array as a tensor on the device; the copy may still be under way."""
+        torch, device = import_torch(), self._device
+        if not device.is_gpu or block.dtype not in _PINNED:
+            return device.tensor(block)
+        buffer, copied = self._next_buffer(block)
+        np.copyto(buffer.numpy().reshape(-1)[: block.size].reshape(block.shape), block)
+        tensor = buffer[: block.size].view(block.shape).to(device.name, non_blocking=True)
+        copied.record(torch.cuda.current_stream(device.name))
+        self._buffers.append((buffer, copied))
+        return tensor
+
+    def _next_buffer(self, block: npt.NDArray[Any]) -> tuple[Tensor, Any]:
+        torch = import_torch()
+        if len(self._buffers) < 2:
+            dtype = getattr(torch, str(block.dtype))
+            return torch.empty(block.size, dtype=dtype, pin_memory=True), torch.cuda.Event()
+        buffer, copied = self._buffers.pop(0)
+        copied.synchronize()
+        if buffer.numel() < block.size or str(buffer.dtype) != f"torch.{block.dtype}":
+            buffer = torch.empty(
+                block.size, dtype=getattr(torch, str(block.dtype)), pin_memory=True
+            )
+        return buffer, copied
+
+
+class DeviceAccumulator:
+    """Sums that blocks of inputs, arrays or tensors, are added to on a GPU."""
+
+    def __init__(
+        self, moments: Moments, rule: FeatureRule, device: Device, precision: Precision
+    ) -> None:
+        torch = import_torch()
+        self._moments, self._rule, self._device = moments, rule, device
+        self._precision: Precision = precision
+        gram, class_grams = moments.settle()
+        n_classes, width = moments.n_classes, rule.n_copied + rule.n_random
+        self._class_grams = copy_columns(class_grams, range(n_classes))
+        # A new matrix, which is not shared until it is complete.
+        self._gram = None if gram is None else torch.clone(device.tensor(gram, torch.float64))
+        options = {"dtype": torch.float64, "device": device.name}
+        self._sums = torch.zeros((n_classes, width), **options)
+        self._squares = torch.zeros(n_classes, **options)
+        self._weights = np.zeros(n_classes)
+        self._examples = np.zeros(n_classes, dtype=np.int64)
+        with products_in(precision) as dtype:
+            self._features = DeviceFeatures(rule, device, dtype)
+        self._uploader, self._code_uploader = Uploader(device), Uploader(device)
+        self.max_rows = max(1, _COPY_BYTES // (8 * rule.n_inputs))
+
+    def add(
+        self,
+        block: npt.NDArray[Any] | Tensor,
+        codes: npt.NDArray[np.int32],
+        weights: Floats,
+        progress: Progress = None,
+    ) -> None:
+        """Add examples; a ``ValueError`` for numbers that are too large."""
+        torch, n_classes = import_torch(), len(self._weights)
+        is_array = isinstance(block, np.ndarray)
+        rows = self._uploader.upload(block) if is_array else self._device.tensor(block)
+        if rows.dtype == torch.float64 and len(rows) and bool(rows.abs().max() > LARGEST):
+            raise too_large()
+        places = self._code_uploader.upload(codes.astype(np.int64))
+        is_weighted = not (weights == 1.0).all()
+        roots = self._device.tensor(np.sqrt(weights)) if is_weighted else None
+        width = self._features.n_features
+        with products_in(self._precision) as dtype:
+            step = max(256, _FEATURE_BYTES // (dtype.itemsize * width))
+            for first in range(0, len(rows), step):
+                part = slice(first, first + step)
+                features = self._features(rows[part])
+                mine = None if roots is None else roots[part].to(dtype)[:, None]
+                self._add_features(features, places[part], mine)
+                if progress is not None:
+                    progress(min(first + step, len(rows)))
+        self._weights += np.bincount(codes, weights, n_classes)
+        self._examples += np.bincount(codes, minlength=n_classes)
+
+    def _add_features(self, features: Tensor, codes: Tensor, roots: Tensor | None) -> None:
+        torch = import_torch()
+        if roots is not None:
+            features = features * roots
+        squares = torch.linalg.vector_norm(features, dim=1).double().square_()
+        self._squares.index_add_(0, codes, squares)
+        terms = features if roots is None else features * roots
+        if terms.dtype == torch.float64:
+            self._sums.index_add_(0, codes, terms)
+        else:
+            block_sums = torch.zeros(self._sums.shape, dtype=terms.dtype, device=terms.device)
+            self._sums += block_sums.index_add_(0, codes, terms)
+        if self._gram is not None:
+            _add_upper(self._gram, features)
+        if self._class_grams is not None:
+            for column in torch.unique(codes).tolist():
+                mine = codes == column
+                self._add_class_gram(column, features[mine], terms[mine])
+
+    def _add_class_gram(self, column: int, features: Tensor, terms: Tensor) -> None:
+        """Add the products of one class to its matrix, which stays on the processor."""
+        torch, d = import_torch(), self._rule.n_features
+        products = torch.zeros((d, d), dtype=torch.float64, device=features.device)
+        _add_upper(products, features)
+        if self._rule.constant:
+            products[:-1, -1] = terms.sum(axis=0)
+        if self._class_grams is not None:
+            self._class_grams[column][...] += to_host(products)
+
+    def finish(self) -> Moments:
+        """Return the sums; their Gram matrix lies on the device."""
+        sums = to_host(self._sums)
+        squares, weights = to_host(self._squares), self._weights
+        if self._rule.constant:
+            sums = np.column_stack([sums, weights])
+            squares = squares + weights
+        if self._gram is not None and self._rule.constant:
+            # Products with the constant feature are sums of the others.
+            self._gram[:, -1] += self._device.tensor(sums.sum(axis=0))
+            for gram, weight in zip(self._class_grams or (), weights, strict=False):
+                gram[-1, -1] += weight
+        return with_added(
+            replace(self._moments, settled=self._gram, class_settled=self._class_grams),
+            sums,
+            weights,
+            self._examples,
+            squares,
+        )
+
+
+def _add_upper(gram: Tensor, features: Tensor) -> None:
+    """Add products of features to the upper triangle of a matrix, which may be wider."""
+    torch, width = import_torch(), features.shape[1]
+    strip = max(_NARROWEST_STRIP, -(-width // _STRIPS))
+    for first in range(0, width, strip):
+        rows = features[:, first : first + strip].T
+        target = gram[first : min(first + strip, width), first:width]
+        if features.dtype == torch.float64:
+            target.addmm_(rows, features[:, first:])
+        else:
+            target += rows @ features[:, first:]

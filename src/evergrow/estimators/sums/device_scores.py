@@ -1,0 +1,79 @@
+"""Scores that are linear in features, computed on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.sums.core_accumulator import FeatureRule
+from evergrow.estimators.sums.device_accumulator import DeviceFeatures, Uploader, products_in
+from evergrow.foundation.device import Device, Precision, Tensor, import_torch
+from evergrow.foundation.rows import float_blocks
+
+Floats = npt.NDArray[np.float64]
+
+# Bytes of features and scores computed at once.
+_BLOCK_BYTES = 512 << 20
+# Larger inputs are clipped to this, so that their products stay finite.
+_FARTHEST = 1e140
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceLinearScores:
+    """The scores ``features(x - centre) @ weights' + offsets`` of every class."""
+
+    device: Device
+    precision: Precision
+    features: DeviceFeatures
+    centre: Tensor | None
+    weights: Tensor
+    offsets: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        device: Device,
+        weights: Floats,
+        offsets: Floats,
+        *,
+        centre: Floats | None = None,
+        rule: FeatureRule | None = None,
+        precision: Precision = "double",
+    ) -> DeviceLinearScores:
+        """Copy weights of shape (n_classes, n_features) to a device."""
+        n_inputs = weights.shape[1]
+        rule = FeatureRule(n_inputs, n_inputs) if rule is None else rule
+        with products_in(precision) as dtype, device.report_full():
+            return cls(
+                device,
+                precision,
+                DeviceFeatures(rule, device, dtype),
+                None if centre is None else device.tensor(centre, dtype),
+                device.tensor(np.ascontiguousarray(weights), dtype),
+                device.tensor(offsets, dtype),
+            )
+
+    def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Tensor]]:
+        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
+        width = max(self.features.n_features, len(self.offsets), X.shape[1])
+        max_rows = max(64, _BLOCK_BYTES // (8 * width))
+        tensor, uploader = getattr(X, "tensor", None), Uploader(self.device)
+        if tensor is None:
+            for rows, block in float_blocks(X, max_rows):
+                yield rows, self._scores(uploader.upload(block))
+            return
+        for first in range(0, len(tensor), max_rows):
+            rows = slice(first, min(first + max_rows, len(tensor)))
+            yield rows, self._scores(self.device.tensor(tensor[rows]))
+
+    def _scores(self, block: Tensor) -> Tensor:
+        torch = import_torch()
+        with products_in(self.precision) as dtype:
+            inputs = block.to(dtype)
+            if self.centre is not None:
+                inputs = (inputs - self.centre).clamp_(-_FARTHEST, _FARTHEST)
+            return torch.addmm(self.offsets, self.features(inputs), self.weights.T)
