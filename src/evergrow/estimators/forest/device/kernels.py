@@ -85,7 +85,12 @@ def _products(
     return products
 
 
-@triton.jit
+# Numbers that differ by step and forest; without this each of their kinds would be compiled.
+@triton.jit(
+    do_not_specialize=[
+        "first_group", "n_exact", "n_step_groups", "n_groups", "next_first", "n_trees"
+    ]
+)  # fmt: skip
 def _route_tiles(
     x,
     order,
@@ -179,12 +184,20 @@ def _route_tiles(
     tl.store(next_groups + place, tl.where(goes_on, next_local, -1), mask=is_row)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_groups"])
 def _scatter_rows(
-    order, next_groups, ranks, total, next_ends, next_counts, next_order, BLOCK: tl.constexpr
+    order,
+    next_groups,
+    ranks,
+    ends,
+    n_groups,
+    next_ends,
+    next_counts,
+    next_order,
+    BLOCK: tl.constexpr,
 ):
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    is_row = place < tl.load(total)
+    is_row = place < tl.load(ends + n_groups - 1)
     group = tl.load(next_groups + place, mask=is_row, other=-1)
     goes_on = group >= 0
     first = tl.load(next_ends + group, mask=goes_on, other=0)
@@ -245,9 +258,16 @@ class TritonDescent:
                     next_ends = torch.cumsum(next_counts, 0, dtype=torch.int32)
                     grid = (triton.cdiv(len(order), _SCATTER),)
                     _scatter_rows[grid](
-                        order, buffers[0], buffers[1], ends[-1:], next_ends, next_counts,
-                        buffers[2], BLOCK=_SCATTER,
-                    )  # fmt: skip
+                        order,
+                        buffers[0],
+                        buffers[1],
+                        ends,
+                        len(ends),
+                        next_ends,
+                        next_counts,
+                        buffers[2],
+                        BLOCK=_SCATTER,
+                    )
                 order, buffers[2] = buffers[2], order
                 counts = next_counts
         return leaves
