@@ -10,7 +10,18 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import curation, fit, gpu, kernels, memory, predict, scaling, service, subcategory
+from benchmarks import (
+    curation,
+    fit,
+    forest_gpu,
+    gpu,
+    kernels,
+    memory,
+    predict,
+    scaling,
+    service,
+    subcategory,
+)
 from benchmarks.cluster import failures, planning, sums, training
 from benchmarks.cluster.updates import run as cluster_updates
 from benchmarks.codebook import accuracy, photographs, speed
@@ -24,7 +35,7 @@ from evergrow import _core
 # By name, the parts of each benchmark, which can be asked for one by one.
 BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "fit": {"fit": fit.run, "small-classes": fit.small_classes},
-    "predict": {"predict": predict.run},
+    "predict": {"predict": predict.run, "gpu": forest_gpu.run},
     "memory": {"memory": memory.run},
     "scaling": {"scaling": scaling.run, "large": scaling.large},
     "kernels": {"kernels": kernels.run},

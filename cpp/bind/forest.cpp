@@ -50,8 +50,9 @@ void for_each_array(TreeRef& tree, Visit visit) {
     visit("rows", tree.rows);
 }
 
-nb::dict tree_arrays(const Forest& forest, std::size_t index) {
-    const auto flat = std::make_shared<const FlatTree>(flatten(*forest.trees.at(index)));
+nb::dict tree_arrays(const Forest& forest, std::size_t index, bool keep_numbers) {
+    const auto flat =
+        std::make_shared<const FlatTree>(flatten(*forest.trees.at(index), keep_numbers));
     nb::dict arrays;
     for_each_array(*flat, [&](const char* name, const auto& values) {
         using T = typename std::decay_t<decltype(values)>::value_type;
@@ -159,18 +160,51 @@ void run_predict(const Forest& forest, const Query& query, const Outputs& output
     });
 }
 
-template <class T>
-NumpyMatrix<double> predict_proba(const Forest& forest, const Matrix<T>& rows,
-                                  const Standardizer& standardizer, std::size_t n_threads,
-                                  const LeafReading* reading, const VoteWeights* votes) {
+// How nodes split; see tree/split.hpp.
+const char* kind_name(const Forest& forest) {
+    switch (forest.trees.at(0)->kind()) {
+        case SplitKind::kLinear: return "linear";
+        case SplitKind::kAxis: return "axis";
+        default: return "ncm";
+    }
+}
+
+const LeafReading& reading_of(const Forest& forest, const LeafReading* reading,
+                              const VoteWeights* votes) {
     static const LeafReading plain = plain_reading();
-    Query query = as_query(forest, rows, standardizer);
-    query.reading = reading == nullptr ? &plain : reading;
     if (reading != nullptr && reading->hierarchy.size() != forest.n_classes)
         throw std::invalid_argument("the reading of leaves must have every class of the forest");
     if (votes != nullptr &&
         (votes->n_classes() != forest.n_classes || votes->n_trees() != forest.trees.size()))
         throw std::invalid_argument("the votes must have every tree and class of the forest");
+    return reading == nullptr ? plain : *reading;
+}
+
+nb::tuple leaf_votes(const Forest& forest, std::size_t tree, const LeafReading* reading,
+                     const VoteWeights* votes) {
+    if (tree >= forest.trees.size())
+        throw std::invalid_argument("the forest has " + std::to_string(forest.trees.size()) +
+                                    " trees, got tree " + std::to_string(tree));
+    const LeafReading& how = reading_of(forest, reading, votes);
+    std::shared_ptr<const LeafVotes> found;
+    {
+        const nb::gil_scoped_release release;
+        found = std::make_shared<const LeafVotes>(read_leaves(forest, tree, how, votes));
+    }
+    const auto array = [&](const auto& values) {
+        using T = typename std::decay_t<decltype(values)>::value_type;
+        return NumpyVector<const T>(values.data(), {values.size()}, keep_alive(found));
+    };
+    return nb::make_tuple(array(found->node), array(found->begin), array(found->class_id),
+                          array(found->share));
+}
+
+template <class T>
+NumpyMatrix<double> predict_proba(const Forest& forest, const Matrix<T>& rows,
+                                  const Standardizer& standardizer, std::size_t n_threads,
+                                  const LeafReading* reading, const VoteWeights* votes) {
+    Query query = as_query(forest, rows, standardizer);
+    query.reading = &reading_of(forest, reading, votes);
     query.votes = votes;
     auto [data, owner] = new_array<double>(query.n_rows * forest.n_classes);
     Outputs outputs;
@@ -266,7 +300,8 @@ void bind_forest(nb::module_& m) {
             "parents"_a, "name"_a, "smoothing"_a);
     nb::class_<VoteWeights>(m, "VoteWeights")
         .def(nb::init<std::vector<std::int64_t>, std::vector<std::int64_t>, double, double>(),
-             "tree_grown"_a, "class_came"_a, "older"_a, "gain"_a = 1.0);
+             "tree_grown"_a, "class_came"_a, "older"_a, "gain"_a = 1.0)
+        .def_prop_ro("sums", &VoteWeights::sums);
     nb::class_<Forest> forest(m, "Forest");
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,
@@ -292,11 +327,13 @@ void bind_forest(nb::module_& m) {
             "samples",
             [](const Forest& self) { return std::const_pointer_cast<Samples>(self.samples); })
         .def_ro("n_classes", &Forest::n_classes)
+        .def_prop_ro("kind", &kind_name)
         .def_prop_ro("keeps_rows", &Forest::keeps_rows)
         .def_prop_ro("nbytes", &Forest::n_bytes)
         .def_prop_ro("n_comparisons", &Forest::n_comparisons)
         .def("check", &check_trees)
-        .def("tree_arrays", &tree_arrays, "tree"_a)
+        .def("tree_arrays", &tree_arrays, "tree"_a, "keep_numbers"_a = false)
+        .def("leaf_votes", &leaf_votes, "tree"_a, "reading"_a = nb::none(), "votes"_a = nb::none())
         .def("trace", &trace_row, "tree"_a, "x"_a, "standardizer"_a)
         .def("centroid", &centroid, "tree"_a, "node"_a, "j"_a);
     bind_inputs<float>(forest);

@@ -127,6 +127,34 @@ bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
         poll);
 }
 
+LeafVotes read_leaves(const Forest& forest, std::size_t t, const LeafReading& reading,
+                      const VoteWeights* votes) {
+    const Tree& tree = *forest.trees[t];
+    LeafVotes found;
+    LeafBuffers buffers;
+    std::vector<std::int32_t> pending{kRoot};
+    found.begin.push_back(0);
+    while (!pending.empty()) {
+        const std::int32_t node = pending.back();
+        pending.pop_back();
+        if (!tree.is_leaf(node)) {
+            pending.push_back(tree.node(node).left + 1);
+            pending.push_back(tree.node(node).left);
+            continue;
+        }
+        buffers.shares.clear();
+        reading.read(reading, tree, node, buffers);
+        if (votes != nullptr) weigh(*votes, t, buffers.shares);
+        for (const ClassShare& seen : buffers.shares) {
+            found.class_id.push_back(seen.class_id);
+            found.share.push_back(seen.share);
+        }
+        found.node.push_back(node);
+        found.begin.push_back(static_cast<std::int64_t>(found.share.size()));
+    }
+    return found;
+}
+
 Path trace(const Forest& forest, std::size_t tree_index, const double* values,
            const Standardizer& standardizer) {
     const Tree& tree = *forest.trees[tree_index];

@@ -34,6 +34,17 @@ struct Outputs {
 bool predict(const Forest& forest, const Query& query, const Outputs& outputs,
              std::size_t n_threads, const Poll& poll);
 
+// What every leaf of a tree votes, from left to right: the shares of leaf i are those from begin[i]
+// to begin[i + 1], weighted as in `predict`.
+struct LeafVotes {
+    std::vector<std::int32_t> node;
+    std::vector<std::int64_t> begin;
+    std::vector<std::int32_t> class_id;
+    std::vector<double> share;
+};
+LeafVotes read_leaves(const Forest& forest, std::size_t tree, const LeafReading& reading,
+                      const VoteWeights* votes);
+
 // One node on the path of a row through a tree.
 struct PathStep {
     std::int32_t node;

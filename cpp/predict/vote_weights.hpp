@@ -27,6 +27,7 @@ class VoteWeights {
     }
     // The sum of the weights of a class over all trees.
     double sum(std::size_t class_id) const { return sums_[class_id]; }
+    const std::vector<double>& sums() const { return sums_; }
 
   private:
     std::vector<std::int64_t> tree_grown_, class_came_;

@@ -159,8 +159,8 @@ void reserve_entries(const Tree& tree, FlatTree& flat) {
 
 }  // namespace
 
-FlatTree flatten(const Tree& tree) {
-    const Tree source = tree.dead_share() > 0.0 ? tree.packed() : tree;
+FlatTree flatten(const Tree& tree, bool keep_numbers) {
+    const Tree source = !keep_numbers && tree.dead_share() > 0.0 ? tree.packed() : tree;
     FlatTree flat;
     const std::size_t n = source.node_limit();
     for (auto* v : {&flat.left, &flat.centroid_begin, &flat.centroid_size, &flat.count_begin,

@@ -60,7 +60,9 @@ class ArrayView {
 using FlatTree = FlatTreeOf<AlignedVector>;
 using FlatTreeView = FlatTreeOf<ArrayView>;
 
-FlatTree flatten(const Tree& tree);
+// An edited tree is packed first, which renumbers its nodes; with `keep_numbers` nodes keep the
+// numbers that prediction returns, and dead entries stay.
+FlatTree flatten(const Tree& tree, bool keep_numbers = false);
 
 // Checks the arrays, then copies them once. Throws std::invalid_argument unless they are those of a
 // tree; see tree/flat_tree_check.hpp.

@@ -118,6 +118,9 @@ class VoteWeights:
     def __init__(
         self, tree_grown: Sequence[int], class_came: Sequence[int], older: float, gain: float = 1.0
     ) -> None: ...
+    # By class, the weights of all trees added up.
+    @property
+    def sums(self) -> list[float]: ...
 
 # How nodes are split; those that a proposer does not use have defaults. Can be pickled.
 class SplitRules:
@@ -237,6 +240,9 @@ class Forest:
     def samples(self) -> Samples: ...
     @property
     def n_classes(self) -> int: ...
+    # How nodes split: "ncm", "linear" or "axis".
+    @property
+    def kind(self) -> str: ...
     @property
     def keeps_rows(self) -> bool: ...
     @property
@@ -292,7 +298,19 @@ class Forest:
     ) -> Forest: ...
     # Raises RuntimeError if an invariant of a tree is broken.
     def check(self) -> None: ...
-    def tree_arrays(self, tree: int) -> dict[str, npt.NDArray[Any]]: ...
+    # With keep_numbers the nodes of an edited tree have the numbers that apply returns, and dead
+    # entries stay in the arrays.
+    def tree_arrays(self, tree: int, keep_numbers: bool = False) -> dict[str, npt.NDArray[Any]]: ...
+    # What the leaves of a tree vote, from left to right: their nodes, where the votes of each begin
+    # and the last ends, classes, and weighted shares.
+    def leaf_votes(
+        self, tree: int, reading: LeafReading | None = None, votes: VoteWeights | None = None
+    ) -> tuple[
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.float64],
+    ]: ...
     def trace(
         self, tree: int, x: npt.NDArray[np.float64], standardizer: Standardizer
     ) -> tuple[

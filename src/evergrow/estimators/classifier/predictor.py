@@ -18,9 +18,9 @@ from evergrow.foundation.device import (
     Tensor,
     as_tensor,
     find_device,
+    import_torch,
     is_on_gpu,
     is_tensor,
-    place_like,
     to_host,
 )
 from evergrow.foundation.engine import Arrays, current_engine
@@ -29,6 +29,9 @@ from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 Floats = npt.NDArray[np.float64]
+
+# Bytes of results that stay on a device while it computes more of them.
+_HELD_BYTES = 256 << 20
 
 
 class Scores(Protocol):
@@ -76,7 +79,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         placed = None if device is None else self._device_scores(scores, device)
         if device is not None and placed is not None:
             with device.report_full():
-                return _fill(X.shape[0], placed.blocks(X), function, keep=isinstance(X, DeviceRows))
+                return cast("npt.NDArray[Any]", fill_rows(X, placed.blocks(X), function))
         engine = current_engine()
         parts = [] if engine is None else row_parts(X)
         if engine is not None and len(parts) > 1:
@@ -85,7 +88,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
                 values = (portable, function)
                 return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
-        return _fill(X.shape[0], blocks, function)
+        return cast("npt.NDArray[Any]", fill_rows(X, blocks, function))
 
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
@@ -116,7 +119,8 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        return labels_at(reader.classes_, reader._map_scores(X, best_column))
+        best = reader._map_scores(X, best_column)
+        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
         """Predict the ``k`` best classes of each sample, best first.
@@ -145,7 +149,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
         best = reader._map_scores(X, partial(best_columns, k=int(k)))
-        return labels_at(reader.classes_, best)
+        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, minus infinity where they are zero.
@@ -206,13 +210,16 @@ def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
-def labels_at(classes: npt.NDArray[Any], columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Return the classes of some columns.
+def name_classes(classes: npt.NDArray[Any], columns: Any) -> Any:
+    """Return the classes of columns: on a device if the columns are there and classes are numbers.
 
-    Of columns on a GPU the classes lie there too, if they are numbers.
+    >>> name_classes(np.array(["a", "b"]), np.array([1, 0])).tolist()
+    ['b', 'a']
     """
     if is_tensor(columns) and classes.dtype.kind in "biuf":
-        return cast("npt.NDArray[Any]", place_like(classes, columns)[columns])
+        # torch has no unsigned integers of more than 8 bits.
+        known = classes.astype(np.int64) if classes.dtype.kind == "u" else classes
+        return Device(str(columns.device)).tensor(known)[columns]
     return np.asarray(classes[to_host(columns)])
 
 
@@ -243,26 +250,45 @@ def predict_part(
 ) -> Arrays:
     """Apply a function to the scores of some rows."""
     rows = part.read(matrix)
-    return {"rows": _fill(len(rows), scores.blocks(rows), function)}
+    return {"rows": fill_rows(rows, scores.blocks(rows), function)}
 
 
-def _fill(
-    n_rows: int,
-    blocks: Iterator[tuple[slice, Floats]],
-    function: Callable[[Floats], npt.NDArray[Any]],
-    *,
-    keep: bool = False,
-) -> npt.NDArray[Any]:
-    """Apply a function to all blocks; the results fill one array without a second copy.
+def fill_rows(
+    X: npt.NDArray[Any],
+    blocks: Iterator[tuple[slice, Any]],
+    function: Callable[[Any], Any] = identity,
+) -> Any:
+    """Apply a function to all blocks; the results of the rows of X fill one array.
 
-    Tensors become arrays, unless they are to be kept.
+    It lies where X lies, wherever the blocks were computed.
     """
-    whole: Any = np.empty(0)
+    stays = isinstance(X, DeviceRows)
+    held: list[tuple[slice, Any]] = []
+    whole: npt.NDArray[Any] | None = None
     for rows, block in blocks:
-        result: Any = function(block)
-        result = result if keep else to_host(result)
-        if not rows.start:
-            shape = (n_rows, *result.shape[1:])
-            whole = result.new_empty(shape) if keep else np.empty(shape, dtype=result.dtype)
+        held.append((rows, function(block)))
+        # A device computes the next blocks until there is much to copy from it.
+        is_much = sum(found.nbytes for _, found in held) > _HELD_BYTES
+        if not stays and (is_much or not is_tensor(held[-1][1])):
+            whole, held = _copy(held, whole, X.shape[0]), []
+    if not stays:
+        return _copy(held, whole, X.shape[0])
+    device = Device(str(cast(Any, X).tensor.device))
+    return import_torch().cat([device.tensor(found) for _, found in held])
+
+
+def _copy(
+    held: list[tuple[slice, Any]], whole: npt.NDArray[Any] | None, n_rows: int
+) -> npt.NDArray[Any]:
+    """Copy results into an array on the processor, which is made with the first of them."""
+    if len(held) > 1:
+        rows = slice(held[0][0].start, held[-1][0].stop)
+        held = [(rows, import_torch().cat([found for _, found in held]))]
+    for rows, found in held:
+        result = to_host(found)
+        if whole is None and len(result) == n_rows:
+            return result
+        if whole is None:
+            whole = np.empty((n_rows, *result.shape[1:]), dtype=result.dtype)
         whole[rows] = result
-    return cast("npt.NDArray[Any]", whole)
+    return np.empty(0) if whole is None else whole

@@ -115,6 +115,11 @@ keep_per_class : int, default=None
     The class counts in the leaves still count every sample.
 n_jobs : int, default=None
     Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend on it.
+device : {"cpu", "cuda"} or str, default=None
+    Where :meth:`predict`, :meth:`predict_proba`, :meth:`predict_top_k` and :meth:`apply` compute:
+    on the processor, or on a GPU (``"cuda:1"`` is the second one) through torch. None is where the
+    samples lie. Training always uses the processor. May change at any time, and is not saved. See
+    :doc:`gpu`.
 random_state : int, RandomState or None, default=None
     Seed. The same seed gives the same forest.
 verbose : int, default=0
@@ -175,6 +180,7 @@ class ForestParameters:
     memory_limit: str | int | None = None
     keep_per_class: int | None = None
     n_jobs: int | None = None
+    device: str | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 

@@ -28,6 +28,7 @@ from evergrow.estimators.forest.value.serialization import (
     to_tensors,
 )
 from evergrow.estimators.forest.value.virtual_votes import Balance
+from evergrow.foundation.device import DEVICE_RULES, Device, find_device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
@@ -38,6 +39,7 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
     """What a forest shares with one of coarse and fine classes: cost, leaves, stored samples."""
 
     n_jobs: int | None
+    device: str | None
 
     @property
     def nbytes(self) -> int:
@@ -99,13 +101,18 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)
 
+    def _checked_device(self, X: npt.NDArray[Any]) -> Device | None:
+        """Where to compute: may have been set since the last call that checked all parameters."""
+        check_parameters({"device": self.device}, {"device": DEVICE_RULES})
+        return find_device(self.device, X)
+
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Leaf that each sample reaches in each tree.
 
         Returns
         -------
         leaves : ndarray of shape (n_samples, n_estimators)
-            Node numbers, counted per tree.
+            Node numbers, counted per tree; a tensor if the samples are on a GPU.
 
         Examples
         --------
@@ -115,7 +122,7 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         (2, 3)
         """
         fitted, X, n_threads = self._checked(X)
-        return cast("npt.NDArray[np.int32]", fitted.leaves(X, n_threads))
+        return cast("npt.NDArray[np.int32]", fitted.leaves(X, n_threads, self._checked_device(X)))
 
     def comparisons(self, X: npt.ArrayLike) -> float:
         """Mean number of distances computed per tree and sample, the papers' measure of cost.
@@ -163,7 +170,8 @@ class ForestPredictor(TreePredictor):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
+            One column per class, in the order of ``classes_``; a tensor if the samples are on a
+            GPU.
 
         Examples
         --------
@@ -173,11 +181,13 @@ class ForestPredictor(TreePredictor):
         array([[0., 1.]])
         """
         fitted, X, n_threads = self._checked(X)
-        return cast(FittedForest, fitted).probabilities(X, n_threads, self._checked_balance())
+        balance, device = self._checked_balance(), self._checked_device(X)
+        return cast(FittedForest, fitted).probabilities(X, n_threads, balance, device)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         n_threads, balance = effective_n_jobs(self.n_jobs), self._checked_balance()
-        return self._fitted.probability_blocks(X, n_threads, balance=balance)
+        device = self._checked_device(X)
+        return self._fitted.probability_blocks(X, n_threads, balance=balance, device=device)
 
     def _checked_balance(self) -> Balance:
         # May have been set since the last call that checked all parameters.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
+from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.predictor import TreePredictor
 from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
 from evergrow.estimators.subcategory.labels.sample_labels import true_columns
@@ -115,7 +117,8 @@ class SubcategoryPredictor(TreePredictor):
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         check_parameters({"smoothing": self.smoothing}, {"smoothing": self._rules["smoothing"]})
         n_threads = effective_n_jobs(self.n_jobs)
-        return self._fitted.probability_blocks(X, n_threads, float(self.smoothing))
+        device = self._checked_device(X)
+        return self._fitted.probability_blocks(X, n_threads, float(self.smoothing), device)
 
     def predict_proba(self, X: npt.ArrayLike, *, level: Level = "fine") -> Floats:
         """Class probabilities.
@@ -146,7 +149,8 @@ class SubcategoryPredictor(TreePredictor):
         reader, X = self._checked_query(X)
         number = _level_number(level, reader._fitted)
         blocks = reader._score_blocks(X)
-        return np.concatenate([reader._fitted.level_sums(block, number) for _, block in blocks])
+        sums = partial(reader._fitted.level_sums, level=number)
+        return cast(Floats, fill_rows(X, blocks, sums))
 
     def predict(
         self, X: npt.ArrayLike, *, back_off: float | None = None, level: Level = "fine"

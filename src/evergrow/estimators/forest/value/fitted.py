@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.classifier.predictor import fill_rows
+from evergrow.estimators.forest.device.cache import DeviceCache
+from evergrow.estimators.forest.device.votes import weighted
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.sample_matrix import check_file
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.virtual_votes import Balance, Ballot, LazyBallot
+from evergrow.foundation.device import Device, Tensor
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards import join_rows
@@ -160,6 +164,7 @@ class FittedForest:
     balance_weights: npt.NDArray[np.float64] | None = None
     # A cache. `replace` makes an empty one, so that a changed forest computes its votes again.
     _ballot: LazyBallot = field(default_factory=LazyBallot, init=False, repr=False)
+    _on_devices: DeviceCache = field(default_factory=DeviceCache, init=False, repr=False)
 
     @property
     def n_features(self) -> int:
@@ -209,13 +214,15 @@ class FittedForest:
         return self._ballot.of(self, balance, n_threads)
 
     def probabilities(
-        self, X: npt.NDArray[Any], n_threads: int, balance: Balance = 0.0
+        self,
+        X: npt.NDArray[Any],
+        n_threads: int,
+        balance: Balance = 0.0,
+        device: Device | None = None,
     ) -> npt.NDArray[np.float64]:
-        """Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees."""
-        out = np.empty((X.shape[0], len(self.labels)))
-        for rows, block in self.probability_blocks(X, n_threads, balance=balance):
-            out[rows] = block
-        return out
+        """Class probabilities of all rows, where the rows lie."""
+        blocks = self.probability_blocks(X, n_threads, balance=balance, device=device)
+        return cast("npt.NDArray[np.float64]", fill_rows(X, blocks))
 
     def probability_blocks(
         self,
@@ -223,26 +230,44 @@ class FittedForest:
         n_threads: int,
         reading: _core.LeafReading | None = None,
         balance: Balance = 0.0,
-    ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+        device: Device | None = None,
+    ) -> Iterator[tuple[slice, npt.NDArray[np.float64] | Tensor]]:
         """Probabilities of one block of rows at a time: (rows, block).
 
+        Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees. With
+        a device, blocks are tensors there.
         ``reading`` says how leaves are read whose samples have coarse or fine classes; then the
         votes of all trees count alike. ``balance`` says how much small classes are helped.
         """
         scale = self.standardization.core
         votes = self.history.ages.votes if reading is None else None
         ballot = self.ballot(balance, n_threads)
+        if device is not None:
+            copy = self._on_devices.of(device, self.forest, self.standardization)
+            weights = None if ballot.weights is None else device.tensor(ballot.weights)
+            for rows, found in copy.probabilities(X, ballot.trees, reading, votes):
+                yield rows, weighted(found, weights)
+            return
         for rows, block in self._blocks(X):
             found = ballot.trees.predict_proba(block, scale, n_threads, reading, votes)
             yield rows, ballot.weighted(found)
 
-    def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
-        """Leaf of every row in every tree."""
-        blocks = [
-            self.forest.apply(block, self.standardization.core, n_threads)
-            for _, block in self._blocks(X)
-        ]
-        return np.concatenate(blocks)
+    def leaves(
+        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Leaf of every row in every tree, where the rows lie."""
+        blocks = self._leaf_blocks(X, n_threads, device)
+        return cast("npt.NDArray[np.int32]", fill_rows(X, blocks))
+
+    def _leaf_blocks(
+        self, X: npt.NDArray[Any], n_threads: int, device: Device | None
+    ) -> Iterator[tuple[slice, npt.NDArray[np.int32] | Tensor]]:
+        if device is not None:
+            copy = self._on_devices.of(device, self.forest, self.standardization)
+            yield from copy.nodes(X)
+            return
+        for rows, block in self._blocks(X):
+            yield rows, self.forest.apply(block, self.standardization.core, n_threads)
 
     def comparisons(self, X: npt.NDArray[Any], n_threads: int) -> int:
         """Number of distances computed to classify the rows, over all trees."""

@@ -65,6 +65,8 @@ def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
     # A file must not decide where the computer that loads it writes.
     if parameters.get("memory") is not None:
         raise ModelFileError("the model file names a file for its samples")
+    # A file must not decide where the computer that loads it computes.
+    parameters = {name: value for name, value in parameters.items() if name != "device"}
     if isinstance(parameters.get("update"), dict):
         parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
     pairs = parameters.get("class_weight")

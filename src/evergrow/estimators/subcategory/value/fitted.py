@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
+from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.labels.columns import by_number, listed
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
+from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
@@ -24,6 +27,12 @@ from evergrow.foundation.rows import float_blocks
 PROPOSER = "ncm"
 
 Floats = npt.NDArray[np.float64]
+
+
+@lru_cache(maxsize=16)
+def _leaf_reading(parents: tuple[int, ...], name: str, smoothing: float) -> _core.LeafReading:
+    """How leaves are read: always the same object, so that a device reads them once."""
+    return _core.LeafReading(list(parents), name, smoothing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +60,15 @@ class Stack:
         """Number of features of the input."""
         return self.first.n_features
 
-    def rows(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
+    def rows(
+        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
+    ) -> npt.NDArray[np.float64]:
         """Features for the second forest."""
         n_features, n_classes = self.n_features, len(self.first.labels)
         out = np.zeros((X.shape[0], n_features + n_classes))
-        for rows, block in self.first.probability_blocks(X, n_threads):
+        for rows, block in self.first.probability_blocks(X, n_threads, device=device):
             # Classes that came without samples for the first forest have a probability of zero.
-            out[rows, n_features : n_features + block.shape[1]] = self.scale * block
+            out[rows, n_features : n_features + block.shape[1]] = self.scale * to_host(block)
             plain = np.asarray(X[rows], dtype=np.float64)
             out[rows, :n_features] = (plain - self.features.mean) * self.features.scale
         return out
@@ -127,25 +138,26 @@ class FittedSubcategories:
         return order[np.searchsorted(ids[order], owners)]
 
     def blocks(
-        self, X: npt.NDArray[Any], n_threads: int
+        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
     ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Rows as the forest takes them, a block at a time: (rows, block)."""
         if self.stack is None:
             yield slice(0, X.shape[0]), X
             return
         for rows, block in float_blocks(X):
-            yield rows, self.stack.rows(block, n_threads)
+            yield rows, self.stack.rows(block, n_threads, device)
 
     def probability_blocks(
-        self, X: npt.NDArray[Any], n_threads: int, smoothing: float
+        self, X: npt.NDArray[Any], n_threads: int, smoothing: float, device: Device | None = None
     ) -> Iterator[tuple[slice, Floats]]:
         """Probabilities of the columns, a block of rows at a time: (rows, block)."""
-        parents = self.tree.parents.tolist()
-        reading = _core.LeafReading(parents, METHODS[self.method].reading, smoothing)
-        for place, rows in self.blocks(X, n_threads):
-            for part, block in self.forest.probability_blocks(rows, n_threads, reading):
+        parents = tuple(self.tree.parents.tolist())
+        reading = _leaf_reading(parents, METHODS[self.method].reading, smoothing)
+        for place, rows in self.blocks(X, n_threads, device):
+            blocks = self.forest.probability_blocks(rows, n_threads, reading, device=device)
+            for part, block in blocks:
                 here = slice(place.start + part.start, place.start + part.stop)
-                yield here, block[:, self.tree.columns]
+                yield here, to_host(block)[:, self.tree.columns]
 
     def level_sums(self, fine: Floats, level: int) -> Floats:
         """Probabilities of the classes of a level: the sums over their columns."""
@@ -156,10 +168,15 @@ class FittedSubcategories:
             sums[:, place] += fine[:, column]
         return sums
 
-    def leaves(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
-        """Leaf of every row in every tree."""
-        blocks = self.blocks(X, n_threads)
-        return np.concatenate([self.forest.leaves(rows, n_threads) for _, rows in blocks])
+    def leaves(
+        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Leaf of every row in every tree, where the rows lie."""
+        blocks = (
+            (place, to_host(self.forest.leaves(rows, n_threads, device)))
+            for place, rows in self.blocks(X, n_threads, device)
+        )
+        return cast("npt.NDArray[np.int32]", fill_rows(X, blocks))
 
     def comparisons(self, X: npt.NDArray[Any], n_threads: int) -> int:
         """Distances computed to classify the rows, over all trees."""

@@ -1,0 +1,124 @@
+"""A forest on one device: from rows to leaves and probabilities."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from evergrow import _core
+from evergrow.estimators.forest.device.descent import (
+    Descent,
+    GroupArrays,
+    GroupDescent,
+    ThresholdDescent,
+)
+from evergrow.estimators.forest.device.features import DeviceFeatures
+from evergrow.estimators.forest.device.flat_forest import Nodes
+from evergrow.estimators.forest.device.votes import LeafVotes
+from evergrow.foundation.device import Device, Tensor
+from evergrow.foundation.rows import float_blocks
+
+# Rows that descend together: enough to fill the device, few enough for its cache.
+BLOCK_ROWS = 16384
+# Pairs of a row and a tree that descend together, and bytes of the probabilities of a block.
+_MOST_PAIRS = 1 << 24
+_PROBABILITY_BYTES = 256 << 20
+_ADVICE = "predict with fewer trees or a smaller forest, free memory, or use device='cpu'"
+
+
+class DeviceForest:
+    """The trees of a forest and the transform of its features on one device."""
+
+    def __init__(self, device: Device, forest: _core.Forest, features: DeviceFeatures) -> None:
+        nodes = Nodes.of(forest)
+        self.device = device
+        self._forest, self._features = forest, features
+        # Numbers of nodes are counted per tree.
+        tree = np.searchsorted(nodes.roots, nodes.leaves, side="right") - 1
+        self._node = device.tensor((nodes.leaves - nodes.roots[tree]).astype(np.int32))
+        self.descent: Descent = _descent(device, forest.kind, nodes, features.n_features)
+        # May be set, to measure others.
+        self.block_rows = BLOCK_ROWS
+        self._lock = threading.Lock()
+        self._votes: tuple[tuple[Any, ...], LeafVotes] | None = None
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of a block."""
+        by_trees = _MOST_PAIRS // len(self._forest)
+        by_classes = _PROBABILITY_BYTES // (8 * self._forest.n_classes)
+        return max(64, min(self.block_rows, by_trees, by_classes))
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
+        """Transformed rows, a block at a time: (rows, block)."""
+        tensor = getattr(X, "tensor", None)
+        if tensor is None:
+            for rows, block in float_blocks(X, self.rows_at_once):
+                yield rows, self._transform(self.device.tensor(block))
+            return
+        for first in range(0, len(tensor), self.rows_at_once):
+            rows = slice(first, min(first + self.rows_at_once, len(tensor)))
+            yield rows, self._transform(self.device.tensor(tensor[rows]))
+
+    def _transform(self, rows: Tensor) -> Tensor:
+        return self._features.apply(rows, self.descent.width)
+
+    def leaves(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
+        """Places of leaves, a block of rows at a time."""
+        for rows, block in self.blocks(X):
+            yield rows, self.descent.leaves(block)
+
+    def nodes(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
+        """Numbers of leaves, counted per tree, a block of rows at a time."""
+        with self.device.report_full(_ADVICE):
+            for rows, leaves in self.leaves(X):
+                yield rows, self._node[leaves.long()]
+
+    def probabilities(
+        self,
+        X: Any,
+        trees: _core.Forest,
+        reading: _core.LeafReading | None,
+        votes: _core.VoteWeights | None,
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Class probabilities, a block of rows at a time.
+
+        ``trees`` have the same splits and may count other samples in their leaves.
+        """
+        with self.device.report_full(_ADVICE):
+            table = self.votes(trees, reading, votes)
+            for rows, leaves in self.leaves(X):
+                yield rows, table.probabilities(leaves)
+
+    def votes(
+        self,
+        trees: _core.Forest,
+        reading: _core.LeafReading | None,
+        votes: _core.VoteWeights | None,
+    ) -> LeafVotes:
+        """The votes of all leaves; the last ones are kept."""
+        key = (trees, reading, votes)
+        found = self._votes
+        if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
+            with self._lock:
+                # The old table goes first: both may not fit into the memory of the device.
+                found = self._votes = None
+                found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
+        return found[1]
+
+
+def _descent(device: Device, kind: str, nodes: Nodes, n_features: int) -> Descent:
+    if kind == "axis":
+        return ThresholdDescent(device, nodes, n_features)
+    arrays = GroupArrays(device, nodes)
+    if device.is_gpu:
+        try:
+            from evergrow.estimators.forest.device.kernels import TritonDescent
+        except ImportError:
+            pass
+        else:
+            return TritonDescent(device, nodes, arrays)
+    return GroupDescent(device, nodes, arrays)

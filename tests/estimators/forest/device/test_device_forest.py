@@ -1,0 +1,231 @@
+"""Forests on a device answer as the core does; torch on the processor stands for a GPU."""
+
+from __future__ import annotations
+
+import gc
+import io
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from evergrow import (
+    AxisForestClassifier,
+    LinearForestClassifier,
+    NCMForestClassifier,
+    SubcategoryForestClassifier,
+    SVMForestClassifier,
+    load,
+)
+from evergrow.estimators.forest.device import votes
+from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
+from evergrow.estimators.forest.device.flat_forest import Groups, GroupShape, Nodes
+from evergrow.foundation.device import Device
+from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
+from evergrow.storage.device_rows import DeviceRows
+
+torch = pytest.importorskip("torch")
+
+KINDS = [NCMForestClassifier, SVMForestClassifier, LinearForestClassifier, AxisForestClassifier]
+X, Y = load_digits(return_X_y=True)
+X_QUERY = X[1000:1300]
+
+
+def check_same(forest, rows=X_QUERY):
+    """Leaves, probabilities and labels are those of the core."""
+    on_device = clone(forest).set_params(device="torch-cpu")
+    vars(on_device).update({k: v for k, v in vars(forest).items() if k != "device"})
+    np.testing.assert_array_equal(on_device.apply(rows), forest.apply(rows))
+    expected = forest.predict_proba(rows)
+    np.testing.assert_allclose(on_device.predict_proba(rows), expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(on_device.predict(rows), forest.predict(rows))
+    k = min(3, len(forest.classes_))
+    np.testing.assert_array_equal(on_device.predict_top_k(rows, k), forest.predict_top_k(rows, k))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("standardize", ["none", "scale"])
+def test_kinds_answer_as_the_core(kind, standardize):
+    forest = kind(6, random_state=0, standardize=standardize).fit(X[:600], Y[:600])
+    check_same(forest)
+    assert forest.set_params(device="torch-cpu").apply(X_QUERY).dtype == np.int32
+
+
+@pytest.mark.parametrize("update", ["uls", "igt", "rust", "rtst"])
+def test_after_updates(update):
+    old = Y[:500] < 8
+    forest = NCMForestClassifier(6, random_state=0, update=update, refresh=0.3)
+    forest.fit(X[:500][old], Y[:500][old])
+    for part in range(500, 1000, 250):
+        forest.partial_fit(X[part : part + 250], Y[part : part + 250])
+    # Strategies that find splits again teach all classes to all trees.
+    assert (forest._fitted.history.ages.votes is None) == (update in ("rust", "rtst"))
+    check_same(forest)
+    check_same(forest.forget(samples=np.arange(0, 300, 2)))
+
+
+def test_equal_lengths_and_whitening():
+    rng = np.random.default_rng(0)
+    classes = np.arange(400) % 20
+    rows = rng.normal(size=(400, 40)) + rng.normal(size=(20, 40))[classes]
+    for parameters in ({}, {"standardize": "whiten"}, {"sample_dtype": "float16"}):
+        forest = NCMForestClassifier(5, random_state=0, **parameters).fit(rows, classes)
+        check_same(forest, rows[::3] + 0.1)
+        # Larger than any sample: such values are clipped.
+        check_same(forest, rows[:5] * 1e30)
+
+
+def test_small_classes_are_helped_as_in_the_core():
+    few = (Y[:1000] != 3) | (np.arange(1000) < 60)
+    for balance in ("auto", 1.0, 0.0):
+        forest = NCMForestClassifier(6, random_state=0, balance=balance)
+        check_same(forest.fit(X[:1000][few], Y[:1000][few]))
+
+
+def test_integers_with_ties_go_the_same_way():
+    rng = np.random.default_rng(1)
+    rows, classes = rng.integers(-2, 3, (300, 3)), rng.integers(0, 6, 300)
+    for kind in KINDS:
+        forest = kind(8, min_samples_leaf=1, standardize="none", random_state=0)
+        check_same(forest.fit(rows, classes), rng.integers(-2, 3, (200, 3)))
+
+
+def test_nodes_with_more_centroids_than_a_group_holds():
+    rng = np.random.default_rng(2)
+    centres = rng.normal(size=(70, 8))
+    classes = np.arange(420) % 70
+    rows = centres[classes] + 0.3 * rng.normal(size=(420, 8))
+    forest = NCMForestClassifier(3, n_centroids=1.0, random_state=0).fit(rows, classes)
+    check_same(forest, rows + 0.1)
+
+
+def test_trees_of_one_leaf():
+    for kind in KINDS:
+        check_same(kind(2, min_samples_leaf=50, random_state=0).fit(X[:60], Y[:60] % 2))
+
+
+@pytest.mark.parametrize("shape", [GroupShape(2, 1), GroupShape(16, 2), GroupShape(128, 4)])
+def test_groups_of_any_shape(shape):
+    forest = NCMForestClassifier(4, random_state=0, standardize="none").fit(X[:600], Y[:600])
+    nodes = Nodes.of(forest._fitted.forest)
+    groups = Groups.of(nodes, shape)
+    assert np.all((np.diff(groups.begin) <= shape.columns) | (shape.levels == 1))
+    device = Device("cpu")
+    scale = forest._fitted.standardization
+    rows = torch.as_tensor(scale.apply(X_QUERY))
+    descent = GroupDescent(device, nodes, GroupArrays(device, nodes, shape))
+    found = nodes.leaves[descent.leaves(rows).numpy()] - nodes.roots
+    np.testing.assert_array_equal(found, forest.apply(X_QUERY))
+
+
+def test_many_classes_need_no_dense_table(monkeypatch):
+    monkeypatch.setattr(votes, "_DENSE_BYTES", 0)
+    check_same(NCMForestClassifier(6, random_state=0).fit(X[:600], Y[:600]))
+
+
+def test_blocks(monkeypatch):
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
+    expected = forest.predict_proba(X_QUERY)
+    forest.set_params(device="torch-cpu").predict(X_QUERY[:1])
+    fitted = forest._fitted
+    fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization).block_rows = 64
+    np.testing.assert_array_equal(forest.predict_proba(X_QUERY), expected)
+    monkeypatch.setattr("evergrow.estimators.classifier.predictor._HELD_BYTES", 1000)
+    np.testing.assert_array_equal(forest.predict_proba(X_QUERY), expected)
+    np.testing.assert_array_equal(forest.predict(X_QUERY), expected.argmax(axis=1))
+
+
+@pytest.mark.parametrize("method", ["ridge-h", "joint", "stacked", "fine-only"])
+def test_coarse_and_fine_classes(method):
+    fine = np.where(np.arange(len(Y)) % 3 == 0, Y, -1)
+    labels = np.column_stack([Y % 2 + 20, fine])
+    forest = SubcategoryForestClassifier(4, method=method, random_state=0)
+    forest.fit(X[:500], labels[:500])
+    check_same(forest)
+    coarse = forest.predict_proba(X_QUERY, level="coarse")
+    levels = forest.predict_levels(X_QUERY, back_off=0.5)
+    forest.set_params(device="torch-cpu")
+    np.testing.assert_allclose(forest.predict_proba(X_QUERY, level="coarse"), coarse, atol=1e-12)
+    np.testing.assert_array_equal(forest.predict_levels(X_QUERY, back_off=0.5).fine, levels.fine)
+    forest.set_params(device=None, smoothing=30.0)
+    check_same(forest)
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "torch-cpu"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int16"])
+def test_rows_on_a_device_have_answers_there(device, dtype):
+    forest = NCMForestClassifier(4, random_state=0, device=device).fit(X[:600], Y[:600])
+    rows = DeviceRows.of(torch.as_tensor(X_QUERY).to(getattr(torch, dtype)))
+    probabilities, labels = forest.predict_proba(rows), forest.predict(rows)
+    leaves = forest.apply(rows)
+    for found in (probabilities, labels, leaves):
+        assert isinstance(found, torch.Tensor)
+    forest.set_params(device="cpu")
+    np.testing.assert_allclose(probabilities.numpy(), forest.predict_proba(X_QUERY), atol=1e-12)
+    np.testing.assert_array_equal(labels.numpy(), forest.predict(X_QUERY))
+    np.testing.assert_array_equal(leaves.numpy(), forest.apply(X_QUERY))
+
+
+def test_names_of_classes_are_never_tensors():
+    names = np.array(list("abcdefghij"))[Y]
+    forest = NCMForestClassifier(4, random_state=0, device="torch-cpu").fit(X[:600], names[:600])
+    rows = DeviceRows.of(torch.as_tensor(X_QUERY))
+    assert forest.predict(rows).tolist() == forest.predict(X_QUERY).tolist()
+    assert forest.predict_top_k(rows, 2).dtype.kind == "U"
+
+
+def test_files_and_pickles_do_not_hold_the_device(tmp_path):
+    forest = NCMForestClassifier(4, random_state=0, device="torch-cpu").fit(X[:600], Y[:600])
+    expected = forest.predict(X_QUERY)
+    forest.save(tmp_path / "forest.evergrow")
+    found = load(tmp_path / "forest.evergrow")
+    assert found.device is None
+    np.testing.assert_array_equal(found.predict(X_QUERY), expected)
+    size = len(pickle.dumps(forest._fitted))
+    fresh = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
+    assert abs(size - len(pickle.dumps(fresh._fitted))) < 1000
+    copy = pickle.load(io.BytesIO(pickle.dumps(forest)))
+    np.testing.assert_array_equal(copy.predict(X_QUERY), expected)
+
+
+def test_copy_on_the_device_goes_with_the_fitted_value():
+    forest = NCMForestClassifier(4, random_state=0, device="torch-cpu").fit(X[:600], Y[:600])
+    forest.predict(X_QUERY)
+    fitted = forest._fitted
+    copy = fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization)
+    assert copy is fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization)
+    gone = weakref.ref(copy)
+    del copy, fitted
+    forest.partial_fit(X[600:700], Y[600:700])
+    gc.collect()
+    assert gone() is None
+    check_same(forest.set_params(device="cpu"))
+
+
+def test_device_must_exist():
+    forest = NCMForestClassifier(2, random_state=0, device="cuda:77").fit(X[:100], Y[:100])
+    with pytest.raises(InvalidInputError, match="cuda:77"):
+        forest.predict(X_QUERY)
+    with pytest.raises(ValueError, match="device"):
+        forest.set_params(device="gpu").predict(X_QUERY)
+
+
+def test_full_memory_says_what_to_do(monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("out of memory")
+
+    forest = NCMForestClassifier(2, random_state=0, device="torch-cpu").fit(X[:100], Y[:100])
+    monkeypatch.setattr(GroupDescent, "leaves", full)
+    with pytest.raises(DeviceMemoryError, match="device='cpu'"):
+        forest.predict_proba(X_QUERY)
+
+
+def test_training_does_not_depend_on_the_device():
+    plain = NCMForestClassifier(3, random_state=0).fit(X[:300], Y[:300])
+    other = NCMForestClassifier(3, random_state=0, device="torch-cpu").fit(X[:300], Y[:300])
+    for t in range(3):
+        for name, array in plain._fitted.forest.tree_arrays(t).items():
+            np.testing.assert_array_equal(other._fitted.forest.tree_arrays(t)[name], array)
