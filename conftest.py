@@ -9,6 +9,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent
+
+# Triton comes with torch's builds for GPUs only; pytest imports modules to find their examples.
+if find_spec("triton") is None:
+    collect_ignore = ["src/evergrow/estimators/forest/device/kernels.py"]
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.

@@ -21,7 +21,6 @@ from evergrow.foundation.device import (
     import_torch,
     is_on_gpu,
     is_tensor,
-    place_like,
     to_host,
 )
 from evergrow.foundation.engine import Arrays, current_engine
@@ -54,10 +53,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
 
     @abstractmethod
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time.
-
-        Those of a forest on a device are tensors.
-        """
+        """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
 
     def _portable_scores(self) -> Scores | None:
         """Return the same scores for use in tasks; None if they would be too large to send."""
@@ -83,7 +79,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         placed = None if device is None else self._device_scores(scores, device)
         if device is not None and placed is not None:
             with device.report_full():
-                return fill_rows(X, placed.blocks(X), function)
+                return cast("npt.NDArray[Any]", fill_rows(X, placed.blocks(X), function))
         engine = current_engine()
         parts = [] if engine is None else row_parts(X)
         if engine is not None and len(parts) > 1:
@@ -92,7 +88,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
                 values = (portable, function)
                 return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
-        return fill_rows(X, blocks, function)
+        return cast("npt.NDArray[Any]", fill_rows(X, blocks, function))
 
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         """Return scores that are comparable between rows, of shape (n_rows, n_classes)."""
@@ -123,7 +119,8 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         array([0, 1])
         """
         reader, X = self._checked_query(X)
-        return labels_at(reader.classes_, reader._map_scores(X, best_column))
+        best = reader._map_scores(X, best_column)
+        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
         """Predict the ``k`` best classes of each sample, best first.
@@ -152,7 +149,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         reader, X = self._checked_query(X)
         check_parameters({"k": k}, {"k": [Integer(1, len(reader.classes_))]})
         best = reader._map_scores(X, partial(best_columns, k=int(k)))
-        return labels_at(reader.classes_, best)
+        return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, minus infinity where they are zero.
@@ -213,13 +210,16 @@ def best_columns(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
-def labels_at(classes: npt.NDArray[Any], columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Return the classes of some columns.
+def name_classes(classes: npt.NDArray[Any], columns: Any) -> Any:
+    """Return the classes of columns: on a device if the columns are there and classes are numbers.
 
-    Of columns on a GPU the classes lie there too, if they are numbers.
+    >>> name_classes(np.array(["a", "b"]), np.array([1, 0])).tolist()
+    ['b', 'a']
     """
     if is_tensor(columns) and classes.dtype.kind in "biuf":
-        return cast("npt.NDArray[Any]", place_like(classes, columns)[columns])
+        # torch has no unsigned integers of more than 8 bits.
+        known = classes.astype(np.int64) if classes.dtype.kind == "u" else classes
+        return Device(str(columns.device)).tensor(known)[columns]
     return np.asarray(classes[to_host(columns)])
 
 
@@ -257,7 +257,7 @@ def fill_rows(
     X: npt.NDArray[Any],
     blocks: Iterator[tuple[slice, Any]],
     function: Callable[[Any], Any] = identity,
-) -> npt.NDArray[Any]:
+) -> Any:
     """Apply a function to all blocks; the results of the rows of X fill one array.
 
     It lies where X lies, wherever the blocks were computed.
@@ -273,9 +273,8 @@ def fill_rows(
             whole, held = _copy(held, whole, X.shape[0]), []
     if not stays:
         return _copy(held, whole, X.shape[0])
-    tensor = cast(Any, X).tensor
-    parts = [place_like(found, tensor) for _, found in held]
-    return cast("npt.NDArray[Any]", import_torch().cat(parts))
+    device = Device(str(cast(Any, X).tensor.device))
+    return import_torch().cat([device.tensor(found) for _, found in held])
 
 
 def _copy(

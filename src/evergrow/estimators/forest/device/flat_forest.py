@@ -314,3 +314,14 @@ def _begins(sizes: Any) -> Integers:
 
 def _joined(parts: list[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def padded_width(n_features: int) -> int:
+    """Number of features with zeros added: a power of two up to 64, or a multiple of 64.
+
+    >>> padded_width(3), padded_width(40), padded_width(256), padded_width(257)
+    (16, 64, 256, 320)
+    """
+    if n_features > 64:
+        return -(-n_features // 64) * 64
+    return max(16, 1 << (n_features - 1).bit_length())

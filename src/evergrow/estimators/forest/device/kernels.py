@@ -23,7 +23,7 @@ import triton
 import triton.language as tl
 
 from evergrow.estimators.forest.device.descent import GroupArrays
-from evergrow.estimators.forest.device.flat_forest import NO_VECTOR, Nodes
+from evergrow.estimators.forest.device.flat_forest import NO_VECTOR, Nodes, padded_width
 from evergrow.foundation.device import Device, Tensor, import_torch
 
 # Rows of a tile, by the least number of rows that a group of the step has on average.
@@ -336,14 +336,3 @@ def _rest(values: Tensor) -> Tensor:
     """What rounding to eight bits leaves, rounded itself."""
     single = values.float()
     return (single - single.bfloat16()).bfloat16()
-
-
-def padded_width(n_features: int) -> int:
-    """Number of features with zeros added: a power of two up to 64, or a multiple of 64.
-
-    >>> padded_width(3), padded_width(40), padded_width(256), padded_width(257)
-    (16, 64, 256, 320)
-    """
-    if n_features > 64:
-        return -(-n_features // 64) * 64
-    return max(16, 1 << (n_features - 1).bit_length())
