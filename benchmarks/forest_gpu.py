@@ -46,11 +46,12 @@ def run(quick: bool) -> None:
     print(f"grown in {time.perf_counter() - start:.1f} s", flush=True)
     rows = split.X_test if quick else np.concatenate([split.X_test, split.X])
     _against_processors(forest, split, rows, device)
-    _guard(_variants, forest, rows, device, quick)
     _guard(_stages, forest, rows, device)
     _guard(_kernels, forest, rows, device)
     for kind in (SVMForestClassifier, LinearForestClassifier, AxisForestClassifier):
         _guard(_other_kind, kind, split, device, quick)
+    # Last, because each of them is compiled.
+    _guard(_variants, forest, rows, device, quick)
 
 
 def _describe(device: Device) -> None:
@@ -142,7 +143,7 @@ def _descents(forest: NCMForestClassifier, device: Device) -> Iterator[tuple[str
         if device.is_gpu:
             from evergrow.estimators.forest.device.kernels import Settings, TritonDescent
 
-            for features, stages in ((32, 3), (64, 2), (32, 5), (64, 3)):
+            for features, stages in ((32, 3), (64, 2), (64, 3)) if columns < 128 else ((32, 3),):
                 settings = Settings(features, stages)
                 yield (
                     f"Triton, {name}, {features} features, {stages} stages",
@@ -173,6 +174,8 @@ def _variants(forest: NCMForestClassifier, rows: Any, device: Device, quick: boo
                 own = copy._node[found[:n].long()].cpu().numpy()
                 same = float((own == processors[:n]).mean())
                 table.append((name, size, 1e3 * seconds, size / seconds, same))
+                # At once: a run that is cut short has said what it found.
+                print(*table[-1], sep="; ", flush=True)
             except Exception as error:  # noqa: BLE001 - as above
                 table.append((name, size, "failed", type(error).__name__, str(error)[:40]))
                 traceback.print_exc(limit=-3)
