@@ -247,3 +247,25 @@ def test_training_does_not_depend_on_the_device():
     for t in range(3):
         for name, array in plain._fitted.forest.tree_arrays(t).items():
             np.testing.assert_array_equal(other._fitted.forest.tree_arrays(t)[name], array)
+
+
+def test_kernels_that_are_wrong_are_not_used(monkeypatch):
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:900], Y[:900])
+    expected = forest.predict_proba(X_QUERY)
+
+    class Wrong(GroupDescent):
+        is_compiled = True
+
+        def leaves(self, rows):
+            return super().leaves(rows.flip(0))
+
+    def descent(device, _, nodes, __):
+        return Wrong(device, nodes, GroupArrays(device, nodes))
+
+    monkeypatch.setattr("evergrow.estimators.forest.device.device_forest._descent", descent)
+    forest.set_params(device="torch-cpu")
+    with pytest.warns(RuntimeWarning, match="plain torch is used"):
+        found = forest.predict_proba(X_QUERY)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    # It warns once.
+    np.testing.assert_allclose(forest.predict_proba(X_QUERY), expected, atol=1e-12)

@@ -21,6 +21,8 @@ class Descent(Protocol):
     """Takes rows to leaves."""
 
     width: int
+    # Whether kernels are compiled for the device: these are checked before they are trusted.
+    is_compiled: bool
 
     def leaves(self, rows: Tensor) -> Tensor:
         """Leaf of each row in each tree, of shape (n_rows, n_trees), as places among all leaves."""
@@ -28,6 +30,8 @@ class Descent(Protocol):
 
 class ThresholdDescent:
     """Nodes that compare one feature with a threshold: one number is read per node."""
+
+    is_compiled = False
 
     def __init__(self, device: Device, nodes: Nodes, n_features: int) -> None:
         torch = import_torch()
@@ -86,6 +90,8 @@ class GroupDescent:
     In each step, rows that have reached the same group are compared with its vectors in one matrix
     product.
     """
+
+    is_compiled = False
 
     def __init__(self, device: Device, nodes: Nodes, arrays: GroupArrays) -> None:
         self._arrays = arrays

@@ -19,6 +19,7 @@ from evergrow.estimators.forest.device.features import DeviceFeatures
 from evergrow.estimators.forest.device.flat_forest import Nodes
 from evergrow.estimators.forest.device.votes import LeafVotes
 from evergrow.foundation.device import Device, Tensor
+from evergrow.foundation.errors import warn_user
 from evergrow.foundation.rows import float_blocks
 
 # Rows that descend together: enough to fill the device, few enough for its cache.
@@ -26,6 +27,8 @@ BLOCK_ROWS = 16384
 # Pairs of a row and a tree that descend together, and bytes of the probabilities of a block.
 _MOST_PAIRS = 1 << 24
 _PROBABILITY_BYTES = 256 << 20
+# Share of equal leaves that near-ties leave, at least.
+_LEAST_EQUAL = 0.99
 _ADVICE = "predict with fewer trees or a smaller forest, free memory, or use device='cpu'"
 
 
@@ -40,6 +43,8 @@ class DeviceForest:
         tree = np.searchsorted(nodes.roots, nodes.leaves, side="right") - 1
         self._node = device.tensor((nodes.leaves - nodes.roots[tree]).astype(np.int32))
         self.descent: Descent = _descent(device, forest.kind, nodes, features.n_features)
+        # Most rows at once that compiled kernels were checked with; more may use other kernels.
+        self._n_checked = 0
         # May be set, to measure others.
         self.block_rows = BLOCK_ROWS
         self._lock = threading.Lock()
@@ -69,7 +74,30 @@ class DeviceForest:
     def leaves(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
         """Places of leaves, a block of rows at a time."""
         for rows, block in self.blocks(X):
-            yield rows, self.descent.leaves(block)
+            found = self.descent.leaves(block)
+            if self.descent.is_compiled and len(block) > 4 * self._n_checked:
+                found = self._check(block, found)
+            yield rows, found
+
+    def _check(self, block: Tensor, leaves: Tensor) -> Tensor:
+        """Return the leaves of a block if compiled kernels find them as plain torch does.
+
+        Otherwise warn, and use plain torch from now on: it is slower, but nothing that a compiler
+        does for one kind of GPU can make it wrong.
+        """
+        nodes = Nodes.of(self._forest)
+        plain = GroupDescent(self.device, nodes, GroupArrays(self.device, nodes))
+        # Kernels need rows that are padded.
+        expected = plain.leaves(block[:, : plain.width])
+        if float((expected == leaves).double().mean()) > _LEAST_EQUAL:
+            self._n_checked = len(block)
+            return leaves
+        warn_user(
+            f"the kernels that Triton compiled for {self.device.name} are wrong; plain torch is used",
+            RuntimeWarning,
+        )
+        self.descent = plain
+        return expected
 
     def nodes(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
         """Numbers of leaves, counted per tree, a block of rows at a time."""

@@ -40,13 +40,14 @@ class Settings:
     features : int
         Features that are multiplied at once, a power of two up to 64.
     stages : int
-        Loads that are under way.
+        Loads that are under way. With three or more, Triton 3.6 compiled kernels for an H200 that
+        took rows to wrong leaves.
     warps : dict
         Warps by the rows of a tile.
     """
 
-    features: int = 32
-    stages: int = 3
+    features: int = 64
+    stages: int = 2
     warps: Mapping[int, int] = field(default_factory=lambda: {16: 2, 32: 4, 64: 4, 128: 8})
 
 
@@ -209,6 +210,8 @@ def _scatter_rows(
 
 class TritonDescent:
     """Nodes that compare with vectors, a group of nodes at a time."""
+
+    is_compiled = True
 
     def __init__(
         self, device: Device, nodes: Nodes, arrays: GroupArrays, settings: Settings | None = None
