@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from benchmarks.data import image_features
 from benchmarks.measure import Figure, median_seconds, report, show_table
-from evergrow.foundation.device import TORCH_CPU, find_device, import_torch, to_host
+from evergrow.foundation.device import TORCH_CPU, Precision, find_device, import_torch, to_host
 from evergrow.storage.device_rows import DeviceRows
 
 Array = npt.NDArray[Any]
@@ -286,8 +286,10 @@ def least_squares(quick: bool) -> None:
     centres = torch.randn((n_classes, d), device=device.name, generator=generator)
     rows += 0.1 * centres[device.tensor(y)]
     there, figures = DeviceRows.of(rows), []
+    bars: dict[tuple[int, Precision], float]
     bars = {(4096, "double"): 1.5, (4096, "tf32"): 0.35, (16384, "tf32"): 4.0}
-    for width, precision in [*bars, (16384, "double")]:
+    runs: list[tuple[int, Precision]] = [*bars, (16384, "double")]
+    for width, precision in runs:
         model = RLSClassifier(
             n_random_features=width // 32 if quick else width,
             regularization=1e3,
@@ -325,7 +327,7 @@ def shards(quick: bool) -> None:
     step, draw = 1 << 16, np.random.default_rng(1)
     blocks = (draw.standard_normal((min(step, n - k), d), np.float32) for k in range(0, n, step))
     with tempfile.TemporaryDirectory() as folder:
-        stored = write_shards(folder, blocks)
+        stored: Any = write_shards(folder, blocks)
 
         def read_and_copy() -> None:
             uploader = Uploader(device)
@@ -355,7 +357,8 @@ def selection(quick: bool) -> None:
 
     bench, data = Bench.here(), image_features()
     figures = []
-    for width, precision in [(4096, "double"), (16384, "double"), (16384, "tf32")]:
+    runs: list[tuple[int, Precision]] = [(4096, "double"), (16384, "double"), (16384, "tf32")]
+    for width, precision in runs:
         model = RLSClassifier(
             n_random_features=width // 64 if quick else width,
             precision=precision,

@@ -93,7 +93,7 @@ class DeviceForest:
             self._n_checked = len(block)
             return leaves
         warn_user(
-            f"the kernels that Triton compiled for {self.device.name} are wrong; plain torch is used",
+            f"kernels that Triton compiled for {self.device.name} are wrong: plain torch is used",
             RuntimeWarning,
         )
         self.descent = plain
