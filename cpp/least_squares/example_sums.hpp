@@ -34,7 +34,8 @@ struct FeatureRule {
     Nonlinearity nonlinearity;
     const double* directions;  // one per row, scaled
     std::size_t n_directions;
-    std::size_t n_random;  // Fourier: a cosine and a sine per direction, the last sine may lack
+    std::size_t
+        n_random;  // Fourier: a cosine and a sine per direction, the last sine may be missing
     bool constant;
 
     std::size_t n_features() const { return n_copied + n_random + (constant ? 1 : 0); }

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
 from evergrow.foundation.extras import install_command
 from evergrow.foundation.formatting import format_bytes
-from evergrow.foundation.params import Choice, Nothing, Rule, Satisfies
+from evergrow.foundation.params import Choice, Nothing, Rule, Satisfies, check_parameters
 
 # A torch.Tensor; torch may not be installed, so its types have no names here.
 Tensor: TypeAlias = Any
@@ -36,7 +36,7 @@ _DLPACK_GPUS = (2, 10)
 
 DEVICE_RULES: list[Rule] = [
     Satisfies(
-        "'cpu', 'cuda' or a GPU by number such as 'cuda:1'",
+        "'cpu', 'cuda', a GPU by number such as 'cuda:1', or 'torch-cpu'",
         lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None,
     ),
     Nothing(),
@@ -60,7 +60,8 @@ class Device:
         """Return values as a tensor here; without a copy if they are one already."""
         torch = import_torch()
         if isinstance(values, torch.Tensor):
-            return values.to(device=self.name, dtype=dtype, non_blocking=True)
+            # Of copies to the processor torch does not say when they have arrived.
+            return values.to(device=self.name, dtype=dtype, non_blocking=self.is_gpu)
         array: npt.NDArray[Any] = np.asarray(values)
         if array.dtype.byteorder == ">" or array.dtype.kind not in "bif":
             array = array.astype(np.float64)
@@ -91,6 +92,21 @@ class Device:
             ) from error
 
 
+@contextmanager
+def translate_full() -> Iterator[None]:
+    """Raise a ``DeviceMemoryError`` if any GPU is exhausted in the block; also a decorator."""
+    try:
+        yield
+    except Exception as error:
+        full = getattr(sys.modules.get("torch"), "OutOfMemoryError", None)
+        if full is None or not isinstance(error, full):
+            raise
+        raise DeviceMemoryError(
+            "the memory of the GPU is exhausted: use fewer features, free memory, or use "
+            "device='cpu'"
+        ) from error
+
+
 def find_device(name: str | None, samples: object = None) -> Device | None:
     """Return the device to compute on; None for the processor, by the core.
 
@@ -103,6 +119,8 @@ def find_device(name: str | None, samples: object = None) -> Device | None:
         return device_of(samples)
     if name == "cpu":
         return None
+    # It may have been set after all parameters were checked.
+    check_parameters({"device": name}, {"device": DEVICE_RULES})
     torch = import_torch()
     if name == TORCH_CPU:
         return Device("cpu")
@@ -125,7 +143,7 @@ def device_of(samples: object) -> Device | None:
     """
     tensor: Any = getattr(samples, "tensor", samples)
     if is_tensor(tensor):
-        return Device(str(tensor.device)) if tensor.device.type != "cpu" else None
+        return Device(str(tensor.device)) if tensor.device.type == "cuda" else None
     return Device(str(as_tensor(samples).device)) if is_on_gpu(samples) else None
 
 
@@ -145,6 +163,12 @@ def is_on_gpu(value: object) -> bool:
 def as_tensor(value: Any) -> Tensor:
     """Return an array that speaks DLPack as a tensor, without a copy."""
     return value if is_tensor(value) else import_torch().from_dlpack(value)
+
+
+def as_array(tensor: Tensor) -> npt.NDArray[Any]:
+    """Return a tensor on the processor as an array; NumPy has no bfloat16, nor gradients."""
+    is_brain = "bfloat16" in str(tensor.dtype)
+    return to_host(tensor.float() if is_brain else tensor)
 
 
 def to_host(value: Any) -> npt.NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.device import Device, Tensor, as_tensor, import_torch, to_host
+from evergrow.foundation.device import Device, Tensor, as_array, as_tensor, import_torch
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards.rows import Numbers, StoredRows
@@ -41,10 +41,11 @@ class DeviceRows(StoredRows):
             )
         if tensor.is_complex() or tensor.dtype == torch.bool:
             raise InvalidInputError(f"features must be real numbers, got {tensor.dtype}")
-        # One pass that needs no memory: a sum is finite only if all its terms are.
+        # One pass that needs no memory: a finite sum has finite terms. Others are looked at again.
         if tensor.is_floating_point() and not bool(tensor.sum(dtype=torch.float64).isfinite()):
-            kind = "NaN" if bool(tensor.isnan().any()) else "infinity"
-            raise InvalidInputError(f"Input X contains {kind}.")
+            for kind, found in (("NaN", tensor.isnan()), ("infinity", tensor.isinf())):
+                if bool(found.any()):
+                    raise InvalidInputError(f"Input X contains {kind}.")
         return cls(tensor)
 
     def choose(self, rows: npt.ArrayLike) -> DeviceRows:
@@ -68,9 +69,7 @@ class DeviceRows(StoredRows):
         return self._array(self.tensor[torch.as_tensor(numbers, device=self.tensor.device)])
 
     def _array(self, tensor: Tensor) -> npt.NDArray[Any]:
-        if "bfloat16" in str(tensor.dtype):
-            tensor = tensor.float()
-        return to_host(tensor)
+        return as_array(tensor)
 
 
 def device_blocks(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +214,92 @@ def test_a_full_device_says_what_would_fit(digits: Data, monkeypatch: pytest.Mon
         with pytest.raises(DeviceMemoryError, match="101 features are too many, about 64 would"):
             model.partial_fit(X, y)
     assert (model.predict_proba(X_test) == before).all()
+
+
+def test_tf32_is_off_again_after_threads_used_it(digits: Data) -> None:
+    X, y, X_test = digits
+    model = RLSClassifier(n_random_features=300, device="torch-cpu", precision="tf32").fit(X, y)
+    before = torch.get_float32_matmul_precision()
+    threads = [threading.Thread(target=lambda: model.predict(X_test)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_large_numbers_stay_finite_in_tf32(digits: Data) -> None:
+    X, y, X_test = digits
+    model = RLSClassifier(n_random_features=100, device="torch-cpu", precision="tf32").fit(X, y)
+    found = model.predict_proba(X_test[:5] * 1e60)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    with pytest.raises(InvalidInputError, match="use precision='double'"):
+        model.partial_fit(X * 1e25, y)
+
+
+@pytest.mark.parametrize("name", ["inputs", "lda", "lda per class"])
+def test_pickles_hold_no_tensors(name: str, digits: Data) -> None:
+    X, y, X_test = digits
+    _, there = pair(name, "torch-cpu")
+    there.fit(X, y).partial_fit(X[:3], y[:3])
+    content = pickle.dumps(there.set_params(device=None))
+    assert b"torch" not in content
+    assert_same(pickle.loads(content), there, X_test)
+
+
+@pytest.mark.parametrize("name", ["inputs", "relu", "lda"])
+def test_few_examples_move_the_matrix_too(name: str, digits: Data) -> None:
+    X, y, X_test = digits
+    here, there = pair(name, "torch-cpu")
+    for model in (here, there):
+        model.fit(X, y).predict(X_test)
+    for place in ("cpu", "torch-cpu", "cpu"):
+        there.set_params(device=place).partial_fit(X[:2], y[:2])
+        here.partial_fit(X[:2], y[:2])
+        assert is_tensor(there._fitted.moments.settled) == (place != "cpu")
+        assert_same(here, there, X_test)
+
+
+def test_devices_are_checked_whenever_they_are_used(digits: Data) -> None:
+    X, y, X_test = digits
+    for model in (RLSClassifier(), NCMClassifier()):
+        model.fit(X, y).set_params(device="nonsense")
+        with pytest.raises(InvalidInputError, match="device must be 'cpu', 'cuda'"):
+            model.predict(X_test)
+
+
+@pytest.mark.parametrize("function", ["cholesky_solve", "linalg.solve_triangular", "clone"])
+def test_a_full_gpu_is_one_error_wherever_it_happens(
+    function: str, digits: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, X_test = digits
+    model = RLSClassifier(n_random_features=100, random_state=0, device="torch-cpu")
+    model.fit(X[:800], y[:800])
+
+    def fill(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"torch.{function}", fill)
+        if function == "clone":
+            patch.setattr(torch.Tensor, "clone", fill)
+        with pytest.raises(DeviceMemoryError):
+            clone(model).fit(X, y).predict(X_test)
+        if function == "clone":
+            with pytest.raises(DeviceMemoryError):
+                model.partial_fit(X[800:], y[800:])
+            with pytest.raises(DeviceMemoryError):
+                model.forget(X[:40], y[:40])
+    model.partial_fit(X[800:], y[800:]).predict(X_test)
+
+
+def test_tensors_on_the_processor_are_arrays(digits: Data) -> None:
+    X, y, X_test = digits
+    expected = NCMClassifier().fit(X, y).predict(X_test)
+    with_gradients = torch.tensor(X, requires_grad=True)
+    assert (NCMClassifier().fit(with_gradients, y).predict(X_test) == expected).all()
+    rounded = torch.tensor(X).to(torch.bfloat16)
+    assert (NCMClassifier().fit(rounded, torch.tensor(y)).predict(X_test) == expected).all()
+    huge = DeviceRows.of(torch.full((4, 2), 1e308, dtype=torch.float64))
+    assert huge.shape == (4, 2)

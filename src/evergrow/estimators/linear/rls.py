@@ -100,8 +100,8 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         as ``"cuda:1"``. None is where the examples lie: a GPU for its tensors. May change at any
         time, and is not saved.
     precision : {"double", "tf32"}, default="double"
-        On a GPU, how features are multiplied. ``"tf32"`` is several times faster and has errors of
-        a thousandth in the products (docs/gpu.md). May change at any time.
+        On a GPU, how features are multiplied. ``"tf32"`` is three times as fast and keeps three
+        digits of each feature. May change at any time.
 
     Attributes
     ----------

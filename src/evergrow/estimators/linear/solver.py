@@ -27,7 +27,7 @@ from evergrow.estimators.linear.equations import (
 )
 from evergrow.estimators.sums.gram import copy
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import is_tensor, place_like, to_host
+from evergrow.foundation.device import is_tensor, place_like, to_host, translate_full
 from evergrow.foundation.errors import InvalidInputError, warn_user
 from evergrow.foundation.lapack import cholesky, solve_both, solve_transposed
 
@@ -201,6 +201,7 @@ class Solver:
             self._catch_up(moments, ridge)
             return np.array(to_host(self._factor))
 
+    @translate_full()
     def _catch_up(self, moments: Moments, ridge: Ridge) -> None:
         latest = moments.latest
         if self._ridge == ridge and self._token is latest:

@@ -208,6 +208,7 @@ def add_examples(
     where = Where(device_of(new.rows)) if where is None else where
     n_rows, picker = new.rows.shape[0], RowPicker(places, new.rows)
     if n_rows < FEW:
+        moments = moments.placed(where.device)
         for few in iter_batches(new, row_map, picker):
             moments = moments.add(few)
         return moments, picker.rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -81,7 +80,9 @@ class CoreAccumulator:
     def __init__(self, moments: Moments, rule: FeatureRule) -> None:
         gram, class_grams = moments.settle()
         # New matrices, which are not shared until they are complete.
-        self._gram = None if gram is None else np.array(to_host(gram))
+        self._gram = None if gram is None else to_host(gram)
+        if gram is not None and gram is moments.settled:
+            self._gram = np.array(self._gram)
         self._class_grams = copy_columns(class_grams, range(moments.n_classes))
         self._moments, self._rule = moments, rule
         self._sums = np.zeros((moments.n_classes, rule.n_features))
@@ -125,8 +126,8 @@ class CoreAccumulator:
         width = rule.n_features if gram is not None else 1
         is_small = len(block) * width * (width + rule.n_inputs) < _WORTH_THREADS
         n_threads = 1 if is_small else blas_threads()
-        # Each thread calls BLAS for a part of its own.
-        with nullcontext() if n_threads == 1 else one_blas_thread():
+        # Each thread calls BLAS for a part of its own, and sums do not depend on their number.
+        with one_blas_thread():
             fits = _core.add_examples(
                 function_address("dgemm"),
                 function_address("dsyrk"),

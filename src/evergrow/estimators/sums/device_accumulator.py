@@ -7,6 +7,7 @@ ten bits, of which the sums over blocks are added up in double precision.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from evergrow.estimators.sums.core_accumulator import (
 from evergrow.estimators.sums.gram import copy_columns
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.device import Device, Precision, Tensor, import_torch, to_host
+from evergrow.foundation.errors import InvalidInputError
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,6 +40,49 @@ _STRIPS, _NARROWEST_STRIP = 8, 512
 _PINNED = (np.float16, np.float32, np.float64, np.int64)
 
 
+class _Tf32:
+    """Allows TF32 in products of torch while at least one block needs it.
+
+    The setting is that of the whole process. Two blocks that each restored what they found could
+    leave it as the other had set it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._before = ""
+
+    @contextmanager
+    def allow(self) -> Iterator[None]:
+        """Hold the setting: the first block sets it, the last one restores what it was."""
+        with self._lock:
+            if not self._n_users:
+                self._before = self._set("tf32")
+            self._n_users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if not self._n_users:
+                    self._set(self._before)
+
+    @staticmethod
+    def _set(value: str) -> str:
+        """Set the precision of products and return the one before."""
+        torch = import_torch()
+        products = torch.backends.cuda.matmul
+        if hasattr(products, "fp32_precision"):
+            before, products.fp32_precision = products.fp32_precision, value
+            return str(before)
+        # Before torch 2.9; it refuses to mix both ways.
+        before, products.allow_tf32 = products.allow_tf32, value == "tf32"
+        return "tf32" if before else "ieee"
+
+
+_TF32 = _Tf32()
+
+
 @contextmanager
 def products_in(precision: Precision) -> Iterator[Any]:
     """Context manager: the type of numbers to compute products with; tf32 is allowed inside."""
@@ -45,12 +90,8 @@ def products_in(precision: Precision) -> Iterator[Any]:
     if precision == "double":
         yield torch.float64
         return
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
+    with _TF32.allow():
         yield torch.float32
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 class DeviceFeatures:
@@ -129,7 +170,9 @@ class DeviceAccumulator:
         n_classes, width = moments.n_classes, rule.n_copied + rule.n_random
         self._class_grams = copy_columns(class_grams, range(n_classes))
         # A new matrix, which is not shared until it is complete.
-        self._gram = None if gram is None else torch.clone(device.tensor(gram, torch.float64))
+        self._gram = None if gram is None else device.tensor(gram, torch.float64)
+        if gram is not None and gram is moments.settled and _share(self._gram, gram):
+            self._gram = torch.clone(self._gram)
         options = {"dtype": torch.float64, "device": device.name}
         self._sums = torch.zeros((n_classes, width), **options)
         self._squares = torch.zeros(n_classes, **options)
@@ -202,6 +245,10 @@ class DeviceAccumulator:
         """Return the sums; their Gram matrix lies on the device."""
         sums = to_host(self._sums)
         squares, weights = to_host(self._squares), self._weights
+        if self._precision == "tf32" and not np.isfinite(squares).all():
+            raise InvalidInputError(
+                "the examples are too large to add up in single precision: use precision='double'"
+            )
         if self._rule.constant:
             sums = np.column_stack([sums, weights])
             squares = squares + weights
@@ -217,6 +264,11 @@ class DeviceAccumulator:
             self._examples,
             squares,
         )
+
+
+def _share(tensor: Tensor, other: Any) -> bool:
+    """Whether a tensor that was made of another one, or of an array, may lie in its memory."""
+    return tensor is other or tensor.device.type == "cpu"
 
 
 def _add_upper(gram: Tensor, features: Tensor) -> None:

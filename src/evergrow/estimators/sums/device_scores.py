@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 # Bytes of features and scores computed at once.
 _BLOCK_BYTES = 512 << 20
 # Larger inputs are clipped to this, so that their products stay finite.
-_FARTHEST = 1e140
+_FARTHEST = {"double": 1e140, "tf32": 1e15}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,12 @@ class DeviceLinearScores:
 
     def _scores(self, block: Tensor) -> Tensor:
         torch = import_torch()
+        farthest = _FARTHEST[self.precision]
         with products_in(self.precision) as dtype:
-            inputs = block.to(dtype)
+            # Doubles are clipped before they are rounded, or they would become infinite.
+            inputs = block if block.dtype == torch.float64 else block.to(dtype)
+            inputs = inputs.clamp(-farthest, farthest).to(dtype)
             if self.centre is not None:
-                inputs = (inputs - self.centre).clamp_(-_FARTHEST, _FARTHEST)
-            return torch.addmm(self.offsets, self.features(inputs), self.weights.T)
+                inputs = (inputs - self.centre).clamp_(-farthest, farthest)
+            scores = torch.addmm(self.offsets, self.features(inputs), self.weights.T)
+        return scores.double()

@@ -14,6 +14,7 @@ from evergrow.estimators.classifier.predictor import ScoringClassifier
 from evergrow.estimators.sums.accumulation import Where, check_weights
 from evergrow.estimators.sums.changes import check_forget_arguments
 from evergrow.estimators.sums.moments import Batch
+from evergrow.foundation.device import translate_full
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
@@ -241,6 +242,7 @@ class SumsFit(ExampleFit, ScoringClassifier):
     def _begin(self, labels: ClassList, new: Batch) -> Any:
         """Return the fitted value for the first examples."""
 
+    @translate_full()
     def _start(self, given: Examples, method: Method) -> Self:  # noqa: ARG002
         X, y, names = self._checked_first(given.X, given.y, min_samples=1)
         X, y, weights = check_weights(X, y, given.sample_weight)
@@ -257,20 +259,24 @@ class SumsLearner(ExampleLearner, SumsFit):
     :class:`~evergrow.estimators.sums.changes.FittedSums`, says how it changes.
     """
 
+    @translate_full()
     def _learn_more(self, known: Any, given: Examples) -> Any:
         X, y, weights = check_weights(given.X, given.y, given.sample_weight)
         labels, codes = known.labels.extend_with(y, as_classes(given.classes))
         return known.extend(labels, Batch(X, codes, weights), self._request.of(self))
 
+    @translate_full()
     def _forget(self, known: Any, given: Examples) -> Any:
         X, y, weights = check_weights(given.X, given.y, given.sample_weight)
         present, inverse = ClassList.of(y)
         columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
         return known.forget(Batch(X, columns[inverse], weights), self._request.of(self))
 
+    @translate_full()
     def _forget_classes(self, known: Any, columns: list[int]) -> Any:
         return known.forget_classes(columns, self._request.of(self))
 
+    @translate_full()
     def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
         return known.rename(names, self._request.of(self))
 
@@ -284,6 +290,7 @@ class SumsLearner(ExampleLearner, SumsFit):
         return isinstance(other, SumsLearner) and other._request is self._request
 
     @exclusive
+    @translate_full()
     def merge(self, other: Self) -> Self:
         """Add all that another model has learnt, as if this one had seen its examples too.
 

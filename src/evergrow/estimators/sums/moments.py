@@ -24,7 +24,7 @@ from evergrow.estimators.sums.gram import (
     copy_columns,
     select,
 )
-from evergrow.foundation.device import is_tensor, place_like, to_host
+from evergrow.foundation.device import Device, is_tensor, place_like, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE
 
@@ -201,6 +201,21 @@ class Moments:
         for batch in self.waiting:
             diagonal += batch.sign * np.einsum("ij,ij->j", batch.scaled, batch.scaled)
         return diagonal
+
+    def placed(self, device: Device | None) -> Moments:
+        """Return the same sums with the Gram matrix on a device, None for the processor."""
+        at: Any = self.settled
+        if at is None or (Device(str(at.device)) if is_tensor(at) else None) == device:
+            return self
+        settled = to_host(at) if device is None else device.tensor(at)
+        return replace(self, settled=settled).with_new_tokens()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without tensors: another process may have no GPU, and no torch."""
+        state = {name: value for name, value in vars(self).items() if name != "gram"}
+        if is_tensor(self.settled):
+            state["settled"] = to_host(self.settled)
+        return state
 
     def follow(self, token: object) -> tuple[Batch, ...] | None:
         """Return what was added since the sums with this token; None if that is too long ago."""

@@ -132,9 +132,11 @@ class DeviceForest:
         found = self._votes
         if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
             with self._lock:
-                # The old table goes first: both may not fit into the memory of the device.
-                found = self._votes = None
-                found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
+                found = self._votes
+                if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
+                    # The old table goes first: both may not fit into the memory of the device.
+                    found = self._votes = None
+                    found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
         return found[1]
 
 
