@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -39,6 +42,24 @@ def test_one_holder_limits_and_lifts(usual: set[int]) -> None:
     with one_blas_thread():
         assert blas_threads() == {1}
     assert blas_threads() == usual
+
+
+def test_libraries_that_are_loaded_later_are_limited_too() -> None:
+    script = """
+import numpy
+from evergrow.foundation.threads import blas_threads, one_blas_thread
+with one_blas_thread():
+    pass
+import scipy.linalg
+from threadpoolctl import threadpool_info
+with one_blas_thread():
+    print({e["num_threads"] for e in threadpool_info() if e["user_api"] == "blas"})
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True
+    )
+    assert found.stdout.strip() == "{1}"
 
 
 def test_the_limit_holds_inside_a_limit_of_another_thread(usual: set[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,10 +12,15 @@ from typing import Any, cast
 from threadpoolctl import ThreadpoolController
 
 
-@functools.cache
-def _libraries() -> ThreadpoolController:
-    # Finding the libraries takes longer than limiting them.
+@functools.lru_cache(maxsize=1)
+def _libraries_among(n_modules: int) -> ThreadpoolController:  # noqa: ARG001
     return ThreadpoolController()
+
+
+def _libraries() -> ThreadpoolController:
+    # Finding the libraries takes longer than limiting them. A module that was imported since may
+    # have brought another one.
+    return _libraries_among(len(sys.modules))
 
 
 class _SharedLimit:
