@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from evergrow.distributed.planning import trial as module
-from evergrow.distributed.planning.schedule import Cost
-from evergrow.distributed.planning.trial import Trial, generate, measure_images, run_trial
-from evergrow.distributed.planning.workload import ESTIMATORS, Workload
+from evergrow.distributed.planning.footprint import compute_footprint
+from evergrow.distributed.planning.schedule import Cost, divide
+from evergrow.distributed.planning.trial import (
+    Preparation,
+    Trial,
+    generate,
+    measure_images,
+    run_trial,
+)
+from evergrow.distributed.planning.workload import ESTIMATORS, Cluster, Workload
 
 RAN = Workload(1000, 112, 25, trees=1, min_samples_leaf=10)
 
@@ -26,8 +33,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_every_estimator_can_be_tried(name: str) -> None:
-    trial = run_trial(ESTIMATORS[name], Workload(100_000, 16, 10, trees=2))
-    assert 50 <= trial.work.rows < 100_000
+    trial = run_trial(ESTIMATORS[name], Workload(1_000_000, 16, 10, trees=2))
+    assert 50 <= trial.work.rows < 1_000_000
     assert trial.cost.shared > 0
     assert trial.cost.once >= 0
     assert (trial.tree_bytes > 0) == (ESTIMATORS[name].kind == "forest")
@@ -35,8 +42,8 @@ def test_every_estimator_can_be_tried(name: str) -> None:
 
 def test_a_trial_of_large_data_is_small() -> None:
     work = run_trial(ESTIMATORS["ncm_forest"], Workload(10**9, 64, 10**6)).work
-    assert work.rows <= 20_000
-    assert work.rows > 9 * work.classes
+    assert work.rows <= 64 * 500
+    assert work.rows > 24 * work.classes
     assert (work.features, work.trees) == (64, 1)
 
 
@@ -86,6 +93,33 @@ def test_solving_grows_with_features_and_classes_and_not_with_rows() -> None:
 def test_preparing_rows_of_a_forest_is_done_once_for_all_trees() -> None:
     trial = Trial(ESTIMATORS["axis"], RAN, Cost(shared=0.0, once=1.0))
     assert trial.scaled_cost(replace(RAN, rows=2000, trees=50)).once == pytest.approx(2)
+
+
+PREPARATION = Preparation(reading=1.0, choosing=2.0, transforming=3.0, is_whitened=True)
+
+
+def test_a_transform_is_chosen_on_a_limited_number_of_rows() -> None:
+    spec = ESTIMATORS["ncm_forest"]
+    trial = Trial(spec, RAN, Cost(shared=1.0, once=0.0), preparation=PREPARATION)
+    many, more = (trial.scaled_cost(replace(RAN, rows=n)) for n in (10**5, 10**6))
+    # 20000 rows are measured, and the choice itself counts as 3000.
+    assert more.once - 1000 == pytest.approx(2.0 * 23_000 / 4000)
+    assert more.once - many.once == pytest.approx(900)
+    assert more.threaded == pytest.approx(3.0 * 1000)
+
+
+def test_no_transform_is_chosen_for_very_many_features() -> None:
+    trial = Trial(ESTIMATORS["linear"], RAN, Cost(1.0, 0.0), preparation=PREPARATION)
+    wide = trial.scaled_cost(replace(RAN, features=50 * 112))
+    assert wide.once == pytest.approx(50)
+
+
+def test_threads_of_the_driver_share_preparing_the_rows() -> None:
+    cluster = Cluster(nodes=2, cores_per_node=8, memory_per_node=1 << 36)
+    work = replace(RAN, trees=32)
+    needs = compute_footprint(ESTIMATORS["axis"], work, 1e5, cluster, from_shards=False)
+    parts = divide(work, Cost(shared=0.0, once=0.0, threaded=16.0), cluster, needs)
+    assert {part.name: part.seconds for part in parts}["preparing rows"] == 2.0
 
 
 def test_trees_grow_with_their_leaves() -> None:

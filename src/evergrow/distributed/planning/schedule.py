@@ -11,16 +11,21 @@ from evergrow.distributed.planning.workload import Cluster, Workload
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one core: for work that workers share, for work that is done once, for images."""
+    """Seconds of one core.
+
+    ``shared`` is for work that workers share, ``once`` for work of one core of the driver,
+    ``threaded`` for work that threads of the driver share, ``images`` for embedding.
+    """
 
     shared: float
     once: float
+    threaded: float = 0.0
     images: float = 0.0
 
     @property
     def total(self) -> float:
         """Seconds of one core for everything."""
-        return self.shared + self.once + self.images
+        return self.shared + self.once + self.threaded + self.images
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ def divide(work: Workload, cost: Cost, cluster: Cluster, needs: Footprint) -> tu
         Part(
             "embedding images", cost.images * _share(n_workers, work.n_shards) / speed, "processors"
         ),
+        Part("preparing rows", cost.threaded / cluster.cores_per_node / speed, "processors"),
         *moving,
         Part("training", cost.shared * _share(n_workers, needs.n_tasks) / speed, "processors"),
         Part("gathering results", gathering, "network"),

@@ -1,39 +1,98 @@
-"""A short timed run of an estimator, and how its time and size scale to more data.
+"""Run the estimator once on small data, and scale its time and size to more data.
 
-The trial has the features, classes and leaf size that were asked for, as far as a second of
-computing allows, and fewer rows and trees. It is run again with more trees, or more rows if there
+The trial has the features, classes and leaf size that were asked for, as far as some seconds of
+computing allow, and fewer rows and trees. It is run again with more trees, or more rows if there
 are none: the difference is work that workers share, the rest is done once.
+
+What a forest does before it grows trees is timed apart (:class:`Preparation`): choosing a transform
+of the features takes longer than a tree of few rows, but hardly longer for more rows.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.distributed.planning.schedule import Cost
 from evergrow.distributed.planning.workload import EstimatorSpec, Workload
+from evergrow.estimators.forest.change import feature_scale
+from evergrow.estimators.forest.storage.scratch_file import standardize_all
+from evergrow.estimators.forest.value.fitted import ForestBatch
+from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
 
-# Rows of a first run, which tells how many rows take this long.
+# Rows of a first run, which tells how many rows take this long: one tree of them, or all of them.
 _FIRST_ROWS, _SECONDS = 2000, 0.3
+# How many times the rows of the first run the trial has at most: its trees take so little time that
+# noise may hide it.
+_MOST_TIMES = 64
 _FEWEST_ROWS, _MOST_FEATURES, _MOST_VALUES = 50, 2000, 1 << 25
 # Least squares holds out a part of its rows until there are 12000.
 _FEWEST_SUMMED = 12000
-# Rows of each class, if the data have as many, and leaves of a tree.
-_ROWS_PER_CLASS, _FEWEST_LEAVES = 10, 50
+# Rows of each class, if the data have as many, and leaves of a tree. Classes of fewer than 20 rows
+# would also try transforms that are not tried for larger ones.
+_ROWS_PER_CLASS, _FEWEST_LEAVES = 25, 50
 # How many times the trees, or the rows, the longer run has.
 _MORE_TREES, _MORE_ROWS = 3, 2
-# Fits of which the shortest counts: the first one also waits for memory from the system.
-_FEWEST_REPEATS, _MOST_REPEATS, _LONG_SECONDS = 2, 5, 1.0
+# Fits of which the shortest counts, unless they take so long that one will do.
+_MOST_REPEATS, _LONG_SECONDS = 5, 1.0
+# Choosing a transform takes as long as measuring this many rows more than it measures.
+_CHOICE_ROWS = 3000
 _N_IMAGES = 12
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a forest does before it grows trees, in seconds of one core.
+
+    Attributes
+    ----------
+    reading : float
+        Measuring mean and deviation of every feature, by one thread.
+    choosing : float
+        Choosing the transform of the features, on a limited number of rows.
+    transforming : float
+        Transforming the rows, by all threads.
+    is_whitened : bool
+        Whether the chosen transform is a matrix.
+    """
+
+    reading: float
+    choosing: float
+    transforming: float
+    is_whitened: bool
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.reading + self.choosing + self.transforming
+
+    def scaled_cost(self, ran: Workload, work: Workload) -> Cost:
+        """The same for other data; no transform is chosen for very many features."""
+        rows, features = work.rows / ran.rows, work.features / ran.features
+        chooses = work.features <= feature_scale.MOST_FEATURES
+        measured = _rows_to_choose(work) / _rows_to_choose(ran)
+        return Cost(
+            0.0,
+            self.reading * rows * features + chooses * self.choosing * measured * features**2,
+            self.transforming * rows * features ** (2 if self.is_whitened else 1),
+        )
+
+
+def _rows_to_choose(work: Workload) -> int:
+    most = feature_scale.most_measured(work.features, work.classes)
+    return min(work.rows, most) + _CHOICE_ROWS
 
 
 @dataclass(frozen=True)
@@ -44,14 +103,17 @@ class Trial:
     work: Workload
     cost: Cost
     tree_bytes: float = 0.0
+    preparation: Preparation | None = None
 
     def scaled_cost(self, work: Workload) -> Cost:
         """Seconds that the same takes for other data."""
         spec, ran = self.spec, self.work
-        return Cost(
-            self.cost.shared * spec.shared(work) / spec.shared(ran),
-            self.cost.once * spec.once(work) / spec.once(ran),
-        )
+        shared = self.cost.shared * spec.shared(work) / spec.shared(ran)
+        once = self.cost.once * spec.once(work) / spec.once(ran)
+        if self.preparation is None:
+            return Cost(shared, once)
+        before = self.preparation.scaled_cost(ran, work)
+        return replace(before, shared=shared, once=once + before.once)
 
     def scaled_tree_bytes(self, work: Workload) -> float:
         """Bytes of one tree for other data: its row numbers, vectors and nodes."""
@@ -62,24 +124,84 @@ class Trial:
 
 
 def run_trial(spec: EstimatorSpec, work: Workload, verbose: int = 0) -> Trial:
-    """Fit the estimator to small generated data, in a few seconds."""
-    with progress_bar("timing a trial run", 3, verbose) as progress:
-        done = progress or (lambda _: None)
-        first = _smaller(work, min(work.rows, _FIRST_ROWS))
-        seconds, _ = _time_fit(spec, first)
-        done(1)
-        rows = max(first.rows * _SECONDS / seconds, 0 if spec.has_trees else _FEWEST_SUMMED)
-        ran = _smaller(work, int(min(rows, work.rows, _MOST_VALUES // first.features)))
-        short, _ = _time_fit(spec, ran)
-        done(2)
-        if not spec.has_trees:
-            long, _ = _time_fit(spec, replace(ran, rows=_MORE_ROWS * ran.rows))
-            return Trial(spec, ran, _split(short, long, _MORE_ROWS))
-        long, model = _time_fit(spec, replace(ran, trees=_MORE_TREES))
-    cost = _split(short, long, _MORE_TREES)
-    if spec.kind == "codebook":
-        return Trial(spec, ran, cost)
-    return Trial(spec, ran, cost, model._fitted.forest.nbytes / _MORE_TREES - 4.0 * ran.rows)
+    """Fit the estimator to small generated data, in some seconds."""
+    try_it = {"sums": _try_sums, "codebook": _try_codebook, "forest": _try_forest}[spec.kind]
+    with progress_bar("timing a trial run", 3, verbose) as progress, one_blas_thread():
+        return try_it(spec, work, progress or (lambda _: None))
+
+
+def _try_sums(spec: EstimatorSpec, work: Workload, done: Callable[[int], None]) -> Trial:
+    first = _smaller(work, min(work.rows, _FIRST_ROWS))
+    seconds, _ = _time_fit(spec, first)
+    done(1)
+    ran = _smaller(work, _affordable(first, max(_SECONDS / seconds, _FEWEST_SUMMED / first.rows)))
+    short, _ = _time_fit(spec, ran)
+    done(2)
+    long, _ = _time_fit(spec, replace(ran, rows=_MORE_ROWS * ran.rows))
+    return Trial(spec, ran, _split(short, long, _MORE_ROWS))
+
+
+def _try_codebook(spec: EstimatorSpec, work: Workload, done: Callable[[int], None]) -> Trial:
+    ran = _smaller(work, _rows_of_trial(spec, work))
+    done(1)
+    cost, _ = _time_trees(spec, ran, generate(ran.rows, ran.features, ran.classes))
+    return Trial(spec, ran, cost)
+
+
+def _try_forest(spec: EstimatorSpec, work: Workload, done: Callable[[int], None]) -> Trial:
+    ran = _smaller(work, _rows_of_trial(spec, work, standardize="scale"))
+    done(1)
+    X, y = generate(ran.rows, ran.features, ran.classes)
+    chooses = work.features <= feature_scale.MOST_FEATURES
+    forest = spec.make(ran) if chooses else spec.make(ran, standardize="scale")
+    preparation, rows = _prepare(forest, X, y)
+    done(2)
+    # Trees of rows as the whole forest would have them. They are transformed once more, which is
+    # not to be counted twice.
+    cost, model = _time_trees(spec, ran, (rows, y), standardize="none")
+    again = _prepare(spec.make(ran, standardize="none"), rows, y)[0].seconds
+    tree_bytes = model._fitted.forest.nbytes / model.n_estimators - 4.0 * ran.rows
+    cost = replace(cost, once=max(0.0, cost.once - again))
+    return Trial(spec, ran, cost, tree_bytes, preparation)
+
+
+def _prepare(
+    forest: Any, X: npt.NDArray[np.float32], y: npt.NDArray[np.int64]
+) -> tuple[Preparation, npt.NDArray[np.float32]]:
+    """Time what the forest does before it grows trees; also returns the transformed rows."""
+    batch = ForestBatch(X, y.astype(np.int32), np.arange(len(y)))
+    request = forest._request()
+    reading = 0.0
+    if request.standardize != "none":
+        reading, _ = _time(lambda: Standardization.of_each(X))
+    measuring, chosen = _time(
+        lambda: feature_scale.measure_features(batch, int(y.max()) + 1, request)
+    )
+    transforming, rows = _time(lambda: standardize_all(X, chosen, half=False))
+    choosing = max(measuring - reading, 0.0)
+    preparation = Preparation(reading, choosing, transforming, chosen.whitening is not None)
+    return preparation, rows[:, : X.shape[1]]
+
+
+def _rows_of_trial(spec: EstimatorSpec, work: Workload, **options: Any) -> int:
+    """Rows of which a tree takes long enough to be timed."""
+    first = _smaller(work, min(work.rows, _FIRST_ROWS))
+    data = generate(first.rows, first.features, first.classes)
+    cost, _ = _time_trees(spec, first, data, **options)
+    return min(work.rows, _affordable(first, _SECONDS / cost.shared))
+
+
+def _affordable(first: Workload, factor: float) -> int:
+    return int(min(first.rows * min(factor, _MOST_TIMES), _MOST_VALUES // first.features))
+
+
+def _time_trees(
+    spec: EstimatorSpec, work: Workload, data: tuple[Any, Any], **options: Any
+) -> tuple[Cost, Any]:
+    """The cost of one tree and of what is done once, and a model of more trees."""
+    short, _ = _time_fit(spec, work, data, **options)
+    long, model = _time_fit(spec, replace(work, trees=_MORE_TREES), data, **options)
+    return _split(short, long, _MORE_TREES), model
 
 
 def _split(short: float, long: float, factor: int) -> Cost:
@@ -103,20 +225,30 @@ def _smaller(work: Workload, rows: int) -> Workload:
     )
 
 
-def _time_fit(spec: EstimatorSpec, work: Workload) -> tuple[float, Any]:
-    """Return CPU seconds, which other programs disturb less than the clock, and the model."""
-    X, y = generate(work.rows, work.features, work.classes)
-    model = spec.make(work)
+def _time_fit(
+    spec: EstimatorSpec, work: Workload, data: tuple[Any, Any] | None = None, **options: Any
+) -> tuple[float, Any]:
+    """The shortest of some fits, and the model."""
+    X, y = data or generate(work.rows, work.features, work.classes)
+    model = spec.make(work, **options)
+
+    def fit() -> None:
+        model.fit(X, y)
+        if spec.kind == "sums":
+            # Weights are computed when they are first needed.
+            model.predict(X[:1])
+
     taken: list[float] = []
-    with one_blas_thread():
-        while len(taken) < (_MOST_REPEATS if sum(taken) < _LONG_SECONDS else _FEWEST_REPEATS):
-            start = time.process_time()
-            model.fit(X, y)
-            if spec.kind == "sums":
-                # Weights are computed when they are first needed.
-                model.predict(X[:1])
-            taken.append(time.process_time() - start)
+    while not taken or (sum(taken) < _LONG_SECONDS and len(taken) < _MOST_REPEATS):
+        taken.append(_time(fit)[0])
     return max(min(taken), 1e-6), model
+
+
+def _time(work: Callable[[], _T]) -> tuple[float, _T]:
+    """CPU seconds, which other programs disturb less than the clock, and what was returned."""
+    start = time.process_time()
+    found = work()
+    return time.process_time() - start, found
 
 
 def generate(

@@ -201,12 +201,13 @@ class EstimatorSpec:
         """Forests and codebooks grow trees."""
         return self.kind != "sums"
 
-    def make(self, work: Workload) -> Any:
-        """The estimator with the workload's parameters and defaults for all others."""
+    def make(self, work: Workload, **options: Any) -> Any:
+        """The estimator with the workload's parameters and these, and defaults for all others."""
         if not self.has_trees:
-            return self.estimator()
-        leaf = {"min_samples_leaf": work.min_samples_leaf} if self.kind == "forest" else {}
-        return self.estimator(work.trees, n_jobs=1, random_state=0, **leaf)
+            return self.estimator(**options)
+        if self.kind == "forest":
+            options = {"min_samples_leaf": work.min_samples_leaf, **options}
+        return self.estimator(work.trees, n_jobs=1, random_state=0, **options)
 
 
 _SPECS = (

@@ -48,7 +48,7 @@ _ERRORS_OF_SMALL = 0.5
 # and per class.
 _MEASURED, _MEASURED_PER_FEATURE, _MEASURED_PER_CLASS = 20000, 40, 8
 # With more features "auto" does not whiten: the matrix would be slower than the trees.
-_MOST_FEATURES = 4096
+MOST_FEATURES = 4096
 
 
 def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest) -> Standardization:
@@ -97,13 +97,20 @@ def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> b
     n_bytes = 8 * n_values
     fits = request.memory_limit is None or n_bytes <= request.memory_limit // 4
     n_repeated = len(batch) - len(np.unique(batch.codes))
-    return fits and n_features <= _MOST_FEATURES and n_repeated >= _FEWEST_LEFT_OUT
+    return fits and n_features <= MOST_FEATURES and n_repeated >= _FEWEST_LEFT_OUT
+
+
+def most_measured(n_features: int, n_classes: int) -> int:
+    """Samples that the covariance is measured on, if there are as many.
+
+    >>> most_measured(1280, 1000)
+    51200
+    """
+    return max(_MEASURED, _MEASURED_PER_FEATURE * n_features, _MEASURED_PER_CLASS * n_classes)
 
 
 def _measured_rows(batch: ForestBatch, n_classes: int) -> npt.NDArray[np.int64]:
-    per_feature = _MEASURED_PER_FEATURE * batch.X.shape[1]
-    most = max(_MEASURED, per_feature, _MEASURED_PER_CLASS * n_classes)
-    return _draw(len(batch), most)
+    return _draw(len(batch), most_measured(batch.X.shape[1], n_classes))
 
 
 def _draw(n: int, most: int) -> npt.NDArray[np.int64]:
