@@ -38,9 +38,9 @@ _MOST_TIMES = 64
 _FEWEST_ROWS, _MOST_FEATURES, _MOST_VALUES = 50, 2000, 1 << 25
 # Least squares holds out a part of its rows until there are 12000.
 _FEWEST_SUMMED = 12000
-# Rows of each class, if the data have as many, and leaves of a tree. Classes of fewer than 20 rows
-# would also try transforms that are not tried for larger ones.
-_ROWS_PER_CLASS, _FEWEST_LEAVES = 25, 50
+# Rows of each class, if the data have as many, and leaves of a tree. Nodes of small classes compare
+# with more class means, and more transforms of the features are tried for them.
+_ROWS_PER_CLASS, _FEWEST_LEAVES = 100, 50
 # How many times the trees, or the rows, the longer run has.
 _MORE_TREES, _MORE_ROWS = 3, 2
 # Fits of which the shortest counts, unless they take so long that one will do.
