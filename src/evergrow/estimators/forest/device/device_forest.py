@@ -29,7 +29,29 @@ _MOST_PAIRS = 1 << 24
 _PROBABILITY_BYTES = 256 << 20
 # Share of equal leaves that near-ties leave, at least.
 _LEAST_EQUAL = 0.99
+_TOO_LARGE = "the trees do not fit: grow fewer trees, free memory, or use device='cpu'"
 _ADVICE = "predict with fewer trees or a smaller forest, free memory, or use device='cpu'"
+
+
+class DeviceCache:
+    """Copies of one fitted forest on devices, made on first use; they are not pickled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: dict[Device, DeviceForest] = {}
+
+    def of(self, device: Device, forest: _core.Forest, scale: Any) -> DeviceForest:
+        """Return the copy of a forest on a device; ``scale`` is its transform of the features."""
+        found = self._found.get(device)
+        if found is None:
+            with self._lock, device.report_full(_TOO_LARGE):
+                found = self._found.get(device)
+                if found is None:
+                    features = DeviceFeatures(
+                        device, scale.mean, scale.scale, scale.whitening, scale.length_features
+                    )
+                    found = self._found[device] = DeviceForest(device, forest, features)
+        return found
 
 
 class DeviceForest:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.classifier.predictor import fill_rows
-from evergrow.estimators.forest.device.cache import DeviceCache
+from evergrow.estimators.forest.device.device_forest import DeviceCache
 from evergrow.estimators.forest.device.votes import weighted
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.sample_matrix import check_file
