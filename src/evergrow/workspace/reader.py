@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.foundation.atomic import atomic_write
 from evergrow.vision.embedding import Embedder
+from evergrow.workspace.archive.archive import PictureArchive
 from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_step
 from evergrow.workspace.check.backup import Backup, back_up
@@ -48,6 +52,8 @@ from evergrow.workspace.store.queries import (
     totals,
 )
 from evergrow.workspace.store.store import Store
+
+_EVENTS_AT_ONCE = 500
 
 
 class WorkspaceReader:
@@ -345,6 +351,61 @@ class WorkspaceReader:
         estimator = self._model.export(self._store.log, self._store.embedder)
         with translate_disk_errors(Path(path).parent):
             estimator.save(path)
+
+    def export_pictures(self, path: str | os.PathLike[str]) -> PictureArchive:
+        """Write all labelled pictures to class folders, with ``labels.csv``.
+
+        Each picture is the file that was taught, called by the id of its example. The table has the
+        path, class, fine class, time, id and SHA-256 of each example. Folders of classes whose
+        names no folder can have are called otherwise; ``evergrow learn``, ``evergrow fit`` and
+        :func:`evergrow.vision.find_labelled` take the names from the table. The pictures are those
+        of one moment, whatever is taught meanwhile.
+
+        Parameters
+        ----------
+        path : path
+            A zip file if it ends in ``.zip``; an existing one is replaced. Else a folder, which
+            must be new or empty.
+
+        Returns
+        -------
+        archive : PictureArchive
+            How many pictures and classes were written, and how many examples have no picture.
+        """
+        with self.picture_archive() as archive:
+            if Path(path).suffix.lower() == ".zip":
+                archive.write_zip(path)
+            else:
+                archive.write_folder(path)
+        return archive
+
+    def picture_archive(self) -> PictureArchive:
+        """All labelled pictures as of now, to be sent or written; close it afterwards."""
+        return PictureArchive(self._store)
+
+    def export_audit_log(self, path: str | os.PathLike[str]) -> None:
+        """Write the audit log to a file, one JSON object per line, the oldest event first.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
+        with translate_disk_errors(Path(path).parent), atomic_write(path) as file:
+            for chunk in self.audit_log():
+                file.write(chunk)
+
+    def audit_log(self) -> Iterator[bytes]:
+        """The audit log up to now in JSON lines, some hundred events at a time."""
+        after: str | None = None
+        newest = self.version
+        while True:
+            page = self.events(after=after, limit=_EVENTS_AT_ONCE, newest_first=False)
+            events = [event for event in page.items if event.seq <= newest]
+            yield b"".join(json.dumps(asdict(event)).encode() + b"\n" for event in events)
+            after = page.next
+            if after is None or len(events) < len(page.items):
+                return
 
     def backup(self, target: str | os.PathLike[str]) -> Backup:
         """Copy the workspace to a new or empty folder, even while another process writes to it.

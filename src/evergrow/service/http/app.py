@@ -34,7 +34,14 @@ from evergrow.service.http.responses import (
     client_has_etag,
     not_modified,
 )
-from evergrow.service.http.routes import changes, examples, health, overview, predictions
+from evergrow.service.http.routes import (
+    changes,
+    downloads,
+    examples,
+    health,
+    overview,
+    predictions,
+)
 from evergrow.service.http.service import Service
 
 _ROUTERS = (
@@ -43,6 +50,7 @@ _ROUTERS = (
     predictions.router,
     changes.router,
     overview.router,
+    downloads.router,
 )
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",

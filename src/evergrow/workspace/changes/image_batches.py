@@ -85,10 +85,10 @@ def find_labelled_paths(
         if not fine_folders:
             warn_doubt(found)
     _report(found.problems, found.unreadable, on_error)
-    root = found.root
+    fine_names = _fine_names(found) if fine_folders else [None] * len(found.paths)
     return [
-        LabelledPath(path, normalise_name(one), _fine_name(root, path) if fine_folders else None)
-        for path, one in zip(found.paths, found.labels.tolist(), strict=True)
+        LabelledPath(path, normalise_name(one), finer)
+        for path, one, finer in zip(found.paths, found.labels.tolist(), fine_names, strict=True)
     ]
 
 
@@ -143,10 +143,16 @@ def _report(problems: Sequence[BadImage], unreadable: Sequence[BadImage], on_err
     warn_about(problems)
 
 
-def _fine_name(root: Path, path: Path) -> str | None:
-    parts = path.relative_to(root).parts
-    # The class, the fine class, perhaps more folders, the file.
-    return normalise_name(parts[1], "fine") if len(parts) > 2 else None
+def _fine_names(found: LabelledImages) -> list[str | None]:
+    """The fine class of each image, by a table next to the folders or by its folder."""
+    names = []
+    tabled = found.fine or (None,) * len(found.paths)
+    for path, by_table in zip(found.paths, tabled, strict=True):
+        parts = path.relative_to(found.root).parts
+        # The class, the fine class, perhaps more folders, the file.
+        name = by_table or (parts[1] if len(parts) > 2 else None)
+        names.append(None if name is None else normalise_name(name, "fine"))
+    return names
 
 
 def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
