@@ -104,7 +104,8 @@ def create_app(service: Service, host: str | None = None) -> FastAPI:
     for router in _ROUTERS:
         # Added to the application's own table, so that the table lists every route.
         app.router.routes.extend(router.routes)
-    page = PageFiles(files("evergrow.service").joinpath("page"))
+    # What every page of Evergrow has, and what only that of a service has.
+    page = PageFiles(files("evergrow").joinpath("page"), files("evergrow.service").joinpath("page"))
 
     async def index(request: Request) -> Response:
         return page.response("index.html", request)
@@ -127,10 +128,12 @@ class _File:
 
 
 class PageFiles:
-    """Files of known types in one folder of the package, loaded once: no other file is served."""
+    """Files of known types in folders of the package, loaded once: no other file is served."""
 
-    def __init__(self, folder: Traversable) -> None:
-        self._files = dict(_load_files(folder, ""))
+    def __init__(self, *folders: Traversable) -> None:
+        self._files = {
+            name: file for folder in folders for name, file in _load_files(folder, "")
+        }
 
     @property
     def names(self) -> list[str]:

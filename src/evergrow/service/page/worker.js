@@ -61,6 +61,7 @@ const FILES = [
   "undo.js",
   "upload_batch.js",
   "views.css",
+  "views.js",
   "workspace.js",
 ];
 const PAGE = new Set([ROOT.href, ...FILES.map((name) => new URL(`static/${name}`, ROOT).href)]);
