@@ -57,6 +57,7 @@ test("modules of pure logic do not use the DOM, directly or through imports", ()
     "change_text.js",
     "class_advice.js",
     "confusion_matrix.js",
+    "download_files.js",
     "folders.js",
     "outbox_queue.js",
     "prediction_text.js",

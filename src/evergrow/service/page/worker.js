@@ -25,6 +25,7 @@ const FILES = [
   "dialogs.js",
   "dom.js",
   "download.js",
+  "download_files.js",
   "file_input.js",
   "folders.js",
   "hold_button.js",

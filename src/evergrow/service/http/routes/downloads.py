@@ -80,14 +80,8 @@ async def prepare(request: Request, _: NoQuery) -> Response:
     return json_response(link, HTTPStatus.CREATED)
 
 
-@router.get(
-    "/downloads/{ticket}",
-    response_class=Response,
-    responses={
-        **refusals(404),
-        200: {"content": {kind: _BINARY for _, kind in FILES.values()}},
-    },
-)
+# Not in the document: its security is that of a link, not that of a token.
+@router.get("/downloads/{ticket}", include_in_schema=False)
 async def follow_link(request: Request, ticket: Annotated[str, Path()], _: NoQuery) -> Response:
     """Send the file of a link, which is valid in place of a token, once."""
     downloads = service_of(request).downloads
