@@ -24,7 +24,7 @@ from evergrow.workspace.records import (
 )
 
 # What can be downloaded.
-File = Literal["model", "pictures", "labels", "audit-log"]
+File = Literal["model", "onnx", "html", "pictures", "labels", "audit-log"]
 
 # Those of the workspace that users import from the service.
 __all__ = ["Accuracy", "Block", "Change", "ClassEntry", "Example", "FineEntry", "Review"]

@@ -29,10 +29,9 @@ class Model:
 
     @contextmanager
     def exports(self) -> Iterator[Exports]:
-        """Its files in two formats."""
+        """Its files."""
         with ThreadPoolExecutor(1) as thread:
-            formats = {"a": self.write, "b": self.write}
-            exports = Exports(formats, lambda: self.state, thread)
+            exports = Exports(self.write, lambda: self.state, thread)
             yield exports
         exports.close()
 
@@ -41,7 +40,7 @@ def test_requests_for_the_same_model_share_a_file_that_is_then_removed() -> None
     model = Model()
 
     async def main(exports: Exports) -> None:
-        first, second = await asyncio.gather(exports.borrow("a"), exports.borrow("a"))
+        first, second = await asyncio.gather(exports.borrow(".a"), exports.borrow(".a"))
         assert first is second
         exports.release(first)
         assert list(second.read_chunks()) == [b".a 0"]
@@ -58,14 +57,14 @@ def test_each_version_and_format_is_another_file_and_their_number_is_limited() -
 
     async def main(exports: Exports) -> None:
         found = [
-            b"".join((await exports.borrow(file_format)).read_chunks())
+            b"".join((await exports.borrow(suffix)).read_chunks())
             for model.state in range(3)
-            for file_format in "ab"
+            for suffix in (".a", ".b")
         ]
         assert found == [b".a 0", b".b 0", b".a 1", b".b 1", b".a 2", b".b 2"]
         model.state = 3
         with pytest.raises(ProblemError, match="still being downloaded"):
-            await exports.borrow("a")
+            await exports.borrow(".a")
 
     with model.exports() as exports:
         asyncio.run(main(exports))
@@ -77,7 +76,7 @@ def test_a_request_that_is_cancelled_leaves_the_file_to_others() -> None:
     model, go = Model(), threading.Event()
 
     async def main(exports: Exports) -> None:
-        leaving, staying = (asyncio.ensure_future(exports.borrow("a")) for _ in range(2))
+        leaving, staying = (asyncio.ensure_future(exports.borrow(".a")) for _ in range(2))
         await asyncio.sleep(0)
         leaving.cancel()
         go.set()
@@ -98,8 +97,8 @@ def test_a_missing_package_is_named_and_leaves_no_file() -> None:
         raise ImportError("needs the module onnx: pip install onnx")
 
     with ThreadPoolExecutor(1) as thread:
-        exports = Exports({"a": write}, lambda: 0, thread)
+        exports = Exports(write, lambda: 0, thread)
         with pytest.raises(ProblemError, match="pip install onnx") as raised:
-            asyncio.run(exports.borrow("a"))
+            asyncio.run(exports.borrow(".a"))
     assert raised.value.status == 501
     assert not model.folders[0].exists()

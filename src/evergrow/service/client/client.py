@@ -37,7 +37,13 @@ Record = TypeVar("Record")
 
 _PAGE_SIZE = 200
 # What is downloaded to a file with this suffix; with any other one it is the model.
-_EXPORTS = {".zip": "/v1/pictures", ".csv": "/v1/labels", ".jsonl": "/v1/audit-log"}
+_EXPORTS = {
+    ".onnx": "/v1/model?format=onnx",
+    ".html": "/v1/model?format=html",
+    ".zip": "/v1/pictures",
+    ".csv": "/v1/labels",
+    ".jsonl": "/v1/audit-log",
+}
 
 
 class Client:
@@ -293,9 +299,10 @@ class Client:
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced. ``.zip`` for all labelled pictures in class
+            File to write; an existing one is replaced. ``.onnx`` for the model as an ONNX file,
+            ``.html`` for a page that works by itself, ``.zip`` for all labelled pictures in class
             folders, ``.csv`` for the labels alone, ``.jsonl`` for the audit log; anything else for
-            the model, as a file that :func:`evergrow.load` reads.
+            the model as a file that :func:`evergrow.load` reads.
         """
         from evergrow.foundation.atomic import atomic_write
 

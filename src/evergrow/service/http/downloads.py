@@ -37,6 +37,8 @@ from evergrow.workspace.workspace import Workspace
 # The ending of the file's name, which begins with that of the workspace, and its media type.
 FILES: dict[File, tuple[str, str]] = {
     "model": (".evergrow", "application/octet-stream"),
+    "onnx": (".onnx", "application/octet-stream"),
+    "html": (".html", "text/html"),
     "pictures": ("-pictures.zip", "application/zip"),
     "labels": ("-labels.csv", "text/csv"),
     "audit-log": ("-audit-log.jsonl", "application/x-ndjson"),
@@ -99,9 +101,7 @@ class Downloads:
         )
         self._read_thread = ThreadPoolExecutor(1, "download")
         self.exports = Exports(
-            {"evergrow": workspace.export},
-            partial(_model_version, workspace),
-            self._write_thread,
+            workspace.export, partial(_model_version, workspace), self._write_thread
         )
         self._at_once = Allowance(_MAX_DOWNLOADS, _MAX_EACH, _MAX_OF_READERS)
         self._pace = Pacer(_BYTES_PER_SECOND, _BURST_BYTES, math.inf)
@@ -142,8 +142,8 @@ class Downloads:
     async def _open(self, file: File) -> tuple[int | None, Iterator[bytes], Callable[[], None]]:
         """The size of a file, its content, and how to close it."""
         workspace = self._workspace
-        if file == "model":
-            export = await self.exports.borrow("evergrow")
+        if file in ("model", "onnx", "html"):
+            export = await self.exports.borrow(FILES[file][0])
             return export.n_bytes, export.read_chunks(), partial(self.exports.release, export)
         if file == "pictures":
             loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -51,9 +51,8 @@ class Exports:
 
     Parameters
     ----------
-    write : mapping of str to callable
-        For each format a function that writes the model to a file; the format is also the suffix
-        of the file.
+    write : callable
+        Writes the model to a file, whose suffix is the format.
     version : callable
         Returns the version of the model; requests of one version and format share a file.
     thread : Executor
@@ -62,7 +61,7 @@ class Exports:
 
     def __init__(
         self,
-        write: Mapping[str, Callable[[Path], None]],
+        write: Callable[[Path], None],
         version: Callable[[], object],
         thread: Executor,
     ) -> None:
@@ -77,9 +76,9 @@ class Exports:
         for export in self._exports.values():
             export.file.add_done_callback(_remove)
 
-    async def borrow(self, file_format: str) -> Export:
+    async def borrow(self, suffix: str) -> Export:
         """Return a file of the current model; :meth:`release` it afterwards."""
-        export = self._find_or_start(file_format)
+        export = self._find_or_start(suffix)
         try:
             # Shielded, because other requests may wait for it too.
             await asyncio.shield(asyncio.wrap_future(export.file))
@@ -88,8 +87,8 @@ class Exports:
             raise
         return export
 
-    def _find_or_start(self, file_format: str) -> Export:
-        key = (file_format, self._version())
+    def _find_or_start(self, suffix: str) -> Export:
+        key = (suffix, self._version())
         with self._lock:
             export = self._exports.get(key)
             if export is not None:
@@ -97,7 +96,7 @@ class Exports:
                 return export
             if len(self._exports) >= _MAX_FILES:
                 raise unavailable("earlier versions of the model are still being downloaded")
-            export = Export(key, self._thread.submit(self._write_file, file_format))
+            export = Export(key, self._thread.submit(self._write_file, suffix))
             self._exports[key] = export
             return export
 
@@ -110,11 +109,11 @@ class Exports:
             del self._exports[export.key]
         export.file.add_done_callback(_remove)
 
-    def _write_file(self, file_format: str) -> _File:
+    def _write_file(self, suffix: str) -> _File:
         folder = tempfile.TemporaryDirectory(prefix="evergrow-export-")
         try:
-            path = Path(folder.name) / f"model.{file_format}"
-            self._write[file_format](path)
+            path = Path(folder.name) / f"model{suffix}"
+            self._write(path)
             return _File(folder, path, path.stat().st_size)
         except ImportError as error:
             folder.cleanup()

@@ -11,20 +11,27 @@ const NOTHING = "Nothing has been taught yet.";
  */
 export function downloadFiles(status) {
   const taught = status.n_examples > 0 ? null : NOTHING;
-  const pictures = status.takes_images ? taught : "This workspace was taught numbers, not pictures.";
+  const ofPictures = status.takes_images ? taught : "This workspace was taught numbers, not pictures.";
   const examples = `${counted(status.n_examples, "example")} of ${counted(status.n_classes, "class", "classes")}`;
   return [
     {
       file: "model",
       title: "Model file",
-      about: "For evergrow predict and Python. It can learn more there.",
+      about: "For Evergrow and Python, where it can learn more.",
       refused: taught,
     },
     {
+      file: "html",
+      title: "Web page",
+      about: "One file that answers and learns in any browser, without a network.",
+      refused: ofPictures,
+    },
+    { file: "onnx", title: "ONNX", about: "For apps: from a picture to its class.", refused: taught },
+    {
       file: "pictures",
       title: "Pictures",
-      about: "A zip file: a folder for each class with its pictures as they came, and a table.",
-      refused: pictures,
+      about: "A zip file with a folder for each class, and a table.",
+      refused: ofPictures,
     },
     { file: "labels", title: "Labels", about: `A table (CSV) of ${examples}.`, refused: taught },
     {

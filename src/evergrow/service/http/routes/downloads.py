@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.service.http.bodies import DownloadBody
+from evergrow.service.http.bodies import DownloadBody, RequestBody
 from evergrow.service.http.downloads import FILES, DownloadResponse
 from evergrow.service.http.middleware import USED_LINK, token_of
 from evergrow.service.http.openapi import refusals, request_body
@@ -20,6 +21,7 @@ from evergrow.service.wire import DownloadLink, File
 router = APIRouter(prefix="/v1", tags=["downloads"])
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
+_MODEL_FILES: dict[str, File] = {"evergrow": "model", "onnx": "onnx", "html": "html"}
 
 
 def _responses(file: File, *more: int) -> dict[int | str, Any]:
@@ -31,10 +33,24 @@ async def _send(request: Request, file: File) -> Response:
     return DownloadResponse(downloads, await downloads.prepare(request.scope["actor"], file))
 
 
-@router.get("/model", response_class=Response, responses=_responses("model", 409, 507))
-async def model(request: Request, _: NoQuery) -> Response:
-    """Download the model as a file that ``evergrow.load`` reads."""
-    return await _send(request, "model")
+class _ModelQuery(RequestBody):
+    format: Literal["evergrow", "onnx", "html"] = Field(
+        "evergrow",
+        description="A file for evergrow.load, an ONNX file, or a page that works by itself.",
+    )
+
+
+@router.get(
+    "/model",
+    response_class=Response,
+    responses={
+        **refusals(409, 501, 507),
+        200: {"content": {FILES[file][1]: _BINARY for file in _MODEL_FILES.values()}},
+    },
+)
+async def model(request: Request, query: Annotated[_ModelQuery, Query()]) -> Response:
+    """Download the model as one file."""
+    return await _send(request, _MODEL_FILES[query.format])
 
 
 @router.get("/pictures", response_class=Response, responses=_responses("pictures", 409, 507))
@@ -65,7 +81,7 @@ async def audit_log(request: Request, _: NoQuery) -> Response:
     "/downloads",
     status_code=201,
     response_model=DownloadLink,
-    responses=refusals(409, 507, body=True),
+    responses=refusals(409, 501, 507, body=True),
     openapi_extra=request_body(DownloadBody),
 )
 async def prepare(request: Request, _: NoQuery) -> Response:
