@@ -1,3 +1,5 @@
+from .formats import save_as
+from .onnx.comparison import Comparison, compare_onnx
 from .onnx.model_file import save_onnx, to_onnx
 
-__all__ = ["save_onnx", "to_onnx"]
+__all__ = ["Comparison", "compare_onnx", "save_as", "save_onnx", "to_onnx"]

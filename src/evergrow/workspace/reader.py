@@ -11,7 +11,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.export.formats import format_of, save_as
+from evergrow.export.onnx.weights import Weights
 from evergrow.foundation.atomic import atomic_write
+from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.archive.archive import PictureArchive
 from evergrow.workspace.changes.idempotency import find_answer
@@ -336,21 +340,31 @@ class WorkspaceReader:
             n_bytes=n_bytes,
         )
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads and that needs no workspace.
+    def to_estimator(self) -> RejectingClassifier | ImageClassifier:
+        """Return the model as an estimator that needs no workspace.
 
         It classifies images if the workspace takes images, else embeddings. It predicts as the
         workspace does, including "unknown", and can be trained further. The fine classes of split
         classes are not part of it.
+        """
+        return self._model.export(self._store.log, self._store.embedder)
+
+    def export(self, path: str | os.PathLike[str], *, weights: Weights = "float32") -> None:
+        """Write the model, as :meth:`to_estimator` returns it, to a file that needs no workspace.
 
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced.
+            File to write; an existing one is replaced. Its ending chooses the format:
+            ``.evergrow`` for a model file that :func:`evergrow.load` reads, ``.onnx`` for software
+            without Evergrow (:func:`evergrow.export.save_onnx`).
+        weights : {"float32", "float16", "int8"}, default="float32"
+            How an ONNX file stores the weights of its network.
         """
-        estimator = self._model.export(self._store.log, self._store.embedder)
+        format_of(path, weights=weights)
+        estimator = self.to_estimator()
         with translate_disk_errors(Path(path).parent):
-            estimator.save(path)
+            save_as(estimator, path, weights=weights)
 
     def export_pictures(self, path: str | os.PathLike[str]) -> PictureArchive:
         """Write all labelled pictures to class folders, with ``labels.csv``.
