@@ -1,8 +1,10 @@
-"""``evergrow export``: write a model so that it answers elsewhere."""
+"""``evergrow export``: write a model so that it answers elsewhere, or the pictures it learnt."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +17,7 @@ from evergrow.foundation.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
     from evergrow.export import Comparison
+    from evergrow.workspace import Workspace
 
 # As in evergrow.export.onnx.weights, which help must not import.
 _WEIGHTS = ("float32", "float16", "int8")
@@ -24,6 +27,7 @@ _WEIGHTS = ("float32", "float16", "int8")
     "evergrow export model.evergrow -o model.onnx",
     "evergrow export things -o things.onnx --weights int8 --check test_photos/",
     "evergrow export things -o things.evergrow",
+    "evergrow export things -o pictures.zip",
 )
 @click.argument("thing", metavar="MODEL|DIR", type=click.Path())
 @click.option(
@@ -31,7 +35,7 @@ _WEIGHTS = ("float32", "float16", "int8")
     "--output",
     type=click.Path(),
     required=True,
-    help="File to write; its ending chooses the format.",
+    help="File to write, or folder if it ends in a slash; its ending chooses the format.",
 )
 @click.option(
     "--weights",
@@ -59,7 +63,7 @@ def export(
     force: bool,
     quiet: bool,
 ) -> None:
-    r"""Write MODEL, or the model of the workspace DIR, to a file for use elsewhere.
+    """Write MODEL, or the model or the pictures of the workspace DIR, for use elsewhere.
 
     The ending of the file chooses the format:
 
@@ -68,6 +72,10 @@ def export(
                "unknown", for ONNX Runtime and other software without Evergrow
     .evergrow  a model file, which the other commands and evergrow.load read,
                and which can be trained further
+    .zip       the labelled pictures of DIR as they were taught, in a folder
+               per class, with a table; 'evergrow learn' and 'evergrow fit'
+               take the folders, which a name with a slash at its end gives
+    .jsonl     the audit log of DIR: every change, when, and by whom
 
     Nothing that is exported changes MODEL or DIR, which may be served meanwhile. An .onnx file
     takes uint8 images of shape (n, height, width, 3) as "images" and returns "label_index",
@@ -76,9 +84,15 @@ def export(
     With --check, shows the accuracy of the model and of the file on images that were not used for
     training, the points lost, and how many answers are the same; in a pipe, or with --tsv, as
     tab-separated lines.
-    """
+    """  # noqa: D301 (click keeps the lines of a paragraph that begins with a backspace)
     from evergrow.export.formats import format_of, save_as
 
+    write_contents = _CONTENTS.get(_ending(output))
+    if write_contents is not None:
+        if weights != "float32" or folder is not None:
+            raise click.UsageError("--weights and --check are for models, not for examples")
+        write_contents(thing, output, force=force, quiet=quiet)
+        return
     kind = format_of(output, weights=weights)
     if folder is not None and not kind.can_be_checked:
         raise click.BadParameter("only .onnx files can be checked", param_hint="'--check'")
@@ -89,6 +103,59 @@ def export(
     report(f"{click.format_filename(output)}: written, {size}.", quiet=quiet)
     if folder is not None:
         _write(_compare(model, output, folder, quiet=quiet), form)
+
+
+def _ending(output: str) -> str:
+    """What chooses the format: the suffix of a file, or the slash of a folder."""
+    if output.endswith(("/", os.sep)):
+        return "/"
+    return os.path.splitext(output)[1].lower()
+
+
+def _write_pictures(folder: str, output: str, *, force: bool, quiet: bool) -> None:
+    if _ending(output) != "/":
+        check_output(output, force=force)
+    with _read_contents(folder) as workspace:
+        done = workspace.export_pictures(output)
+    pictures, classes = (
+        format_count(done.n_pictures, "picture"),
+        format_count(done.n_classes, "class"),
+    )
+    report(f"{click.format_filename(output)}: {pictures} of {classes}.", quiet=quiet)
+    if done.n_without_picture:
+        examples = format_count(done.n_without_picture, "example")
+        report(f"{examples} taught as embeddings are in labels.csv only.", quiet=quiet)
+    if done.n_lost:
+        pictures = format_count(done.n_lost, "picture")
+        report(
+            f"Warning: the files of {pictures} are missing; 'evergrow check' lists them, and a "
+            "backup may have them"
+        )
+
+
+def _write_audit_log(folder: str, output: str, *, force: bool, quiet: bool) -> None:
+    check_output(output, force=force)
+    with _read_contents(folder) as workspace:
+        workspace.export_audit_log(output)
+        changes = format_count(workspace.version, "change")
+    report(f"{click.format_filename(output)}: {changes}.", quiet=quiet)
+
+
+# What a workspace has and a model does not, by the ending.
+_CONTENTS: dict[str, Callable[..., None]] = {
+    ".zip": _write_pictures,
+    "/": _write_pictures,
+    ".jsonl": _write_audit_log,
+}
+
+
+def _read_contents(path: str) -> AbstractContextManager[Workspace]:
+    if not is_workspace(path) and os.path.isfile(path):
+        raise click.ClickException(
+            f"{click.format_filename(path)!r} is not a workspace: a model file has no pictures and "
+            "no audit log"
+        )
+    return read_workspace(path)
 
 
 def _load(path: str) -> Any:
