@@ -17,7 +17,7 @@ from evergrow.export.onnx.weights import Weights
 from evergrow.foundation.atomic import atomic_write
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.archive.archive import PictureArchive
+from evergrow.workspace.archive.archive import ExportedPictures, PictureArchive
 from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_step
 from evergrow.workspace.check.backup import Backup, back_up
@@ -366,7 +366,7 @@ class WorkspaceReader:
         with translate_disk_errors(Path(path).parent):
             save_as(estimator, path, weights=weights)
 
-    def export_pictures(self, path: str | os.PathLike[str]) -> PictureArchive:
+    def export_pictures(self, path: str | os.PathLike[str]) -> ExportedPictures:
         """Write all labelled pictures to class folders, with ``labels.csv``.
 
         Each picture is the file that was taught, called by the id of its example. The table has the
@@ -383,7 +383,7 @@ class WorkspaceReader:
 
         Returns
         -------
-        archive : PictureArchive
+        exported : ExportedPictures
             How many pictures and classes were written, and how many examples have no picture.
         """
         with self.picture_archive() as archive:
@@ -391,7 +391,7 @@ class WorkspaceReader:
                 archive.write_zip(path)
             else:
                 archive.write_folder(path)
-        return archive
+            return archive.contents
 
     def picture_archive(self) -> PictureArchive:
         """All labelled pictures as of now, to be sent or written; close it afterwards."""

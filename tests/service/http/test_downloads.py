@@ -96,8 +96,11 @@ def test_the_audit_log_comes_as_json_lines_oldest_first(served: Served) -> None:
     served.post("/v1/undo", {})
     answer = served.get("/v1/audit-log", token="read")
     events = [json.loads(line) for line in answer.text.splitlines()]
-    assert [one["kind"] for one in events] == ["teach", "rename", "undo"]
-    assert events == served.get("/v1/events").json()["items"][::-1]
+    # An assessment may follow at any time.
+    made = [one for one in events if one["kind"] != "choose"]
+    assert [one["kind"] for one in made] == ["teach", "rename", "undo"]
+    listed = served.get("/v1/events").json()["items"][::-1]
+    assert made == [one for one in listed if one["kind"] != "choose"]
 
 
 def test_a_long_audit_log_is_complete(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +108,8 @@ def test_a_long_audit_log_is_complete(served: Served, monkeypatch: pytest.Monkey
     for _ in range(10):
         served.teach_one("mug")
     lines = served.get("/v1/audit-log").text.splitlines()
-    assert [json.loads(line)["seq"] for line in lines] == list(range(1, 11))
+    assert len(lines) >= 10
+    assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
 
 
 def test_what_is_taught_meanwhile_is_left_out(served_images: Served) -> None:

@@ -50,6 +50,26 @@ _EXAMPLES = (
 )
 
 
+@dataclass
+class ExportedPictures:
+    """What an export of pictures holds.
+
+    Attributes
+    ----------
+    n_pictures, n_classes : int
+        Pictures, and classes with pictures.
+    n_without_picture : int
+        Examples that were taught as embeddings: they are in the table only.
+    n_lost : int
+        Examples whose picture is missing in the workspace: they are in the table only.
+    """
+
+    n_pictures: int = 0
+    n_classes: int = 0
+    n_without_picture: int = 0
+    n_lost: int = 0
+
+
 @dataclass(frozen=True)
 class _Entry:
     """A picture: its path in the archive, the name of its file here, when it was taught."""
@@ -64,19 +84,15 @@ class PictureArchive:
 
     Attributes
     ----------
-    n_pictures, n_classes : int
-        Pictures, and classes with pictures.
-    n_without_picture : int
-        Examples that were taught as embeddings: they are in the table only.
-    n_lost : int
-        Examples whose picture is missing in the workspace: they are in the table only.
+    contents : ExportedPictures
+        What it holds.
     n_bytes : int
         Size of the zip file.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.n_pictures = self.n_classes = self.n_without_picture = self.n_lost = 0
+        self.contents = ExportedPictures()
         # Closed by the caller, or below.
         self._table = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         try:
@@ -115,10 +131,10 @@ class PictureArchive:
                 n_bytes = self._find(image)
                 if n_bytes is not None and class_id != last_class:
                     last_class, folder = class_id, names.find(label)
-                    self.n_classes += 1
+                    self.contents.n_classes += 1
                 path = ""
                 if n_bytes is not None:
-                    self.n_pictures += 1
+                    self.contents.n_pictures += 1
                     path = f"{folder}/{number}{SUFFIX_OF_TYPE[require_media_type(media_type)]}"
                     size.add(path, n_bytes, 0, _UNKNOWN_TIME)
                 lines.append((path, label, fine, at, number, image))
@@ -127,24 +143,24 @@ class PictureArchive:
     def _find(self, image: str | None) -> int | None:
         """The size of a picture; None if there is none."""
         if image is None:
-            self.n_without_picture += 1
+            self.contents.n_without_picture += 1
             return None
         try:
             return self._store.images.path(image).stat().st_size
         except FileNotFoundError:
-            self.n_lost += 1
+            self.contents.n_lost += 1
             return None
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
         self._table.write(format_rows(rows).encode())
 
     def _require_pictures(self) -> None:
-        if self.n_pictures:
+        if self.contents.n_pictures:
             return
         reason = "the workspace has no examples yet: there are no pictures to export"
-        if self.n_without_picture:
+        if self.contents.n_without_picture:
             reason = "all examples were taught as embeddings: there are no pictures to export"
-        if self.n_lost:
+        if self.contents.n_lost:
             reason = "the files of all pictures are missing: restore them from a backup"
         raise ConflictError(reason)
 
