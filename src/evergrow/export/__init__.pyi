@@ -1,1 +1,3 @@
-__all__: list[str] = []
+from .onnx.model_file import save_onnx, to_onnx
+
+__all__ = ["save_onnx", "to_onnx"]

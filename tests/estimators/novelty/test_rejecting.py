@@ -383,7 +383,7 @@ def test_scores_that_tell_left_out_classes_apart_have_more_weight() -> None:
     X = rng.normal(np.repeat(np.eye(12), 20, axis=0), 0.1) * rng.uniform(1, 10, (240, 1))
     fitted = RejectingClassifier(NCMClassifier(), random_state=0).fit(X, y)._fitted
     found = fitted.calibration
-    spreads = fitted._scorer.left_out(fitted.holdout.batch)[0].others.std(axis=0)
+    spreads = fitted.scorer.left_out(fitted.holdout.batch)[0].others.std(axis=0)
     shares = np.append(found.share, found.scales[:, 1] * spreads)
     np.testing.assert_allclose(shares.sum(), 1.0, atol=1e-6)
     assert shares[-1] < 0.1 < shares[0]

@@ -128,7 +128,12 @@ class Calibration:
 
 def exceeds(novelties: Floats, level: float) -> npt.NDArray[np.bool_]:
     """Whether novelties are above a level; rounding errors do not count, and NaN is not above."""
-    return np.greater(novelties, level + _TIE * max(1.0, abs(level)))
+    return np.greater(novelties, rejection_limit(level))
+
+
+def rejection_limit(level: float) -> float:
+    """Return what novelties are compared with: a level, and what rounding errors may add to it."""
+    return level + _TIE * max(1.0, abs(level))
 
 
 def _shares(

@@ -22,6 +22,30 @@ from evergrow.vision.images.sources import import_extra
 Weights = Literal["float32", "float16", "int8"]
 WEIGHTS: tuple[Weights, ...] = ("float32", "float16", "int8")
 
+
+
+@dataclass(frozen=True)
+class HeadTypes:
+    """Types in which the numbers behind the network are stored; all sums are in double precision.
+
+    Attributes
+    ----------
+    weights : dtype
+        One number per feature and class.
+    large : dtype
+        Matrices of two numbers of features: random projections, and metrics.
+    """
+
+    weights: type[np.floating[Any]]
+    large: type[np.floating[Any]]
+
+
+HEAD_TYPES = {
+    "float32": HeadTypes(np.float64, np.float32),
+    "float16": HeadTypes(np.float32, np.float16),
+    "int8": HeadTypes(np.float32, np.float16),
+}
+
 # Smaller arrays, such as biases, are stored as they are: there is nothing to be saved.
 _MIN_VALUES = 1024
 _LARGEST_HALF = float(np.finfo(np.float16).max)
