@@ -87,7 +87,7 @@ def fix_parameters(model: Any) -> None:
     """Keep the hyperparameters, as a page does."""
     if isinstance(model, RejectingClassifier):
         known = model._fitted
-        model._set_fitted(replace(known, penalty=known._scorer.summed.penalty), None)
+        model._set_fitted(replace(known, penalty=known.scorer.summed.penalty), None)
     inside = model.estimator if isinstance(model, RejectingClassifier) else model
     learnt = model.estimator_ if isinstance(model, RejectingClassifier) else model
     chosen = {"regularization": learnt.regularization_, "recoding": learnt.recoding_}

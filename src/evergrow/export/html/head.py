@@ -18,7 +18,7 @@ from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.fitted import FittedRLS
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.novelty.measures import MEASURES
+from evergrow.estimators.novelty.measures import SumsScorer
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import to_host
@@ -104,7 +104,7 @@ def _check_exportable(inside: Any, rejection: FittedRejection | None) -> None:
         "it has random features": inside.n_random_features_ > 0,
         "selection is 'paper' without refit_held_out": not inside._learns_stored,
         "the measure of novelty is 'estimator'": rejection is not None
-        and not MEASURES[rejection.measure].learns_held_out,
+        and not isinstance(rejection.scorer, SumsScorer),
     }
     found = [reason for reason, holds in reasons.items() if holds]
     if found:
@@ -128,12 +128,12 @@ def _used_moments(moments: Moments, places: npt.NDArray[np.int64]) -> Moments:
 
 def _novelty(rejection: FittedRejection, model: RejectingClassifier) -> dict[str, Any]:
     """Return how unknown examples are found."""
-    summed = rejection._scorer.summed  # type: ignore[attr-defined]
-    calibration, level = rejection.calibration, model.level_
+    scorer, calibration, level = rejection.scorer, rejection.calibration, model.level_
+    summed = scorer.summed if isinstance(scorer, SumsScorer) else None
     return {
         "false_alarms": float(model.false_alarms),
         # Without linear scores the cosine alone decides.
-        "penalty": None if summed.linear is None else float(summed.penalty),
+        "penalty": None if summed is None or summed.linear is None else float(summed.penalty),
         "calibration": {
             "usual": calibration.usual.tolist(),
             "spreads": calibration.spreads.tolist(),
