@@ -105,5 +105,3 @@ def _network_file(
         sha256,
         licence,
     )
-
-

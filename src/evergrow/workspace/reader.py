@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.export.formats import format_of, save_as
+from evergrow.export.onnx.weights import Weights
+from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_step
@@ -330,21 +334,32 @@ class WorkspaceReader:
             n_bytes=n_bytes,
         )
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads and that needs no workspace.
+    def to_estimator(self) -> RejectingClassifier | ImageClassifier:
+        """Return the model as an estimator that needs no workspace.
 
         It classifies images if the workspace takes images, else embeddings. It predicts as the
         workspace does, including "unknown", and can be trained further. The fine classes of split
         classes are not part of it.
+        """
+        return self._model.export(self._store.log, self._store.embedder)
+
+    def export(self, path: str | os.PathLike[str], *, weights: Weights | None = None) -> None:
+        """Write the model, as :meth:`to_estimator` returns it, to a file that needs no workspace.
 
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced.
+            File to write; an existing one is replaced. Its ending chooses the format:
+            ``.evergrow`` for a model file that :func:`evergrow.load` reads, ``.onnx`` for software
+            without Evergrow (:func:`evergrow.export.save_onnx`), ``.html`` for a page
+            (:func:`evergrow.export.save_html`).
+        weights : {"float32", "float16", "int8"}, default=None
+            How the weights of the network are stored; None for the default of the format.
         """
-        estimator = self._model.export(self._store.log, self._store.embedder)
+        format_of(path, weights=weights)
+        estimator = self.to_estimator()
         with translate_disk_errors(Path(path).parent):
-            estimator.save(path)
+            save_as(estimator, path, weights=weights)
 
     def backup(self, target: str | os.PathLike[str]) -> Backup:
         """Copy the workspace to a new or empty folder, even while another process writes to it.

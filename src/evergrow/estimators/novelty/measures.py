@@ -95,7 +95,7 @@ class EstimatorScorer:
 
     def rehearse(self, _: Batch) -> None:
         """Return None: there is a single score."""
-        return None
+        return
 
 
 def _best_of_estimator(

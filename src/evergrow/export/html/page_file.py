@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 from safetensors.numpy import save
 
@@ -20,16 +20,13 @@ from evergrow.export.html.bundle import bundle
 from evergrow.export.html.head import Head, read_head
 from evergrow.export.html.runtime import WebRuntime, load_runtime
 from evergrow.export.networks import NetworkFile, network_files
-from evergrow.export.onnx.weights import store_weights
+from evergrow.export.onnx.weights import WEIGHTS, Weights, store_weights
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.params import Choice, check_parameters
 from evergrow.foundation.version import __version__
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
-
-PageWeights = Literal["float16", "int8"]
-PAGE_WEIGHTS: tuple[PageWeights, ...] = ("float16", "int8")
 
 _HERE = files("evergrow.export.html")
 _OWN = _HERE / "page"
@@ -53,13 +50,13 @@ _POLICY = (
 
 
 def to_html(
-    model: ImageClassifier, *, weights: PageWeights = "float16", name: str = "model"
+    model: ImageClassifier, *, weights: Weights = "float16", name: str = "model"
 ) -> bytes:
     """Convert an image classifier to a page that answers and learns; return the file.
 
     The parameters are those of :func:`save_html`; ``name`` is shown as the title.
     """
-    check_parameters({"weights": weights}, {"weights": [Choice(PAGE_WEIGHTS)]})
+    check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS)]})
     if not isinstance(model, ImageClassifier):
         raise InvalidTypeError(
             f"an HTML page needs an ImageClassifier, got {type(model).__name__}: it would have no "
@@ -83,7 +80,7 @@ def save_html(
     model: ImageClassifier,
     path: str | os.PathLike[str],
     *,
-    weights: PageWeights = "float16",
+    weights: Weights = "float16",
     name: str | None = None,
 ) -> None:
     """Write an image classifier as one HTML file that answers and learns.
@@ -98,9 +95,9 @@ def save_html(
         squares (``learner="rls"``), alone or in a :class:`~evergrow.RejectingClassifier`.
     path : path
         The file to write.
-    weights : {"float16", "int8"}, default="float16"
-        How the weights of the network are stored. "int8" makes the file 3 MB smaller and answers
-        slightly less accurate.
+    weights : {"float32", "float16", "int8"}, default="float16"
+        How the weights of the network are stored. Half precision changes almost no answer; 8-bit
+        integers make the file smaller again, and answers slightly less accurate.
     name : str, default=None
         The title of the page; by default the name of the file.
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.images.sources import import_extra
 
-# Axes of reductions are an input of the operator from this version on, before they are an attribute.
+# Axes of reductions are an input from this version on; before, they are an attribute.
 _AXES_ARE_INPUT = {"ReduceSum": 13}
 _AXES_ARE_INPUT_OF_OTHERS = 18
 # The first version in which all operators are as they are used here.
@@ -57,6 +57,11 @@ class Graph:
                 "smaller one, a forest of fewer trees for instance"
             )
         return name
+
+    def rename(self, value: str, name: str) -> None:
+        """Give a value a second name, that of an output of the graph."""
+        helper = import_extra("onnx").helper
+        self.nodes.append(helper.make_node("Identity", [value], [name], name))
 
     def cast(self, value: str, dtype: npt.DTypeLike) -> str:
         """Convert a value to another type."""

@@ -16,34 +16,38 @@ from evergrow.vision.embedding.onnx_file import parse_onnx
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.sources import import_extra
 
+# Read by every supported version of the runtime.
+_IR_VERSION = 8
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 class Networks:
-    """Parsed networks, all in the operators of one version of ONNX."""
+    """Parsed networks, all in the operators of one version of ONNX; perhaps none."""
 
     def __init__(self, files: Sequence[NetworkFile]) -> None:
         self.files = files
         models = [parse_onnx(file.content, f"the network {file.name}") for file in files]
-        self.opset = max(MIN_OPSET, *(_opset(model) for model in models))
+        self.opset = max([MIN_OPSET, *(_opset(model) for model in models)])
         self.models = [
-            _convert(model, self.opset, file.name) for model, file in zip(models, files, strict=True)
+            _convert(model, self.opset, file.name)
+            for model, file in zip(models, files, strict=True)
         ]
 
     @property
     def ir_version(self) -> int:
-        """The latest format among the networks."""
-        return max(model.ir_version for model in self.models)
+        """The format of the file: the latest one among the networks."""
+        return max([_IR_VERSION, *(int(model.ir_version) for model in self.models)])
 
     @property
-    def other_opsets(self) -> dict[str, int]:
-        """Versions of operators that are not of ONNX itself, by domain."""
-        return {
-            one.domain: one.version
+    def opsets(self) -> dict[str, int]:
+        """Versions of the operators, by domain; that of ONNX itself has no name."""
+        others = {
+            one.domain: int(one.version)
             for model in self.models
             for one in model.opset_import
             if one.domain not in _DEFAULT_DOMAINS
         }
+        return {"": self.opset, **others}
 
     @property
     def functions(self) -> list[Any]:
@@ -98,7 +102,7 @@ def _run_network(
         shape = graph.constant([n_images, *preprocessing.shape], np.int64)
         prepared = graph.add("Expand", prepared, shape)
     inner = import_extra("onnx").compose.add_prefix_graph(model.graph, prefix)
-    graph.nodes.append(_identity(prepared, prefix + file.model.images.name))
+    graph.rename(prepared, prefix + file.model.images.name)
     graph.nodes.extend(inner.node)
     model.graph.CopyFrom(inner)
     blocks = []
@@ -112,10 +116,6 @@ def _run_network(
             block = graph.add("Slice", block, first, end)
         blocks.append(block)
     return blocks
-
-
-def _identity(source: str, name: str) -> Any:
-    return import_extra("onnx").helper.make_node("Identity", [source], [name], name)
 
 
 def _normalize(graph: Graph, pixels: str, preprocessing: Preprocessing) -> str:

@@ -20,7 +20,7 @@ from evergrow.estimators.novelty.calibration import rejection_limit
 from evergrow.estimators.novelty.learner import predicted_labels
 from evergrow.estimators.novelty.rejecting import RejectingClassifier
 from evergrow.export.networks import network_files
-from evergrow.export.onnx.graph import MIN_OPSET, Graph
+from evergrow.export.onnx.graph import Graph
 from evergrow.export.onnx.heads.forest import add_forest_head
 from evergrow.export.onnx.heads.head import Head
 from evergrow.export.onnx.heads.linear import add_linear_head
@@ -49,8 +49,6 @@ OUTPUTS = ("label_index", "probabilities", "unknown_score", "is_unknown")
 # All metadata have names that begin with this.
 PREFIX = "evergrow."
 
-# Read by every supported version of the runtime.
-_IR_VERSION = 8
 _HEADS: dict[type, Callable[[Graph, str, Any, HeadTypes], Head]] = {
     RLSPredictor: add_linear_head,
     NCMClassifier: add_means_head,
@@ -60,14 +58,12 @@ _HEADS: dict[type, Callable[[Graph, str, Any, HeadTypes], Head]] = {
 _NOTHING = ("passthrough", None)
 
 
-def save_onnx(
-    model: Any, path: str | os.PathLike[str], *, weights: Weights = "float32"
-) -> None:
+def save_onnx(model: Any, path: str | os.PathLike[str], *, weights: Weights = "float32") -> None:
     """Write a fitted model to an ONNX file that needs nothing of Evergrow to run.
 
-    A model of images takes ``images``, uint8 of shape (n, height, width, 3): RGB images of any size,
-    all of one size in a call. Resizing, cropping and the network are in the file. A model of vectors
-    takes ``features``, float32 of shape (n, n_features). The outputs are
+    A model of images takes ``images``, uint8 of shape (n, height, width, 3): RGB images of any
+    size, all of one size in a call. Resizing, cropping and the network are in the file. A model of
+    vectors takes ``features``, float32 of shape (n, n_features). The outputs are
 
     - ``label_index``, int64 of shape (n,): the most probable class, a place in the list of classes;
     - ``probabilities``, float32 of shape (n, n_classes);
@@ -75,15 +71,15 @@ def save_onnx(
       :meth:`RejectingClassifier.novelty` says it; 0 for models without rejection;
     - ``is_unknown``, bool of shape (n,): whether the model would answer "unknown".
 
-    The classes, the level of ``unknown_score``, the networks with their licences and hashes, and the
-    version of Evergrow are in the metadata of the file (:doc:`/export`).
+    The classes, the level of ``unknown_score``, the networks with their licences and hashes, and
+    the version of Evergrow are in the metadata of the file (:doc:`export`).
 
     Parameters
     ----------
     model : estimator
         A fitted :class:`ImageClassifier` with features of a network, :class:`RLSClassifier`,
-        :class:`NCMClassifier`, forest, :class:`RejectingClassifier` of one of these, or scikit-learn
-        pipeline that ends in one of these.
+        :class:`NCMClassifier`, forest, :class:`RejectingClassifier` of one of these, or
+        scikit-learn pipeline that ends in one of these.
     path : path
         File to write; an existing one is replaced.
     weights : {"float32", "float16", "int8"}, default="float32"
@@ -119,52 +115,51 @@ def save_onnx(
 def to_onnx(model: Any, *, weights: Weights = "float32") -> bytes:
     """Return the content of the file that :func:`save_onnx` writes."""
     check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS)]})
-    onnx = import_extra("onnx")
-    parts = _Parts.of(model)
-    networks = None if parts.embedder is None else Networks(network_files(parts.embedder))
-    graph = Graph(MIN_OPSET if networks is None else networks.opset)
-    n_features = None if networks is not None else int(parts.n_features)
-    rows = ROWS if networks is None else networks.embed(graph, IMAGES)
+    onnx, parts = import_extra("onnx"), _Parts.of(model)
+    networks = Networks([] if parts.embedder is None else network_files(parts.embedder))
+    graph = Graph(networks.opset)
+    rows = networks.embed(graph, IMAGES) if networks.files else ROWS
     rows = _add_steps(graph, rows, parts.steps)
-    meta, answers = _add_answers(graph, rows, parts.classifier, HEAD_TYPES[weights])
-    if networks is not None:
-        meta["networks"] = [file.describe() for file in networks.files]
-    helper, kinds = onnx.helper, onnx.TensorProto
-    if networks is None:
-        given = helper.make_tensor_value_info(ROWS, kinds.FLOAT, ["n", n_features])
-    else:
-        n = 1 if networks.fixed_batch else "n"
-        given = helper.make_tensor_value_info(IMAGES, kinds.UINT8, [n, "height", "width", 3])
-    shapes = (["n"], ["n", len(parts.classifier.classes_)], ["n"], ["n"])
-    types = (kinds.INT64, kinds.FLOAT, kinds.FLOAT, kinds.BOOL)
-    outputs = [
-        helper.make_tensor_value_info(name, kind, shape)
-        for name, kind, shape in zip(OUTPUTS, types, shapes, strict=True)
-    ]
-    graph.nodes += [
-        helper.make_node("Identity", [answer], [name], name)
-        for answer, name in zip(answers, OUTPUTS, strict=True)
-    ]
-    made = helper.make_graph(graph.nodes, "evergrow", [given], outputs, [])
-    opsets = {"": graph.opset, **({} if networks is None else networks.other_opsets)}
-    if networks is not None:
-        made.initializer.extend(networks.initializers)
-        made.sparse_initializer.extend(networks.sparse_initializers)
-        store_graph_weights(made, weights)
+    meta = _add_answers(graph, rows, parts.classifier, HEAD_TYPES[weights])
+    given = _describe_input(onnx, networks, parts)
+    outputs = _describe_outputs(onnx, len(parts.classifier.classes_))
+    made = onnx.helper.make_graph(graph.nodes, "evergrow", [given], outputs)
+    made.initializer.extend(networks.initializers)
+    made.sparse_initializer.extend(networks.sparse_initializers)
+    # The numbers of the head follow, which have types of their own.
+    store_graph_weights(made, weights)
     made.initializer.extend(graph.initializers())
-    whole = helper.make_model(
+    whole = onnx.helper.make_model(
         made,
-        opset_imports=[helper.make_opsetid(domain, version) for domain, version in opsets.items()],
-        functions=[] if networks is None else networks.functions,
-        ir_version=max(_IR_VERSION, 0 if networks is None else networks.ir_version),
+        opset_imports=[onnx.helper.make_opsetid(*one) for one in networks.opsets.items()],
+        functions=networks.functions,
+        ir_version=networks.ir_version,
         producer_name="evergrow",
         producer_version=__version__,
-        doc_string=_describe(networks is not None),
+        doc_string=_describe(takes_images=bool(networks.files)),
     )
-    digest = hashlib.sha256(made.SerializeToString(deterministic=True)).hexdigest()
+    digest = hashlib.sha256(_serialize(made)).hexdigest()
     meta |= {"estimator": parts.name, "weights": weights, "graph_sha256": digest}
-    helper.set_model_props(whole, {PREFIX + name: _text(value) for name, value in meta.items()})
-    return _serialize(onnx, whole)
+    meta["networks"] = [file.describe() for file in networks.files]
+    entries = {PREFIX + name: json.dumps(value) for name, value in meta.items()}
+    onnx.helper.set_model_props(whole, entries)
+    return _serialize(whole)
+
+
+def _describe_input(onnx: Any, networks: Networks, parts: _Parts) -> Any:
+    helper, kinds = onnx.helper, onnx.TensorProto
+    if not networks.files:
+        return helper.make_tensor_value_info(ROWS, kinds.FLOAT, ["n", parts.n_features])
+    n = 1 if networks.fixed_batch else "n"
+    return helper.make_tensor_value_info(IMAGES, kinds.UINT8, [n, "height", "width", 3])
+
+
+def _describe_outputs(onnx: Any, n_classes: int) -> list[Any]:
+    kinds = onnx.TensorProto
+    types = (kinds.INT64, kinds.FLOAT, kinds.FLOAT, kinds.BOOL)
+    shapes = (["n"], ["n", n_classes], ["n"], ["n"])
+    found = zip(OUTPUTS, types, shapes, strict=True)
+    return [onnx.helper.make_tensor_value_info(*one) for one in found]
 
 
 @dataclass(frozen=True)
@@ -241,10 +236,8 @@ def _add_steps(graph: Graph, rows: str, steps: tuple[Any, ...]) -> str:
     return rows
 
 
-def _add_answers(
-    graph: Graph, rows: str, classifier: Any, types: HeadTypes
-) -> tuple[dict[str, Any], list[str]]:
-    """Add everything from rows to the outputs; return them, and what the metadata say of them."""
+def _add_answers(graph: Graph, rows: str, classifier: Any, types: HeadTypes) -> dict[str, Any]:
+    """Add everything from rows to the outputs; return what the metadata say of the answers."""
     classes = classifier.classes_.tolist()
     meta: dict[str, Any] = {"version": __version__, **_classes_to_json(classes)}
     rejects = isinstance(classifier, RejectingClassifier)
@@ -263,7 +256,10 @@ def _add_answers(
         novelty = graph.add("Mul", graph.cast(best, np.float64), graph.constant(0.0))
         is_unknown = graph.add("Greater", novelty, graph.constant(0.0))
         meta |= {"unknown_level": None, "unknown_label": None}
-    return meta, [best, probabilities, graph.cast(novelty, np.float32), is_unknown]
+    answers = (best, probabilities, graph.cast(novelty, np.float32), is_unknown)
+    for answer, name in zip(answers, OUTPUTS, strict=True):
+        graph.rename(answer, name)
+    return meta
 
 
 def _classes_to_json(classes: list[Any]) -> dict[str, Any]:
@@ -275,17 +271,10 @@ def _classes_to_json(classes: list[Any]) -> dict[str, Any]:
     return {"classes": classes, "class_type": kind}
 
 
-def _text(value: Any) -> str:
-    """The text of an entry of the metadata: a string as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _describe(takes_images: bool) -> str:
-    given = (
-        "images: uint8 RGB of shape (n, height, width, 3), of any size"
-        if takes_images
-        else "features: float32 of shape (n, n_features)"
-    )
+def _describe(*, takes_images: bool) -> str:
+    """What a viewer of ONNX files shows."""
+    images = "images: uint8 RGB of shape (n, height, width, 3), of any size"
+    given = images if takes_images else "features: float32 of shape (n, n_features)"
     return (
         f"Input {given}. Outputs label_index: place of the most probable class in the metadata "
         "evergrow.classes; probabilities: of all classes; unknown_score: how unlike all classes "
@@ -293,11 +282,9 @@ def _describe(takes_images: bool) -> str:
     )
 
 
-def _serialize(onnx: Any, model: Any) -> bytes:
+def _serialize(message: Any) -> bytes:
     try:
-        onnx.checker.check_model(model)
-        return cast("bytes", model.SerializeToString(deterministic=True))
+        return cast("bytes", message.SerializeToString(deterministic=True))
     # Of more than two gigabytes, which the library of protocol buffers refuses.
-    except ValueError as error:
-        raise InvalidInputError(f"the model cannot be written as an ONNX file: {error}") from error
-
+    except Exception as error:
+        raise InvalidInputError(f"the model is too large for an ONNX file: {error}") from error

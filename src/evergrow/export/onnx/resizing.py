@@ -102,9 +102,7 @@ def _can_be_vertical_first() -> bool:
 
 def _is_vertical_first(graph: Graph, vertical: _Side, horizontal: _Side) -> str:
     """Whether the height loses more than twice as many pixels as the width, and loses any."""
-    losses = [
-        graph.add("Sub", side.length, side.new_length) for side in (vertical, horizontal)
-    ]
+    losses = [graph.add("Sub", side.length, side.new_length) for side in (vertical, horizontal)]
     twice = graph.add("Mul", losses[1], graph.constant(2.0))
     is_more = graph.add("Greater", losses[0], twice)
     return graph.add("And", is_more, graph.add("Greater", losses[0], graph.constant(0.0)))

@@ -23,7 +23,6 @@ Weights = Literal["float32", "float16", "int8"]
 WEIGHTS: tuple[Weights, ...] = ("float32", "float16", "int8")
 
 
-
 @dataclass(frozen=True)
 class HeadTypes:
     """Types in which the numbers behind the network are stored; all sums are in double precision.

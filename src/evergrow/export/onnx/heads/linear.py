@@ -34,9 +34,7 @@ def add_linear_head(graph: Graph, rows: str, model: RLSPredictor, types: HeadTyp
     return Head(scores, graph.add("Softmax", scaled, axis=1), lambda: scores)
 
 
-def _weigh(
-    graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes
-) -> str:
+def _weigh(graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes) -> str:
     """Add the products of weights and features, of those features that have weights."""
     n_copied, products = features.n_copied, []
     if n_copied:

@@ -1,7 +1,8 @@
-"""How unlike all classes a row is, and whether that is too much, as ``RejectingClassifier`` says."""
+"""How unlike all classes a row is, by the measures of ``RejectingClassifier``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from evergrow.estimators.linear.solver import forward_substitute
 from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.estimators.novelty.linear_scores import LinearScores, recoding_factors
-from evergrow.estimators.novelty.measures import EstimatorScorer, SumsScorer
+from evergrow.estimators.novelty.measures import SumsScorer
 from evergrow.estimators.novelty.nearest_means import NearestMeans
 from evergrow.estimators.novelty.rejecting import RejectingClassifier
 from evergrow.estimators.novelty.summed_scores import SummedScores
@@ -29,7 +30,7 @@ def add_novelty(
     """Add the novelty of each row, of shape (n,)."""
     fitted = model._fitted
     calibration, scorer = fitted.calibration, fitted.scorer
-    if isinstance(scorer, EstimatorScorer):
+    if not isinstance(scorer, SumsScorer):
         column, best = _best(graph, head.comparable())
         return _below_usual(graph, column, best, calibration)
     summed = scorer.summed
@@ -82,7 +83,7 @@ def _other_scores(
     if summed.linear is None or not used:
         return []
     parts = _LinearParts.of(graph, rows, summed.linear, types)
-    makers = {
+    makers: dict[int, Callable[[], str]] = {
         0: parts.ridge,
         1: lambda: graph.add("Neg", parts.distance()),
         2: lambda: graph.add("Neg", graph.add("Add", parts.distance(), parts.apart())),
@@ -137,7 +138,9 @@ class _LinearParts:
         # Row i is the solution for the i-th unit vector, so that a product with it solves.
         solved = forward_substitute(linear.factor, np.eye(len(linear.factor)))
         upper = graph.add("Transpose", graph.triangle(solved.T, self.types.large), perm=[1, 0])
-        ones = graph.add("Pad", self.rows, graph.constant([0, 0, 0, 1], np.int64), graph.constant(1.0))
+        ones = graph.add(
+            "Pad", self.rows, graph.constant([0, 0, 0, 1], np.int64), graph.constant(1.0)
+        )
         halves = graph.add("MatMul", ones, upper)
         left, right = linear.leverage_vectors
         vectors = [graph.add("MatMul", ones, graph.constant(one[:, None])) for one in (left, right)]
