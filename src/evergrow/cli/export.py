@@ -26,6 +26,7 @@ _WEIGHTS = ("float32", "float16", "int8")
 @command(
     "evergrow export model.evergrow -o model.onnx",
     "evergrow export things -o things.onnx --weights int8 --check test_photos/",
+    "evergrow export things -o things.html",
     "evergrow export things -o things.evergrow",
     "evergrow export things -o pictures.zip",
 )
@@ -40,9 +41,8 @@ _WEIGHTS = ("float32", "float16", "int8")
 @click.option(
     "--weights",
     type=click.Choice(_WEIGHTS),
-    default="float32",
     help="How the weights of the network are stored: exactly, or in a half or a quarter of the "
-    "bytes, which costs some accuracy.",
+    "bytes, which costs some accuracy. By default float32 in .onnx files, float16 in pages.",
 )
 @click.option(
     "--check",
@@ -57,7 +57,7 @@ _WEIGHTS = ("float32", "float16", "int8")
 def export(
     thing: str,
     output: str,
-    weights: str,
+    weights: str | None,
     folder: str | None,
     form: str | None,
     force: bool,
@@ -70,6 +70,8 @@ def export(
     \b
     .onnx      from an RGB image, or features, to class probabilities and
                "unknown", for ONNX Runtime and other software without Evergrow
+    .html      a page that answers and learns in any browser, without a
+               network; 'evergrow learn' takes what it was taught
     .evergrow  a model file, which the other commands and evergrow.load read,
                and which can be trained further
     .zip       the labelled pictures of DIR as they were taught, in a folder
@@ -98,6 +100,8 @@ def export(
         raise click.BadParameter("only .onnx files can be checked", param_hint="'--check'")
     check_output(output, force=force)
     model = _load(thing)
+    if output.lower().endswith(".html"):
+        _fetch_runtime(quiet=quiet)
     save_as(model, output, weights=weights)  # type: ignore[arg-type]
     size = f"{os.path.getsize(output) / 1e6:.1f} MB"
     report(f"{click.format_filename(output)}: written, {size}.", quiet=quiet)
@@ -117,10 +121,8 @@ def _write_pictures(folder: str, output: str, *, force: bool, quiet: bool) -> No
         check_output(output, force=force)
     with _read_contents(folder) as workspace:
         done = workspace.export_pictures(output)
-    pictures, classes = (
-        format_count(done.n_pictures, "picture"),
-        format_count(done.n_classes, "class"),
-    )
+    pictures = format_count(done.n_pictures, "picture")
+    classes = format_count(done.n_classes, "class")
     report(f"{click.format_filename(output)}: {pictures} of {classes}.", quiet=quiet)
     if done.n_without_picture:
         examples = format_count(done.n_without_picture, "example")
@@ -156,6 +158,23 @@ def _read_contents(path: str) -> AbstractContextManager[Workspace]:
             "no audit log"
         )
     return read_workspace(path)
+
+
+def _fetch_runtime(*, quiet: bool) -> None:
+    """Fetch what runs networks in web pages, if this installation lacks it and npm is there."""
+    from evergrow.export.html import runtime
+
+    try:
+        runtime.load_runtime()
+    except runtime.RuntimeMissingError as missing:
+        if not runtime.can_fetch():
+            raise click.ClickException(str(missing)) from missing
+        package = f"{runtime.PACKAGE} {runtime.VERSION}"
+        report(f"Fetching {package} with npm (20 MB), once ...", quiet=quiet)
+        try:
+            runtime.fetch_runtime()
+        except runtime.RuntimeMissingError as failed:
+            raise click.ClickException(str(failed)) from failed
 
 
 def _load(path: str) -> Any:

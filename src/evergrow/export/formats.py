@@ -11,7 +11,7 @@ from typing import Any
 from evergrow.export.onnx.weights import WEIGHTS, Weights
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.naming import display_name
-from evergrow.foundation.params import Choice, check_parameters
+from evergrow.foundation.params import Choice, Nothing, check_parameters
 from evergrow.storage.models.pipelines import save
 
 
@@ -25,20 +25,26 @@ class Format:
         What a file of this format is.
     write : callable
         ``write(model, path, weights)``.
-    takes_weights : bool
-        Whether weights can be stored in fewer bytes.
+    default_weights : {"float32", "float16"} or None
+        How the weights of a network are stored by default; None if a file contains none.
     can_be_checked : bool
         Whether answers of a file can be compared with those of the model.
     """
 
     summary: str
     write: Callable[[Any, str | os.PathLike[str], Weights], None]
-    takes_weights: bool
+    default_weights: Weights | None
     can_be_checked: bool
 
 
 def _write_model(model: Any, path: str | os.PathLike[str], _: Weights) -> None:
     save(model, path)
+
+
+def _write_html(model: Any, path: str | os.PathLike[str], weights: Weights) -> None:
+    from evergrow.export.html.page_file import save_html
+
+    save_html(model, path, weights=weights)
 
 
 def _write_onnx(model: Any, path: str | os.PathLike[str], weights: Weights) -> None:
@@ -51,19 +57,27 @@ FORMATS = {
     ".evergrow": Format(
         "a model file, which Evergrow reads and can train further",
         _write_model,
-        takes_weights=False,
+        default_weights=None,
+        can_be_checked=False,
+    ),
+    ".html": Format(
+        "a page that answers and learns in any browser, without a network",
+        _write_html,
+        default_weights="float16",
         can_be_checked=False,
     ),
     ".onnx": Format(
         "from pixels to class probabilities, for any software that runs ONNX",
         _write_onnx,
-        takes_weights=True,
+        default_weights="float32",
         can_be_checked=True,
     ),
 }
 
 
-def save_as(model: Any, path: str | os.PathLike[str], *, weights: Weights = "float32") -> None:
+def save_as(
+    model: Any, path: str | os.PathLike[str], *, weights: Weights | None = None
+) -> None:
     """Write a fitted model in the format that the ending of the file names.
 
     Parameters
@@ -71,10 +85,11 @@ def save_as(model: Any, path: str | os.PathLike[str], *, weights: Weights = "flo
     model : estimator
         A fitted estimator of Evergrow's.
     path : path
-        File to write, which ends in ``.evergrow`` or ``.onnx``; an existing one is replaced.
-    weights : {"float32", "float16", "int8"}, default="float32"
+        File to write, which ends in ``.evergrow``, ``.html`` or ``.onnx``; an existing one is
+        replaced.
+    weights : {"float32", "float16", "int8"}, default=None
         How the weights of networks are stored, as in :func:`save_onnx`; a model file contains none
-        of these.
+        of these. None for "float16" in pages and "float32" in ONNX files.
 
     Examples
     --------
@@ -87,21 +102,22 @@ def save_as(model: Any, path: str | os.PathLike[str], *, weights: Weights = "flo
     ...     print(os.listdir(folder))
     ['model.onnx']
     """
-    format_of(path, weights=weights).write(model, path, weights)
+    kind = format_of(path, weights=weights)
+    kind.write(model, path, weights or kind.default_weights or "float32")
 
 
-def format_of(path: str | os.PathLike[str], *, weights: str = "float32") -> Format:
+def format_of(path: str | os.PathLike[str], *, weights: str | None = None) -> Format:
     """Return the format of a file; an ``InvalidInputError`` if there is none or it does not fit."""
-    check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS)]})
+    check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS), Nothing()]})
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
         raise InvalidInputError(
             f"{display_name(path)} must end in {' or '.join(FORMATS)}, which chooses the format"
         )
-    if weights != "float32" and not found.takes_weights:
-        others = [ending for ending, one in FORMATS.items() if one.takes_weights]
+    if weights is not None and found.default_weights is None:
+        others = [ending for ending, one in FORMATS.items() if one.default_weights is not None]
         raise InvalidInputError(
-            f"weights must be 'float32' for {display_name(path)}, got {weights!r}: only files that "
-            f"end in {' or '.join(others)} contain the weights of a network"
+            f"weights must be None for {display_name(path)}, got {weights!r}: only files that end "
+            f"in {' or '.join(others)} contain the weights of a network"
         )
     return found

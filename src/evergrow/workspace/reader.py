@@ -349,7 +349,7 @@ class WorkspaceReader:
         """
         return self._model.export(self._store.log, self._store.embedder)
 
-    def export(self, path: str | os.PathLike[str], *, weights: Weights = "float32") -> None:
+    def export(self, path: str | os.PathLike[str], *, weights: Weights | None = None) -> None:
         """Write the model, as :meth:`to_estimator` returns it, to a file that needs no workspace.
 
         Parameters
@@ -357,9 +357,10 @@ class WorkspaceReader:
         path : path
             File to write; an existing one is replaced. Its ending chooses the format:
             ``.evergrow`` for a model file that :func:`evergrow.load` reads, ``.onnx`` for software
-            without Evergrow (:func:`evergrow.export.save_onnx`).
-        weights : {"float32", "float16", "int8"}, default="float32"
-            How an ONNX file stores the weights of its network.
+            without Evergrow (:func:`evergrow.export.save_onnx`), ``.html`` for a page
+            (:func:`evergrow.export.save_html`).
+        weights : {"float32", "float16", "int8"}, default=None
+            How the weights of the network are stored; None for the default of the format.
         """
         format_of(path, weights=weights)
         estimator = self.to_estimator()
