@@ -91,7 +91,7 @@ def export(
 
     write_contents = _CONTENTS.get(_ending(output))
     if write_contents is not None:
-        if weights != "float32" or folder is not None:
+        if weights is not None or folder is not None:
             raise click.UsageError("--weights and --check are for models, not for examples")
         write_contents(thing, output, force=force, quiet=quiet)
         return

@@ -90,6 +90,36 @@ def test_without_pictures_the_reason_is_said(served: Served) -> None:
     assert "taught as embeddings" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("file_format", "begin"), [("evergrow", b""), ("onnx", b"\x08"), ("html", b"<!doctype html>")]
+)
+def test_the_model_comes_in_each_format(
+    served_images: Served, file_format: str, begin: bytes
+) -> None:
+    served = served_images
+    for number in range(6):
+        send_picture(served, ("cup", "pen")[number % 2], number)
+    answer = served.get(f"/v1/model?format={file_format}", token="read")
+    if answer.status_code == HTTPStatus.NOT_IMPLEMENTED:
+        pytest.skip(answer.json()["detail"])
+    assert answer.status_code == HTTPStatus.OK, answer.text
+    assert answer.content.lower().startswith(begin)
+    assert f'filename="things.{file_format}"' in answer.headers["content-disposition"]
+    assert not served.service.downloads.exports._exports
+    # Saved, never shown: its scripts would run as those of the service.
+    assert answer.headers["content-disposition"].startswith("attachment")
+
+
+def test_a_page_of_a_workspace_of_embeddings_is_refused(served: Served) -> None:
+    served.teach_one("mug", A)
+    served.teach_one("pen", B)
+    answer = served.post("/v1/downloads", {"file": "html"})
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "ImageClassifier" in answer.json()["detail"]
+    assert served.get("/v1/model?format=onnx").status_code == HTTPStatus.OK
+    assert served.get("/v1/model?format=pickle").status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
 def test_the_audit_log_comes_as_json_lines_oldest_first(served: Served) -> None:
     served.teach_one("mug")
     served.post("/v1/rename", {"label": "mug", "to": "cup"})

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evergrow.export.html.runtime import RuntimeMissingError
 from evergrow.service.http.exports import Exports
 from evergrow.service.http.responses import ProblemError
 
@@ -31,7 +32,7 @@ class Model:
     def exports(self) -> Iterator[Exports]:
         """Its files."""
         with ThreadPoolExecutor(1) as thread:
-            exports = Exports(self.write, lambda: self.state, thread)
+            exports = Exports("things", self.write, lambda: self.state, thread)
             yield exports
         exports.close()
 
@@ -89,15 +90,22 @@ def test_a_request_that_is_cancelled_leaves_the_file_to_others() -> None:
         asyncio.run(main(exports))
 
 
-def test_a_missing_package_is_named_and_leaves_no_file() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("ONNX files need the module onnx: pip install onnx"),
+        RuntimeMissingError("an HTML page needs onnxruntime-web: pip install onnx"),
+    ],
+)
+def test_a_missing_package_is_named_and_leaves_no_file(error: Exception) -> None:
     model = Model()
 
     def write(path: Path) -> None:
         model.folders.append(path.parent)
-        raise ImportError("needs the module onnx: pip install onnx")
+        raise error
 
     with ThreadPoolExecutor(1) as thread:
-        exports = Exports(write, lambda: 0, thread)
+        exports = Exports("things", write, lambda: 0, thread)
         with pytest.raises(ProblemError, match="pip install onnx") as raised:
             asyncio.run(exports.borrow(".a"))
     assert raised.value.status == 501

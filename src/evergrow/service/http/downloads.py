@@ -100,8 +100,13 @@ class Downloads:
             1, "export", initializer=partial(lower_priority, _NICENESS)
         )
         self._read_thread = ThreadPoolExecutor(1, "download")
+        # The title of an exported page is the name of its file.
+        self._name = workspace.layout.folder.resolve().name
         self.exports = Exports(
-            workspace.export, partial(_model_version, workspace), self._write_thread
+            self._name,
+            workspace.export,
+            partial(_model_version, workspace),
+            self._write_thread,
         )
         self._at_once = Allowance(_MAX_DOWNLOADS, _MAX_EACH, _MAX_OF_READERS)
         self._pace = Pacer(_BYTES_PER_SECOND, _BURST_BYTES, math.inf)
@@ -136,8 +141,7 @@ class Downloads:
             self._at_once.give_back(actor, 1)
             raise
         ending, media_type = FILES[file]
-        name = f"{self._workspace.layout.folder.resolve().name}{ending}"
-        return Download(actor, name, media_type, n_bytes, chunks, close)
+        return Download(actor, f"{self._name}{ending}", media_type, n_bytes, chunks, close)
 
     async def _open(self, file: File) -> tuple[int | None, Iterator[bytes], Callable[[], None]]:
         """The size of a file, its content, and how to close it."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
+from evergrow.export.html.runtime import RuntimeMissingError
 from evergrow.service.http.responses import ProblemError, unavailable
 
 _CHUNK_BYTES = 1 << 18
@@ -51,6 +52,8 @@ class Exports:
 
     Parameters
     ----------
+    name : str
+        The name of the files, without suffix.
     write : callable
         Writes the model to a file, whose suffix is the format.
     version : callable
@@ -61,10 +64,12 @@ class Exports:
 
     def __init__(
         self,
+        name: str,
         write: Callable[[Path], None],
         version: Callable[[], object],
         thread: Executor,
     ) -> None:
+        self._name = name
         self._write = write
         self._version = version
         self._thread = thread
@@ -112,10 +117,10 @@ class Exports:
     def _write_file(self, suffix: str) -> _File:
         folder = tempfile.TemporaryDirectory(prefix="evergrow-export-")
         try:
-            path = Path(folder.name) / f"model{suffix}"
+            path = Path(folder.name) / f"{self._name}{suffix}"
             self._write(path)
             return _File(folder, path, path.stat().st_size)
-        except ImportError as error:
+        except (ImportError, RuntimeMissingError) as error:
             folder.cleanup()
             # The message says what to install.
             raise ProblemError(HTTPStatus.NOT_IMPLEMENTED, str(error)) from error
