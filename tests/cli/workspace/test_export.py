@@ -53,8 +53,8 @@ def test_classes_of_any_name_and_their_fine_classes_come_back(
     run.ok(f"export {hostile} -o {output}")
     folder = tmp_path / "pictures" if output.endswith("/") else unpack(tmp_path)
     run.ok(f"init again --features {network} -q")
-    # Two names differ only by case.
-    run.ok(f"learn again {folder} --fine --yes")
+    # As it is; two names differ only by case.
+    run.ok(f"learn again {output} --fine --yes")
     assert counts(tmp_path / "again") == counts(hostile) == dict.fromkeys(HOSTILE, 2)
     run.ok("export again -o again/../second/")
     tables = []
@@ -67,8 +67,14 @@ def test_classes_of_any_name_and_their_fine_classes_come_back(
 
 def test_pictures_are_learnt_by_a_model_file(run, hostile, tmp_path):
     run.ok(f"export {hostile} -o pictures.zip -q")
-    run.ok(f"fit {unpack(tmp_path)} -o model.evergrow --features hsl -q")
+    run.ok("fit pictures.zip -o model.evergrow --features hsl -q")
     assert set(evergrow.load("model.evergrow").classes_) == set(HOSTILE)
+
+
+def test_a_zip_file_of_something_else_is_an_error(run, things, tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"no zip file")
+    run.fails(f"learn {things} a.zip", says="'a.zip' cannot be unpacked")
+    run.fails(f"learn {things} b.zip", says="there is no folder")
 
 
 def test_an_export_of_pictures_replaces_nothing_unless_forced(run, things, tmp_path):

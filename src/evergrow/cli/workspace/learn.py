@@ -97,7 +97,8 @@ def learn(
 ) -> None:
     """Teach the workspace DIR the images of FOLDER.
 
-    FOLDER contains one folder of images per class; classes may be new or known. Images that a class
+    FOLDER contains one folder of images per class, or is a zip file of such folders; classes may be
+    new or known. Images that a class
     already has are not taught again, so the command can be run again after an interruption or with
     more images; with --fine, known images get the fine class that they lack. Images that another
     class has stay there unless --move is given. Images taught before an interruption stay taught;
