@@ -17,27 +17,27 @@ export function downloadFiles(status) {
     {
       file: "model",
       title: "Model file",
-      about: "For Evergrow and Python, where it can learn more.",
+      about: "For Evergrow in Python, where it learns more.",
       refused: taught,
     },
     {
       file: "html",
       title: "Web page",
-      about: "One file that answers and learns in any browser, without a network.",
+      about: "Answers and learns in any browser, offline.",
       refused: ofPictures,
     },
     { file: "onnx", title: "ONNX", about: "For apps: from a picture to its class.", refused: taught },
     {
       file: "pictures",
       title: "Pictures",
-      about: "A zip file with a folder for each class, and a table.",
+      about: "A zip file: a folder for each class, and a table.",
       refused: ofPictures,
     },
     { file: "labels", title: "Labels", about: `A table (CSV) of ${examples}.`, refused: taught },
     {
       file: "audit-log",
       title: "Audit log",
-      about: "Every change, when and by whom (JSON lines).",
+      about: "Every change, when and by whom.",
       refused: status.event > 0 ? null : NOTHING,
     },
   ];
