@@ -159,7 +159,11 @@ class Downloads:
     def release(self, download: Download) -> None:
         """Close a file, once the reading thread is done with it."""
         self._at_once.give_back(download.actor, 1)
-        self._read_thread.submit(_close, download)
+        try:
+            self._read_thread.submit(_close, download)
+        except RuntimeError:
+            # The service has stopped, and the thread with it.
+            _close(download)
 
     async def read(self, download: Download) -> AsyncIterator[bytes]:
         """Read a file, no faster than its token may."""
