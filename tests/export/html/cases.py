@@ -41,7 +41,7 @@ def unused_blocks() -> Any:
 
 
 MODELS = {
-    "class means": lambda: fitted(),
+    "class means": fitted,
     "all examples": lambda: fitted(selection="leave-one-out", scoring="regression"),
     "many examples": lambda: fitted(n=900),
     "without unknown": lambda: fitted().estimator_,

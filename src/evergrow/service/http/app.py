@@ -123,9 +123,7 @@ class PageFiles:
     """Files of known types in folders of the package, loaded once: no other file is served."""
 
     def __init__(self, *folders: Traversable) -> None:
-        self._files = {
-            name: file for folder in folders for name, file in _load_files(folder, "")
-        }
+        self._files = {name: file for folder in folders for name, file in _load_files(folder, "")}
 
     @property
     def names(self) -> list[str]:

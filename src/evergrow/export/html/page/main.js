@@ -4,7 +4,7 @@
 import "./payload.js";
 import { byId } from "./dom.js";
 import { startDownload } from "./download.js";
-import { measured, settings } from "./engine.js";
+import { inspect, measured, settings } from "./engine.js";
 import { outbox } from "./outbox.js";
 import { state } from "./state.js";
 import { counted } from "./text.js";
@@ -21,9 +21,13 @@ function showState() {
   byId("not-stored").textContent = NOT_STORED;
 }
 
+// For the console of the browser: what the model has learnt, and from what.
+window.evergrow = { inspect, lessons: () => state.lessons.all };
+
 async function start() {
   byId("brand-name").textContent = settings.name;
-  startViews();
+  // A page that was given away is first of all to be asked.
+  startViews({ firstView: "try" });
   startDownload(byId("save"));
   for (const source of [outbox, workspace, state]) source.addEventListener("change", showState);
   measured.addEventListener("measured", () => workspace.refresh());
