@@ -21,6 +21,7 @@ from evergrow.export.html.bundle import bundle
 from evergrow.export.html.head import Head, read_head
 from evergrow.export.html.runtime import WebRuntime, load_runtime
 from evergrow.export.networks import NetworkFile, network_files
+from evergrow.export.onnx.resizing import can_be_vertical_first
 from evergrow.export.onnx.weights import WEIGHTS, Weights, store_weights
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
@@ -140,8 +141,11 @@ def _run_settings(network: NetworkFile, head: Head) -> dict[str, Any]:
         if first in head.places:
             used.append({"name": name, "width": width})
         first += width
+    described = network.describe()
+    # Which pass of resizing comes first depends on the version of Pillow.
+    described["preprocessing"]["vertical_first"] = can_be_vertical_first()
     return {
-        **network.describe(),
+        **described,
         "input": network.model.images.name,
         "batch": network.model.images.shape[0] or 1,
         "outputs": used,
