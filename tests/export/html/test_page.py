@@ -8,19 +8,19 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-Image = pytest.importorskip("PIL.Image")
-
 from tests.export.html.conftest import write_pictures
 from tests.service.browsing import files
 
 pytestmark = pytest.mark.browser
+
+UNKNOWN = "I don\u2019t know this."
 
 
 def test_it_answers_and_says_what_it_does_not_know(opened, page_file, workspace):
     visit = opened(page_file)
     assert visit.ask(files("mug", range(50, 51))) == "This is mug"
     assert visit.ask(files("bowl", range(50, 51))) == "This is bowl"
-    assert visit.ask(files("plant", range(50, 51))) == "I don’t know this."
+    assert visit.ask(files("plant", range(50, 51))) == UNKNOWN
 
 
 def test_it_learns_a_new_class_and_forgets_it_again(opened, page_file):
@@ -101,7 +101,7 @@ def test_the_page_answers_as_the_workspace_does(opened, page_file, workspace, tm
     visit = opened(page_file)
     for path, answer in zip(paths, expected, strict=True):
         said = visit.ask([str(path)])
-        assert said == (f"This is {answer.label}" if answer.known else "I don’t know this.")
+        assert said == (f"This is {answer.label}" if answer.known else UNKNOWN)
 
 
 def test_names_are_shown_as_text(opened, page_file):
@@ -154,6 +154,8 @@ def test_a_browser_without_storage_says_so(opened, page_file):
 
 def noisy_files(seeds):
     """Small pictures that differ from each other."""
+    from PIL import Image
+
     made = []
     for seed in seeds:
         pixels = np.random.default_rng(seed).integers(0, 256, (12, 12, 3), dtype=np.uint8)
