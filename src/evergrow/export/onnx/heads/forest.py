@@ -50,9 +50,7 @@ def _standardize(graph: Graph, rows: str, how: Standardization, types: HeadTypes
     found = _clip(graph, graph.add("Mul", found, graph.constant(how.scale)))
     if how.whitening is not None:
         single = graph.cast(graph.cast(found, np.float32), np.float64)
-        lower = graph.triangle(np.tril(how.whitening), types.large)
-        found = graph.add("MatMul", single, graph.add("Transpose", lower, perm=[1, 0]))
-        found = _clip(graph, found)
+        found = _clip(graph, graph.upper_matmul(single, np.tril(how.whitening).T, types.large))
     if how.length_features is not None:
         found = graph.cast(graph.cast(found, np.float32), np.float64)
         counted = graph.constant(how.length_features[:, None])
