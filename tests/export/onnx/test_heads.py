@@ -31,7 +31,9 @@ MODELS: dict[str, Any] = {
     "rls, paper": RLSClassifier(selection="paper", refit_held_out=False, random_state=0),
     "rls, relu": RLSClassifier(n_random_features=200, random_state=0),
     "rls, rff": RLSClassifier(n_random_features=201, feature_map=RFF(0.001), random_state=0),
-    "rls, auto": RLSClassifier(n_random_features="auto", max_stored=200, random_state=0),
+    "rls, auto": RLSClassifier(
+        n_random_features="auto", max_stored=200, max_gram_memory="1MiB", random_state=0
+    ),
     "rls, blocks": RLSClassifier(blocks=(20, 20, 24), random_state=0),
     "rebalanced": RebalancedRLSClassifier(random_state=0),
     "means": NCMClassifier(),
