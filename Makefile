@@ -41,7 +41,7 @@ THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
 TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster page-runtime $(if $(TORCH),torch))
-BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster
+BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory export service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

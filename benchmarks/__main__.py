@@ -12,6 +12,7 @@ import sklearn
 import evergrow
 from benchmarks import (
     curation,
+    export,
     fit,
     forest_gpu,
     gpu,
@@ -77,6 +78,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "speed": curation.speed,
         "next": curation.next_labels,
     },
+    "export": export.PARTS,
     "gpu": gpu.PARTS,
     "service": service.PARTS,
     "cluster": {
