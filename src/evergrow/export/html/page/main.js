@@ -2,6 +2,7 @@
 
 // First, because it copies the page as it was opened.
 import "./payload.js";
+import { newKey, predict, teach } from "./api.js";
 import { byId } from "./dom.js";
 import { startDownload } from "./download.js";
 import { inspect, measured, settings } from "./engine.js";
@@ -21,8 +22,15 @@ function showState() {
   byId("not-stored").textContent = NOT_STORED;
 }
 
-// For the console of the browser: what the model has learnt, and from what.
-window.evergrow = { inspect, lessons: () => state.lessons.all };
+// For the console of the browser, and for scripts: pictures are Blobs.
+window.evergrow = {
+  predict: (images) => predict(images),
+  teach: (image, label) => teach({ image, label, key: newKey(), action: newKey() }),
+  /** What was taught on this page. */
+  lessons: () => state.lessons.all,
+  /** The weights of the classes before recoding, and the calibration of "unknown". */
+  inspect,
+};
 
 async function start() {
   byId("brand-name").textContent = settings.name;
