@@ -83,6 +83,11 @@ def predict_images(
         return classifier.answer(paths, k=k, on_error="skip")
 
 
+def is_zip_file(path: str) -> bool:
+    """Whether a path is a zip file of class folders."""
+    return path.lower().endswith(".zip") and os.path.isfile(path)
+
+
 def find_to_learn(
     folder: str,
     *,
@@ -101,7 +106,7 @@ def find_to_learn(
     from evergrow.vision.images.zip_files import unpack_images
 
     place: str | Path = folder
-    if folder.lower().endswith(".zip") and os.path.isfile(folder):
+    if is_zip_file(folder):
         place = click.get_current_context().with_resource(unpack_images(folder))
     found = find_labelled(place, follow_links=follow_links)
     report_split(found, quiet=quiet)

@@ -75,9 +75,7 @@ FORMATS = {
 }
 
 
-def save_as(
-    model: Any, path: str | os.PathLike[str], *, weights: Weights | None = None
-) -> None:
+def save_as(model: Any, path: str | os.PathLike[str], *, weights: Weights | None = None) -> None:
     """Write a fitted model in the format that the ending of the file names.
 
     Parameters

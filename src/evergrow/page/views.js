@@ -24,6 +24,8 @@ const VIEWS = {
 };
 
 let current = null;
+// The view that an address without one shows.
+let first = "teach";
 
 /** Adds a view that not every page has. */
 export function addView(name, view) {
@@ -41,7 +43,7 @@ export function route({ focus = true } = {}) {
   const [name, detail] = location.hash.slice(1).split("/");
   // The link that skips to the content is not a view.
   if (name === "main" && current !== null) return;
-  const known = Object.hasOwn(VIEWS, name) ? name : "teach";
+  const known = Object.hasOwn(VIEWS, name) ? name : first;
   // A read-only token has nothing to teach.
   const next = known === "teach" && !workspace.teaches ? "try" : known;
   leaveView();
@@ -82,8 +84,13 @@ function startSkipping() {
   });
 }
 
-/** @param {() => boolean} isTaken handles an address that names no view */
-export function startViews(isTaken = () => false) {
+/**
+ * @param {object} options
+ * @param {() => boolean} options.isTaken handles an address that names no view
+ * @param {string} options.firstView the view that an address without one shows
+ */
+export function startViews({ isTaken = () => false, firstView = "teach" } = {}) {
+  first = firstView;
   startSkipping();
   startTeachView();
   startTryView();

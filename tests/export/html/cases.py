@@ -11,6 +11,8 @@ import numpy as np
 from safetensors.numpy import save
 
 from evergrow import RejectingClassifier, RLSClassifier
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.sums.moments import Batch
 from evergrow.export.html.head import read_head
 
 N_FEATURES = 24
@@ -41,7 +43,7 @@ def unused_blocks() -> Any:
 
 
 MODELS = {
-    "class means": lambda: fitted(),
+    "class means": fitted,
     "all examples": lambda: fitted(selection="leave-one-out", scoring="regression"),
     "many examples": lambda: fitted(n=900),
     "without unknown": lambda: fitted().estimator_,
@@ -64,6 +66,7 @@ def write_cases(folder: Path) -> None:
             save(head.tensors, metadata={"head": json.dumps(head.settings)})
         )
         before = _answers(model, queries, head.places)
+        left_out = _left_out(model)
         fix_parameters(model)
         for row, label in zip(lessons, names, strict=True):
             model.partial_fit(row[None], [label])
@@ -75,6 +78,7 @@ def write_cases(folder: Path) -> None:
                 "labels": names.tolist(),
                 "queries": queries[:, head.places].tolist(),
                 "before": before,
+                "left_out": left_out,
                 "after": _answers(model, queries, head.places),
                 # Of many examples the file has some; blocks are chosen again by Python.
                 "is_exact": name not in ("many examples", "unused blocks"),
@@ -108,3 +112,23 @@ def _answers(model: Any, queries: Any, places: Any) -> dict[str, Any]:
         "known": model.is_known(queries).tolist() if rejects else None,
         "level": model.level_ if rejects else None,
     }
+
+
+def _left_out(model: Any) -> list[str] | None:
+    """How often each class is recognised by a model of the other examples."""
+    rejects = isinstance(model, RejectingClassifier)
+    inside = model.estimator_ if rejects else model
+    fitted, ridge = inside._fitted, inside._ridge()
+    holdout = (model._fitted if rejects else fitted).holdout
+    if len(holdout) < fitted.moments.n_examples:
+        return None
+    stored = holdout.batch
+    places = np.append(np.arange(N_FEATURES)[inside._used_features()], N_FEATURES)
+    rows = np.column_stack([stored.rows, np.ones(len(stored.rows))])[:, places]
+    moments = fitted.moments.with_features(places)
+    stream = LeaveOneOut.of(Batch(rows, stored.codes, stored.weights), moments)
+    plain = replace(ridge, columns=None)
+    scores = stream.scores_by(stream.solve(plain), plain)
+    found = stream.normalised(scores, inside.recoding_).argmax(axis=1)
+    right = np.bincount(stored.codes[found == stored.codes], minlength=moments.n_classes)
+    return (right / np.bincount(stored.codes)).tolist()

@@ -16,7 +16,7 @@ test("every file is valid JavaScript", async () => {
 
 /** Names that a module exports, by declaration or from another module. */
 function exportsOf(source) {
-  const declared = source.matchAll(/^export (?:async )?(?:function|class|const|let) (\w+)/gm);
+  const declared = source.matchAll(/^export (?:async )?(?:function\*?|class|const|let) (\w+)/gm);
   const passedOn = source.matchAll(/^export \{([^}]*)\} from/gm);
   return new Set([
     ...[...declared].map((match) => match[1]),

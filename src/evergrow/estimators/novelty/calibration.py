@@ -37,6 +37,9 @@ STEADY = 0.1
 EVEN = 3.0
 # Spreads below this, relative to the scores, are rounding errors.
 _ROUNDING = 1e-12
+# The same for scores besides the first: features in single precision have errors of this size, so
+# that lengths of unit vectors differ by nothing else.
+_SINGLE_ROUNDING = 1e-6
 # Novelties that differ by less than this are equal.
 _TIE = 1e-9
 
@@ -182,7 +185,9 @@ def _scales(known: Floats, weights: Floats, columns: Columns) -> tuple[Floats, F
     """
     means = np.average(known, weights=weights, axis=0)
     spreads = np.sqrt(np.average((known - means) ** 2, weights=weights, axis=0))
-    differ = spreads > _ROUNDING * np.abs(known).max(axis=0)
+    rounding = np.full(known.shape[1], _SINGLE_ROUNDING)
+    rounding[0] = _ROUNDING
+    differ = spreads > rounding * np.abs(known).max(axis=0)
     total = np.bincount(columns, weights)
     for k, score in enumerate(known.T[1:], start=1):
         sums = np.bincount(columns, weights * score)

@@ -1,4 +1,4 @@
-"""Joins JavaScript modules into one script, because a page that is opened from disk loads no modules.
+"""Joins JavaScript modules into one script: a page that is opened from disk loads no modules.
 
 Every module becomes a function that returns what it exports; they run in the order in which they
 are imported. It understands the forms of ``import`` and ``export`` that the modules of Evergrow

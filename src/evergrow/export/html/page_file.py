@@ -10,6 +10,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from typing import Any
@@ -20,6 +21,7 @@ from evergrow.export.html.bundle import bundle
 from evergrow.export.html.head import Head, read_head
 from evergrow.export.html.runtime import WebRuntime, load_runtime
 from evergrow.export.networks import NetworkFile, network_files
+from evergrow.export.onnx.resizing import can_be_vertical_first
 from evergrow.export.onnx.weights import WEIGHTS, Weights, store_weights
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
@@ -49,9 +51,7 @@ _POLICY = (
 )
 
 
-def to_html(
-    model: ImageClassifier, *, weights: Weights = "float16", name: str = "model"
-) -> bytes:
+def to_html(model: ImageClassifier, *, weights: Weights = "float16", name: str = "model") -> bytes:
     """Convert an image classifier to a page that answers and learns; return the file.
 
     The parameters are those of :func:`save_html`; ``name`` is shown as the title.
@@ -141,8 +141,11 @@ def _run_settings(network: NetworkFile, head: Head) -> dict[str, Any]:
         if first in head.places:
             used.append({"name": name, "width": width})
         first += width
+    described = network.describe()
+    # Which pass of resizing comes first depends on the version of Pillow.
+    described["preprocessing"]["vertical_first"] = can_be_vertical_first()
     return {
-        **network.describe(),
+        **described,
         "input": network.model.images.name,
         "batch": network.model.images.shape[0] or 1,
         "outputs": used,
@@ -192,7 +195,9 @@ def _assemble(
         f"<script>{script}</script>\n",
     ]
     page = (_SHARED / "index.html").read_text(encoding="utf-8")
-    page = _replace(page, "<title>Evergrow</title>", f"<title>{html.escape(settings['name'])}</title>")
+    page = _replace(
+        page, "<title>Evergrow</title>", f"<title>{html.escape(settings['name'])}</title>"
+    )
     page = _replace(page, '<body class="outside">', '<body class="outside standalone">')
     page = _STYLESHEET.sub("", _SCRIPT.sub("", page))
     icon = b64encode((_SHARED / "icon.svg").read_bytes()).decode()
@@ -232,9 +237,14 @@ def _text_block(name: str, media_type: str, text: str) -> str:
 
 
 def _bytes_block(name: str, content: bytes) -> str:
+    return f'<script type="application/gzip" id="{name}">{_pack(content)}</script>\n'
+
+
+# The runtime is the same in every page, and takes longest.
+@lru_cache(maxsize=4)
+def _pack(content: bytes) -> str:
     # Without a time, so that equal models give equal files.
-    packed = b64encode(gzip.compress(content, 9, mtime=0)).decode()
-    return f'<script type="application/gzip" id="{name}">{packed}</script>\n'
+    return b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
 def _escape_json(value: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,11 @@ from evergrow.vision.images.sources import import_extra
 
 # Rows that are answered at once: forests take much memory for each.
 _ROWS_AT_ONCE = 64
-_CLASS_TYPES: dict[str, Callable[[Any], Any]] = {
+_CLASS_TYPES: dict[str, type] = {
     "boolean": bool,
     "integer": int,
     "float": float,
     "string": str,
-    "bytes": lambda text: text.encode("latin-1"),
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ _AXES_ARE_INPUT_OF_OTHERS = 18
 MIN_OPSET = 13
 # Constants of at most this many numbers are looked up, larger ones hardly ever come twice.
 _MAX_SHARED = 64
+# A triangular matrix in so many parts takes hardly more than half of its square.
+_N_SLABS = 16
 # Of what a file may hold; messages and names take some of the two gigabytes.
 _MAX_BYTES = 2**31 - (1 << 24)
 
@@ -87,21 +90,19 @@ class Graph:
         half = self.cast(self.constant(scaled, np.float16), np.float64)
         return self.add("Mul", half, self.constant(scales))
 
-    def triangle(self, values: npt.NDArray[Any], dtype: npt.DTypeLike) -> str:
-        """Add a lower triangular matrix, of which only the triangle is stored."""
-        n = len(values)
-        scales, scaled = _scaled_rows(values)
-        packed = self.cast(self.constant(scaled[np.tril_indices(n)], dtype), np.float64)
-        column = np.arange(n)
-        row = self.constant(column[:, None], np.int64)
-        # Row i begins after the i (i + 1) / 2 entries of the rows above.
-        begin = self.constant((column * (column + 1) // 2)[:, None], np.int64)
-        places = self.add("Add", begin, self.constant(column, np.int64))
-        is_stored = self.add("LessOrEqual", self.constant(column, np.int64), row)
-        places = self.add("Where", is_stored, places, self.constant(0, np.int64))
-        found = self.add("Gather", packed, places)
-        factors = self.add("Where", is_stored, self.constant(scales), self.constant(0.0))
-        return self.add("Mul", found, factors)
+    def upper_matmul(self, rows: str, values: npt.NDArray[Any], dtype: npt.DTypeLike) -> str:
+        """Multiply rows by an upper triangular matrix, a few columns at a time.
+
+        Of these columns only what is above the diagonal is stored and multiplied.
+        """
+        n, parts = len(values), []
+        bounds = np.linspace(0, n, min(n, _N_SLABS) + 1).astype(int).tolist()
+        zero, axis = self.constant([0], np.int64), self.constant([1], np.int64)
+        for first, end in pairwise(bounds):
+            slab = self.matrix(values[:end, first:end], dtype)
+            above = self.add("Slice", rows, zero, self.constant([end], np.int64), axis)
+            parts.append(self.add("MatMul", above, slab))
+        return self.add("Concat", *parts, axis=1)
 
     def row_sums(self, first: str, second: str) -> str:
         """The sum over each row of the products of two values, of shape (n, 1)."""

@@ -180,6 +180,8 @@ class _Parts:
     @classmethod
     def of(cls, model: Any) -> _Parts:
         """Take a fitted model apart; a ``TypeError`` for one that cannot be exported."""
+        if isinstance(model, type) or not hasattr(model, "fit"):
+            raise InvalidTypeError(_refusal(model))
         check_is_fitted(model)
         steps, name = _flatten(model), type(model).__name__
         *before, classifier = steps
@@ -216,8 +218,9 @@ def _head_adder(model: Any) -> Callable[[Graph, str, Any, HeadTypes], Head] | No
 
 
 def _refusal(model: Any) -> str:
+    what = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
     return (
-        f"{type(model).__name__} cannot be exported: only RLSClassifier, NCMClassifier, "
+        f"{what} cannot be exported: only RLSClassifier, NCMClassifier, "
         "NCMForestClassifier, AxisForestClassifier, LinearForestClassifier, SVMForestClassifier, "
         "RejectingClassifier of one of these, ImageClassifier with one of these and features of a "
         "network, and pipelines that end in one of these can"
@@ -264,10 +267,8 @@ def _add_answers(graph: Graph, rows: str, classifier: Any, types: HeadTypes) -> 
 
 def _classes_to_json(classes: list[Any]) -> dict[str, Any]:
     """The classes as JSON values, and their type, which JSON does not tell."""
-    kinds = {bool: "boolean", int: "integer", float: "float", str: "string", bytes: "bytes"}
+    kinds = {bool: "boolean", int: "integer", float: "float", str: "string"}
     kind = next(name for one, name in kinds.items() if isinstance(classes[0], one))
-    if kind == "bytes":
-        classes = [label.decode("latin-1") for label in classes]
     return {"classes": classes, "class_type": kind}
 
 

@@ -34,7 +34,7 @@ def resize_images(graph: Graph, images: str, preprocessing: Preprocessing) -> st
     first, second = horizontal, vertical
     perms = ([1, 0, 2, 3], [2, 0, 1, 3])
     backs = ([1, 2, 0, 3], [1, 0, 2, 3])
-    if preprocessing.interpolation == "nearest" or not _can_be_vertical_first():
+    if preprocessing.interpolation == "nearest" or not can_be_vertical_first():
         turn = graph.add("Transpose", images, perm=perms[1])
     else:
         is_vertical = _is_vertical_first(graph, vertical, horizontal)
@@ -88,7 +88,7 @@ def _crop(graph: Graph, images: str, preprocessing: Preprocessing) -> tuple[_Sid
 
 
 @cache
-def _can_be_vertical_first() -> bool:
+def can_be_vertical_first() -> bool:
     """Whether the installed Pillow resizes some images along the height first."""
     pillow = import_extra("PIL.Image")
     pixels = np.random.default_rng(0).integers(0, 256, (97, 23), dtype=np.uint8)

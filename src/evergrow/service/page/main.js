@@ -164,7 +164,7 @@ function start() {
   startToken();
   addView("confusion", { view: confusionView, title: "Mix-ups" });
   startConfusion();
-  startViews(enterByAddress);
+  startViews({ isTaken: enterByAddress });
   for (const source of [connection, outbox, workspace]) source.addEventListener("change", showState);
   connection.addEventListener("change", () => {
     // A banner shows that it is offline.

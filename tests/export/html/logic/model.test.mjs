@@ -43,6 +43,11 @@ for (const one of cases) {
     check(load(one), one.queries, one.before, 1e-9);
   });
 
+  test(`a model of ${one.name} recognises its examples by the others as Python does`, () => {
+    const found = finish(load(one).assess()).map(({ accuracy }) => accuracy?.rate ?? null);
+    if (one.left_out !== null && one.name !== "many examples") close(found, one.left_out, 1e-12, "accuracy");
+  });
+
   test(`a model of ${one.name} learns single examples and new classes as Python does`, () => {
     const model = load(one);
     // Its factors are there, so that they are followed.

@@ -14,6 +14,9 @@ const NOT_FOUND = 404;
 const CONFLICT = 409;
 // As the workspace, which will get the lessons.
 const MAX_NAME = 200;
+// Names that look the same must be the same; joiners are needed within words of some scripts.
+const HIDDEN =
+  /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\ufdd0-\ufdef\ufffe\uffff]/u;
 const THUMBNAIL_SIDE = 240;
 
 /** A new key: of a lesson, so that a workspace learns it once, or of an action, which is one step of undo. */
@@ -119,6 +122,7 @@ function checkName(label) {
   if (name === "" || [...name].length > MAX_NAME) {
     throw new Problem(BAD_REQUEST, `A name has 1 to ${MAX_NAME} characters.`);
   }
+  if (HIDDEN.test(name)) throw new Problem(BAD_REQUEST, "A name must not contain hidden characters.");
   return name;
 }
 
@@ -182,10 +186,12 @@ async function digestOf(image) {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-export const picture = async (id) => state.lessons.get(id).image;
+export async function picture(id) {
+  return state.lessons.get(checkIds([id])[0]).image;
+}
 
 export async function thumbnail(id) {
-  const bitmap = await createImageBitmap(state.lessons.get(id).image);
+  const bitmap = await createImageBitmap(await picture(id));
   const scale = Math.min(1, THUMBNAIL_SIDE / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(bitmap.width * scale));

@@ -18,7 +18,8 @@ export function startDownload(control) {
   control.addEventListener("click", () => {
     const list = element("ul", { class: "downloads" }, ...FILES.map(row));
     const licences = button("Licences", () => showLicences(), { class: "plain link" });
-    showMessage("Save", element("p", {}, savedText()), list, element("p", { class: "muted small" }, `Evergrow ${settings.version}, ${settings.runtime}. `, licences));
+    const made = element("div", { class: "row muted small" }, `Evergrow ${settings.version}, ${settings.runtime}`, licences);
+    showMessage("Save", element("p", {}, savedText()), list, made);
   });
 }
 

@@ -43,7 +43,7 @@ const report = answerCalls({
   classes() {
     return model.classes.map((entry, k) => ({ ...entry, ...(measured?.[k] ?? UNMEASURED) }));
   },
-  /** For tests: the weights before recoding, and the calibration of the novelty. */
+  /** The weights before recoding, and the calibration of the novelty. */
   inspect() {
     return { weights: model.weights, calibration: model.calibration && { ...model.calibration } };
   },

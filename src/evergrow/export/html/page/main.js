@@ -2,9 +2,10 @@
 
 // First, because it copies the page as it was opened.
 import "./payload.js";
+import { newKey, predict, teach } from "./api.js";
 import { byId } from "./dom.js";
 import { startDownload } from "./download.js";
-import { measured, settings } from "./engine.js";
+import { inspect, measured, settings } from "./engine.js";
 import { outbox } from "./outbox.js";
 import { state } from "./state.js";
 import { counted } from "./text.js";
@@ -21,9 +22,20 @@ function showState() {
   byId("not-stored").textContent = NOT_STORED;
 }
 
+// For the console of the browser, and for scripts: pictures are Blobs.
+window.evergrow = {
+  predict: (images) => predict(images),
+  teach: (image, label) => teach({ image, label, key: newKey(), action: newKey() }),
+  /** What was taught on this page. */
+  lessons: () => state.lessons.all,
+  /** The weights of the classes before recoding, and the calibration of "unknown". */
+  inspect,
+};
+
 async function start() {
   byId("brand-name").textContent = settings.name;
-  startViews();
+  // A page that was given away is first of all to be asked.
+  startViews({ firstView: "try" });
   startDownload(byId("save"));
   for (const source of [outbox, workspace, state]) source.addEventListener("change", showState);
   measured.addEventListener("measured", () => workspace.refresh());

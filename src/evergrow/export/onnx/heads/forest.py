@@ -50,9 +50,7 @@ def _standardize(graph: Graph, rows: str, how: Standardization, types: HeadTypes
     found = _clip(graph, graph.add("Mul", found, graph.constant(how.scale)))
     if how.whitening is not None:
         single = graph.cast(graph.cast(found, np.float32), np.float64)
-        lower = graph.triangle(np.tril(how.whitening), types.large)
-        found = graph.add("MatMul", single, graph.add("Transpose", lower, perm=[1, 0]))
-        found = _clip(graph, found)
+        found = _clip(graph, graph.upper_matmul(single, np.tril(how.whitening).T, types.large))
     if how.length_features is not None:
         found = graph.cast(graph.cast(found, np.float32), np.float64)
         counted = graph.constant(how.length_features[:, None])
@@ -79,19 +77,19 @@ class _Steps:
     graph: Graph
     # The left child of each node, which the right one follows; a leaf is its own child.
     left: str
+    # 1 for nodes with children, 0 for leaves; some runtimes know no constants of truth values.
     splits: str
 
     @classmethod
     def of(cls, graph: Graph, nodes: Nodes) -> _Steps:
         splits = nodes.left >= 0
         left = np.where(splits, nodes.left, np.arange(len(splits)))
-        return cls(graph, graph.constant(left, np.int64), graph.constant(splits, np.bool_))
+        return cls(graph, graph.constant(left, np.int64), graph.constant(splits, np.int64))
 
-    def next(self, node: str, goes_right: str) -> str:
-        """The child that each row goes to, or the leaf that it is in."""
+    def next(self, node: str, right: str) -> str:
+        """The child that each row goes to, the right one for 1, or the leaf that it is in."""
         graph = self.graph
-        can = graph.add("Gather", self.splits, node)
-        step = graph.cast(graph.add("And", goes_right, can), np.int64)
+        step = graph.add("Mul", right, graph.add("Gather", self.splits, node))
         return graph.add("Add", graph.add("Gather", self.left, node), step)
 
 
@@ -124,7 +122,8 @@ def _descend_thresholds(graph: Graph, rows: str, nodes: Nodes) -> str:
         feature = graph.add("Gather", features, node)
         value = graph.add("GatherElements", rows, feature, axis=1)
         threshold = graph.add("Gather", thresholds, node)
-        node = steps.next(node, graph.add("Greater", value, threshold))
+        is_above = graph.add("Greater", value, threshold)
+        node = steps.next(node, graph.cast(is_above, np.int64))
     return _places(graph, node, nodes)
 
 
@@ -140,7 +139,7 @@ def _descend_planes(graph: Graph, rows: str, nodes: Nodes) -> str:
         scores = columns.scores(rows, column, 1, has_samples=has_samples)
         scores = graph.add("Squeeze", scores, _last_axis(graph))
         is_negative = graph.add("Less", scores, graph.constant(0.0, np.float32))
-        node = steps.next(node, is_negative)
+        node = steps.next(node, graph.cast(is_negative, np.int64))
     return _places(graph, node, nodes)
 
 
@@ -151,7 +150,7 @@ def _descend_means(graph: Graph, rows: str, nodes: Nodes) -> str:
     splits = nodes.left >= 0
     begins = graph.constant(np.where(splits, nodes.begin, 0), np.int64)
     sizes = graph.constant(np.where(splits, nodes.size, 0), np.int64)
-    sides = graph.constant(np.append(nodes.right, 0), np.bool_)
+    sides = graph.constant(np.append(nodes.right, 0), np.int64)
     infinity = graph.constant(np.inf, np.float32)
     for level in _levels(nodes):
         width = int(nodes.size[level].max())

@@ -137,11 +137,10 @@ class _LinearParts:
         graph, linear = self.graph, self.linear
         # Row i is the solution for the i-th unit vector, so that a product with it solves.
         solved = forward_substitute(linear.factor, np.eye(len(linear.factor)))
-        upper = graph.add("Transpose", graph.triangle(solved.T, self.types.large), perm=[1, 0])
         ones = graph.add(
             "Pad", self.rows, graph.constant([0, 0, 0, 1], np.int64), graph.constant(1.0)
         )
-        halves = graph.add("MatMul", ones, upper)
+        halves = graph.upper_matmul(ones, solved, self.types.large)
         left, right = linear.leverage_vectors
         vectors = [graph.add("MatMul", ones, graph.constant(one[:, None])) for one in (left, right)]
         leverage = graph.add("Add", graph.row_sums(halves, halves), graph.add("Mul", *vectors))
