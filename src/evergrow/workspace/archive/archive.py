@@ -145,11 +145,10 @@ class PictureArchive:
         if image is None:
             self.contents.n_without_picture += 1
             return None
-        try:
-            return self._store.images.path(image).stat().st_size
-        except FileNotFoundError:
+        n_bytes = self._store.images.n_bytes(image)
+        if n_bytes is None:
             self.contents.n_lost += 1
-            return None
+        return n_bytes
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
         self._table.write(format_rows(rows).encode())
