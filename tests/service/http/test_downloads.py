@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import errno
 import io
 import json
 import threading
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evergrow.service.http import downloads as module
-from evergrow.service.http.downloads import Downloads
+from evergrow.service.http.downloads import DownloadResponse, Downloads
+from evergrow.service.http.fairness import Actor
+from evergrow.workspace import NewExample, Workspace
 from tests.harness.pictures import photograph
 from tests.service.conftest import A, B, Served
 from tests.service.http.test_images import request_of
@@ -317,12 +322,42 @@ def test_a_client_that_disconnects_leaves_no_file(
     assert downloads._at_once._used == 0
 
 
-def test_a_workspace_may_have_any_name(tmp_path: Path) -> None:
-    name = module._attachment('my "things" ☕.zip')
-    assert name == (
-        'attachment; filename="my _things_ _.zip"; '
-        "filename*=UTF-8''my%20%22things%22%20%E2%98%95.zip"
+@pytest.mark.parametrize(
+    ("name", "plain", "encoded"),
+    [
+        ("things", "things", "things"),
+        ("cups ☕", "cups _", "cups%20%E2%98%95"),
+        ('my "things"\\', "my _things__", "my%20_things__"),
+        ("line\r\nSet-Cookie: x", "line__Set-Cookie_ x", "line__Set-Cookie_%20x"),
+        ("x" * 240, "x" * 100, "x" * 100),
+    ],
+)
+def test_a_workspace_may_have_any_name(tmp_path: Path, name: str, plain: str, encoded: str) -> None:
+    with Workspace.create(tmp_path / name, features=None) as workspace:
+        workspace.teach([NewExample(np.ones(3), "cup"), NewExample(np.zeros(3), "pen")])
+        with Downloads(workspace) as downloads:
+            actor = Actor("reader", frozenset({"read"}))
+            download = asyncio.run(downloads.prepare(actor, "model"))
+            headers = DownloadResponse(downloads, download).headers
+    assert headers["content-disposition"] == (
+        f"attachment; filename=\"{plain}.evergrow\"; filename*=UTF-8''{encoded}.evergrow"
     )
+
+
+def test_a_disk_that_fails_breaks_off_a_download(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.teach_one("mug")
+
+    def fail(*_: object) -> Iterator[bytes]:
+        yield b"some"
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("evergrow.service.http.exports.Export.read_chunks", fail)
+    answer = served.get("/v1/model")
+    assert answer.content == b"some"
+    assert "a download was broken off: a file cannot be read" in caplog.text
+    assert served.service.downloads._at_once._used == 0
 
 
 def test_downloads_are_paced_by_token(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

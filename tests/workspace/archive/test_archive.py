@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import zipfile
 from dataclasses import replace
@@ -11,7 +12,8 @@ import pytest
 
 from evergrow import WorkspaceError
 from evergrow.vision.images import find_labelled
-from evergrow.workspace import ConflictError, Workspace
+from evergrow.vision.images.decoder import MEDIA_TYPES
+from evergrow.workspace import ConflictError, Workspace, WorkspaceFullError
 from tests.workspace.builders import new_example, new_workspace, picture
 
 HOSTILE = ["left/right", "..", "NUL", "labels.csv", "mug", "Mug", "=1+1", "'tis", "قهوة", "m" * 200]
@@ -156,6 +158,30 @@ def test_a_reader_exports_while_another_process_may_write(workspace, tmp_path):
         reader.export_pictures(tmp_path / "pictures.zip")
         reader.export_audit_log(tmp_path / "log.jsonl")
     assert (tmp_path / "log.jsonl").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+def test_files_of_every_type_are_found_by_their_suffix(workspace, tmp_path, media_type):
+    workspace.teach([new_example("cup", picture=replace(picture(0), media_type=media_type))])
+    workspace.export_pictures(tmp_path / "pictures")
+    assert len(find_labelled(tmp_path / "pictures").paths) == 1
+
+
+def test_a_full_disk_of_temporary_files_is_named(workspace, monkeypatch):
+    class FullFile:
+        def __init__(self, *_):
+            pass
+
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            pass
+
+    teach(workspace, ["cup"])
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile", FullFile)
+    with pytest.raises(WorkspaceFullError, match="free some space"):
+        workspace.picture_archive()
 
 
 def test_examples_are_read_by_an_index(workspace):

@@ -25,13 +25,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from evergrow.foundation.errors import EvergrowError
+from evergrow.foundation.errors import EvergrowError, WorkspaceError
 from evergrow.service.http.exports import Exports
 from evergrow.service.http.fairness import Actor, Allowance, Pacer
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.writer import lower_priority
 from evergrow.service.wire import DownloadLink, File
 from evergrow.vision.images.label_table import format_rows
+from evergrow.workspace.archive.folder_names import FolderNames
 from evergrow.workspace.workspace import Workspace
 
 # The ending of the file's name, which begins with that of the workspace, and its media type.
@@ -100,8 +101,8 @@ class Downloads:
             1, "export", initializer=partial(lower_priority, _NICENESS)
         )
         self._read_thread = ThreadPoolExecutor(1, "download")
-        # The title of an exported page is the name of its file.
-        self._name = workspace.layout.folder.resolve().name
+        # A name that every system accepts; that of the file is also the title of an exported page.
+        self._name = FolderNames().find(workspace.layout.folder.resolve().name) or "workspace"
         self.exports = Exports(
             self._name,
             workspace.export,
@@ -169,7 +170,11 @@ class Downloads:
         """Read a file, no faster than its token may."""
         loop = asyncio.get_running_loop()
         while True:
-            chunk = await loop.run_in_executor(self._read_thread, next, download.chunks, None)
+            try:
+                chunk = await loop.run_in_executor(self._read_thread, next, download.chunks, None)
+            except OSError as error:
+                # Otherwise it would be taken for one of the connection.
+                raise WorkspaceError(f"a file cannot be read: {error}") from error
             if chunk is None:
                 return
             delay = self._pace.delay(download.actor.name, len(chunk))
@@ -236,9 +241,7 @@ class DownloadResponse(StreamingResponse):
                 await send({"type": "http.response.body", "body": b""})
                 return
             await super().__call__(scope, receive, send)
-        except (EvergrowError, OSError) as error:
-            if isinstance(error, ClientDisconnect):
-                raise
+        except EvergrowError as error:
             # The client notices: its connection ends before the file does.
             _log.warning("a download was broken off: %s", error)
             connection = scope.get("connection")
@@ -251,8 +254,8 @@ class DownloadResponse(StreamingResponse):
 
 def _attachment(name: str) -> str:
     """The header that makes browsers save a file under a name (RFC 6266)."""
-    plain = "".join(one if one.isascii() and one.isprintable() else "_" for one in name)
-    plain = plain.replace("\\", "_").replace('"', "_")
+    # Quotes and backslashes are not in names that every system accepts.
+    plain = "".join(one if one.isascii() else "_" for one in name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
