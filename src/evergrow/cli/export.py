@@ -59,7 +59,7 @@ def export(
     force: bool,
     quiet: bool,
 ) -> None:
-    r"""Write MODEL, or the model of the workspace DIR, to a file for use elsewhere.
+    """Write MODEL, or the model of the workspace DIR, to a file for use elsewhere.
 
     The ending of the file chooses the format:
 
@@ -78,7 +78,7 @@ def export(
     With --check, shows the accuracy of the model and of the file on images that were not used for
     training, the points lost, and how many answers are the same; in a pipe, or with --tsv, as
     tab-separated lines.
-    """
+    """  # noqa: D301
     from evergrow.export.formats import format_of, save_as
 
     kind = format_of(output, weights=weights)
