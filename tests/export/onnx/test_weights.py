@@ -71,7 +71,7 @@ def test_each_output_channel_has_a_scale_of_its_own() -> None:
     content = one_layer("MatMul", (96, 256), (4, 96), values=values).SerializeToString()
     x = DRAW.normal(size=(4, 96)).astype(np.float32)
     expected, found = run(content, x), run(store_weights(content, "int8"), x)
-    assert np.all(np.abs(found - expected).max(axis=0) < 0.2 * sizes)
+    assert np.all(np.abs(found - expected).max(axis=0) < 0.5 * sizes)
 
 
 @pytest.mark.parametrize(("weights", "share"), [("float16", 0.55), ("int8", 0.35)])
