@@ -71,7 +71,7 @@ def run(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
         for weights in ("float16", "int8"):
             path = Path(folder) / f"{weights}.html"
-            save_html(model, path, weights=weights)  # type: ignore[arg-type]
+            save_html(model, path, weights=weights)
             size = path.stat().st_size / 1e6
             starts = [_first_answer(browser, path, asked[0][0]) for _ in range(1 if quick else 3)]
             with _opened(browser, path) as page:

@@ -2,10 +2,10 @@
 
 A fitted estimator comes in, one file leaves that other software runs. ``onnx`` writes an ONNX
 graph from pixels, or from vectors, to class probabilities: resizing, network and head are all
-inside.
+inside. ``html`` writes a page that answers and learns in a browser.
 
-Nothing here learns, and nothing here knows of a workspace, which exports the model it has learnt.
-Start reading with ``onnx.model_file``, then ``onnx.head``.
+Nothing here knows of a workspace, which exports the model it has learnt. Start reading with
+``onnx.model_file``, then ``onnx.head``; or with ``html.page_file``, then ``html.head``.
 """
 
 from evergrow.foundation.public_names import attach_names

@@ -34,6 +34,14 @@ def fitted(n: int = 60, **parameters: Any) -> Any:
     return RejectingClassifier(learner, random_state=0).fit(*examples(NAMES[:3], n, 0))
 
 
+def unit_vectors() -> Any:
+    """A classifier of vectors of one length, which then tells nothing."""
+    rows, labels = examples(NAMES[:3], 60, 0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    learner = RLSClassifier(regularization=0.1, recoding=0.4)
+    return RejectingClassifier(learner, random_state=0).fit(rows, labels)
+
+
 def unused_blocks() -> Any:
     """A classifier that leaves out a block of features that is noise."""
     learner = RLSClassifier(blocks=(N_FEATURES - 8, 8), random_state=0)
@@ -50,6 +58,7 @@ MODELS = {
     "chosen": lambda: RejectingClassifier(RLSClassifier(random_state=0), random_state=0).fit(
         *examples(NAMES[:3], 90, 0)
     ),
+    "unit vectors": unit_vectors,
     "unused blocks": unused_blocks,
 }
 

@@ -52,6 +52,27 @@ test("stored changes give the same lessons again", () => {
   assert.equal(again.event, 200);
 });
 
+test("stored changes fit after an undo, and without what another tab has undone", () => {
+  const first = new Lessons();
+  const changes = [];
+  const make = (change) => {
+    first.apply(change);
+    changes.push(change);
+  };
+  make(first.teach(lesson("a", "cup"), "x", 1));
+  make(first.teach(lesson("b", "cup"), "y", 2));
+  first.undo();
+  changes.pop();
+  make(first.teach(lesson("c", "cup"), "z", 3));
+  make(first.relabel([first.withPicture("c").id], "pen", null, 4));
+  const labels = (lessons) => lessons.all.map(({ key, label }) => [key, label]);
+  assert.deepEqual(labels(new Lessons([], structuredClone(changes))), [["a", "cup"], ["c", "pen"]]);
+  const fewer = new Lessons([], structuredClone([changes[0], changes[2]]));
+  assert.deepEqual(labels(fewer), [["a", "cup"]]);
+  fewer.undo();
+  assert.deepEqual(labels(fewer), [["a", "cup"]]);
+});
+
 test("numbers of changes grow even if the clock does not", () => {
   const lessons = new Lessons();
   teach(lessons, "a", "cup", "one");

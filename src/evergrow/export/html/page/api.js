@@ -109,7 +109,7 @@ export async function removeAll(ids) {
 
 async function change(made) {
   await state.change(made);
-  return { event: made.event, kind: made.kind, summary: "", n_examples: made.ids.length, n_changes: 1 };
+  return { event: made.event, kind: made.kind, summary: "", n_examples: made.keys.length, n_changes: 1 };
 }
 
 function checkIds(ids) {

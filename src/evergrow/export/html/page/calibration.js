@@ -15,7 +15,10 @@ const MOST_BETWEEN = 0.9;
 const STEADY = 0.1;
 // With this many classes, weights learnt from them and equal weights count the same.
 const EVEN = 3;
+// Spreads below this, relative to the scores, are rounding errors; of other scores than the first, which
+// follow from features in single precision, those below the second.
 const ROUNDING = 1e-12;
+const SINGLE_ROUNDING = 1e-6;
 // Novelties that differ by less than this are equal.
 const TIE = 1e-9;
 
@@ -174,7 +177,8 @@ function scalesOf(known, weights, columns) {
   const means = scores.map((values) => average(values, weights));
   const factors = scores.map((values, k) => {
     const spread = Math.sqrt(average(values.map((value) => (value - means[k]) ** 2), weights));
-    if (!(spread > ROUNDING * Math.max(...values.map(Math.abs)))) return 0;
+    const rounding = k === 0 ? ROUNDING : SINGLE_ROUNDING;
+    if (!(spread > rounding * Math.max(...values.map(Math.abs)))) return 0;
     // Of the first score the spread between classes does not count.
     if (k > 0 && betweenClasses(values, weights, columns, means[k]) > MOST_BETWEEN * spread ** 2) return 0;
     return 1 / spread;

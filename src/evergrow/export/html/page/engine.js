@@ -28,6 +28,7 @@ export async function readModel() {
   return { bytes, ...readTensors(bytes) };
 }
 
+/** Loads the model; calls that come before it is loaded wait. */
 export function loadModel(bytes, lessons) {
   return head.call("load", [bytes, lessons.map(({ key, embedding, label }) => ({ key, embedding, label }))]);
 }

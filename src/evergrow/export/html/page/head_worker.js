@@ -4,8 +4,10 @@ import { answerCalls } from "./calls.js";
 import { Model } from "./model.js";
 import { readTensors } from "./tensors.js";
 
-// Lessons often follow each other; measuring waits until they pause.
+// Lessons often follow each other; measuring waits until they pause. At first it waits longer, because the
+// first answer is waited for.
 const PAUSE_MS = 250;
+const FIRST_PAUSE_MS = 3000;
 // Measuring lets other work in after so long.
 const SLICE_MS = 25;
 
@@ -21,7 +23,9 @@ const report = answerCalls({
     const { metadata, arrays } = readTensors(buffer);
     model = new Model(JSON.parse(metadata.head), arrays);
     model.addAll(lessons);
-    measureSoon({ calibrates: lessons.length > 0 });
+    // Solved while the network is being loaded.
+    model.prepare();
+    measureSoon({ calibrates: lessons.length > 0, pause: FIRST_PAUSE_MS });
   },
   predict(embeddings) {
     return embeddings.map((embedding) => model.predict(embedding));
@@ -51,10 +55,10 @@ const report = answerCalls({
 
 const UNMEASURED = { accuracy: null, confusedWith: null, confusedShare: null };
 
-function measureSoon({ calibrates }) {
+function measureSoon({ calibrates, pause = PAUSE_MS }) {
   nChanges += 1;
   clearTimeout(timer);
-  timer = setTimeout(() => measure(nChanges, calibrates), PAUSE_MS);
+  timer = setTimeout(() => measure(nChanges, calibrates), pause);
 }
 
 async function measure(change, calibrates) {

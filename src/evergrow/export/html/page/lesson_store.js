@@ -43,7 +43,8 @@ export async function listChanges(page) {
 /** Stores a change; resolves to whether the browser did. */
 export async function putChange(page, change) {
   try {
-    await transact("readwrite", (table) => table.put({ ...change, page }));
+    // Lessons that a change took away are stored with the change that taught them.
+    await transact("readwrite", (table) => table.put({ ...change, gone: undefined, page }));
     return true;
   } catch {
     return false;

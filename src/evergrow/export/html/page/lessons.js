@@ -1,13 +1,15 @@
 /**
  * What was taught on this page: a log of changes, which can be undone, and the lessons that follow from it.
  *
- * A change is `teach` (one lesson), `relabel` or `remove` (several lessons). Changes with the same action
- * that follow each other are one step of undo.
+ * A change is `teach` (one lesson), `relabel` or `remove` (several lessons, by key). Changes with the same
+ * action that follow each other are one step of undo. Lessons have numbers too, which are those of this
+ * visit: what the browser stores has only keys, because another tab may have stored changes as well.
  */
 
 const CONFLICT = 409;
 
 export class Lessons {
+  // By key.
   #lessons = new Map();
   #changes = [];
   #nextId = 1;
@@ -19,18 +21,19 @@ export class Lessons {
   constructor(lessons = [], changes = []) {
     for (const lesson of lessons) {
       const event = this.#changes.length + 1;
-      this.#apply({ event, kind: "teach", action: lesson.action ?? null, lesson });
+      this.apply({ event, kind: "teach", action: lesson.action ?? null, lesson });
     }
-    for (const change of changes) this.#apply(change);
+    for (const change of changes) this.apply(change);
   }
 
   /** All lessons, oldest first. */
   get all() {
-    return [...this.#lessons.values()];
+    return [...this.#lessons.values()].sort((one, other) => one.id - other.id);
   }
 
+  /** The lesson with a number, or null. */
   get(id) {
-    return this.#lessons.get(id) ?? null;
+    return this.all.find((lesson) => lesson.id === id) ?? null;
   }
 
   /** The lesson with a picture, or null. */
@@ -54,12 +57,17 @@ export class Lessons {
 
   /** The change that moves lessons to another class. */
   relabel(ids, to, action, now) {
-    return { event: this.#newEvent(now), kind: "relabel", action, ids, from: ids.map((id) => this.get(id).label), to };
+    return { event: this.#newEvent(now), kind: "relabel", action, ...this.#named(ids), to };
   }
 
   /** The change that removes lessons. */
   remove(ids, now) {
-    return { event: this.#newEvent(now), kind: "remove", action: null, ids, from: ids.map((id) => this.get(id).label) };
+    return { event: this.#newEvent(now), kind: "remove", action: null, ...this.#named(ids) };
+  }
+
+  #named(ids) {
+    const lessons = ids.map((id) => this.get(id));
+    return { keys: lessons.map(({ key }) => key), from: lessons.map(({ label }) => label) };
   }
 
   /** Times are numbers of changes: two tabs with this page then do not use the same ones. */
@@ -69,26 +77,32 @@ export class Lessons {
 
   /** Makes a change, and returns what the model has to do. */
   apply(change) {
-    return this.#apply(change);
-  }
-
-  #apply(change) {
     this.#changes.push(change);
     if (change.kind === "teach") {
-      change.id = this.#nextId;
-      this.#nextId += 1;
-      this.#lessons.set(change.id, { ...change.lesson, id: change.id, event: change.event, action: change.action });
-      return [{ do: "add", lesson: this.get(change.id) }];
+      const { lesson, event, action } = change;
+      return this.#put({ ...lesson, id: this.#nextId++, event, action });
     }
-    if (change.kind === "relabel") return change.ids.map((id) => this.#setLabel(id, change.to));
-    change.gone = change.ids.map((id) => this.get(id));
-    for (const id of change.ids) this.#lessons.delete(id);
-    return change.gone.map((lesson) => ({ do: "remove", lesson }));
+    // Those that another tab has undone are not there.
+    const keys = change.keys.filter((key) => this.#lessons.has(key));
+    if (change.kind === "relabel") return keys.map((key) => this.#setLabel(key, change.to));
+    change.gone = keys.map((key) => this.#lessons.get(key));
+    return keys.flatMap((key) => this.#drop(key));
   }
 
-  #setLabel(id, label) {
-    const lesson = { ...this.get(id), label };
-    this.#lessons.set(id, lesson);
+  #put(lesson) {
+    this.#lessons.set(lesson.key, lesson);
+    return [{ do: "add", lesson }];
+  }
+
+  #drop(key) {
+    const lesson = this.#lessons.get(key);
+    this.#lessons.delete(key);
+    return lesson === undefined ? [] : [{ do: "remove", lesson }];
+  }
+
+  #setLabel(key, label) {
+    const lesson = { ...this.#lessons.get(key), label };
+    this.#lessons.set(key, lesson);
     return { do: "move", lesson };
   }
 
@@ -110,7 +124,7 @@ export class Lessons {
     for (const { kind } of step) kinds[kind] = (kinds[kind] ?? 0) + 1;
     const labels = [...new Set(step.flatMap((change) => (change.kind === "teach" ? [change.lesson.label] : change.from)))];
     const body = last.kind === "relabel" ? { from: { label: last.from[0] }, to: { label: last.to } } : {};
-    const n = step.reduce((sum, { ids }) => sum + (ids?.length ?? 1), 0);
+    const n = step.reduce((sum, { keys }) => sum + (keys?.length ?? 1), 0);
     return { event: last.event, kind: last.kind, body, n_changes: step.length, n_examples: n, kinds, labels: labels.slice(0, 3), n_labels: labels.length };
   }
 
@@ -122,14 +136,9 @@ export class Lessons {
   }
 
   #revert(change) {
-    if (change.kind === "teach") {
-      const lesson = this.get(change.id);
-      this.#lessons.delete(change.id);
-      return [{ do: "remove", lesson }];
-    }
-    if (change.kind === "relabel") return change.ids.map((id, i) => this.#setLabel(id, change.from[i]));
-    for (const lesson of change.gone) this.#lessons.set(lesson.id, lesson);
-    return change.gone.map((lesson) => ({ do: "add", lesson }));
+    if (change.kind === "teach") return this.#drop(change.lesson.key);
+    if (change.kind === "remove") return change.gone.flatMap((lesson) => this.#put(lesson));
+    return change.keys.flatMap((key, i) => (this.#lessons.has(key) ? [this.#setLabel(key, change.from[i])] : []));
   }
 }
 

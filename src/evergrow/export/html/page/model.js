@@ -58,10 +58,18 @@ export class Model {
     return this.#calibration;
   }
 
+  /** Solves everything that the first answer needs. */
+  prepare() {
+    this.#scale ??= new ClassScale(this.#sums, this.#ridge, this.#settings);
+    if (this.#calibration !== null && this.#calibration.level !== Infinity) {
+      this.#summed ??= new SummedScores(this.#sums, this.#novelty);
+    }
+  }
+
   /** @param {Float32Array} embedding */
   predict(embedding) {
+    this.prepare();
     const row = withConstant(embedding);
-    this.#scale ??= new ClassScale(this.#sums, this.#ridge, this.#settings);
     const scores = this.#scale.scores(this.#ridge.weights, row);
     const probabilities = softmax(scores, this.#settings.temperature);
     const known = this.#sums.known.sort((i, j) => probabilities[j] - probabilities[i] || i - j);
@@ -74,8 +82,7 @@ export class Model {
   }
 
   #measureNovelty(row) {
-    if (this.#calibration === null || this.#calibration.level === Infinity) return null;
-    this.#summed ??= new SummedScores(this.#sums, this.#novelty);
+    if (this.#summed === null) return null;
     return this.#calibration.novelty(this.#summed.best(row));
   }
 

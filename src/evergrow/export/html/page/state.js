@@ -72,7 +72,6 @@ class PageState extends EventTarget {
     });
     const content = writeTensors(
       { ...metadata, page, lessons: JSON.stringify(entries) },
-      // Bytes come last: arrays of larger numbers keep their alignment.
       { ...arrays, lesson_embeddings: { shape: [all.length, size], values: embeddings }, lesson_pictures: { shape: [pictures.length], values: pictures } },
     );
     const file = await withBlock("model", content);
