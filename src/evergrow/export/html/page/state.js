@@ -72,7 +72,11 @@ class PageState extends EventTarget {
     });
     const content = writeTensors(
       { ...metadata, page, lessons: JSON.stringify(entries) },
-      { ...arrays, lesson_embeddings: { shape: [all.length, size], values: embeddings }, lesson_pictures: { shape: [pictures.length], values: pictures } },
+      {
+        ...arrays,
+        lesson_embeddings: { shape: [all.length, size], values: embeddings },
+        lesson_pictures: { shape: [pictures.length], values: pictures },
+      },
     );
     const file = await withBlock("model", content);
     this.unsaved = false;

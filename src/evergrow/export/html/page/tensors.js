@@ -7,7 +7,8 @@ const ALIGNMENT = 8;
 /** @param {ArrayBuffer} buffer */
 export function readTensors(buffer) {
   const length = Number(new DataView(buffer).getBigUint64(0, true));
-  const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEADER_LENGTH, length)));
+  const header = new TextDecoder().decode(new Uint8Array(buffer, HEADER_LENGTH, length));
+  const { __metadata__: metadata, ...entries } = JSON.parse(header);
   const arrays = {};
   for (const [name, { dtype, shape, data_offsets: [first, end] }] of Object.entries(entries)) {
     const start = HEADER_LENGTH + length + first;
