@@ -129,14 +129,14 @@ def _descend_thresholds(graph: Graph, rows: str, nodes: Nodes) -> str:
 
 def _descend_planes(graph: Graph, rows: str, nodes: Nodes) -> str:
     """Nodes that compare with a plane: a row with a negative score goes right."""
-    steps, columns = _Steps.of(graph, nodes), _Columns.of(graph, nodes)
+    steps, columns = _Steps.of(graph, nodes), _Columns.of(graph, rows, nodes)
     node = _start(graph, rows, nodes)
     # The first of two columns is zero, with which the score is compared.
     plane = graph.constant(np.where(nodes.left >= 0, nodes.begin + 1, 0), np.int64)
     for level in _levels(nodes):
         column = graph.add("Unsqueeze", graph.add("Gather", plane, node), _last_axis(graph))
         has_samples = _have_samples(nodes, level)
-        scores = columns.scores(rows, column, 1, has_samples=has_samples)
+        scores = columns.scores(column, 1, has_samples=has_samples)
         scores = graph.add("Squeeze", scores, _last_axis(graph))
         is_negative = graph.add("Less", scores, graph.constant(0.0, np.float32))
         node = steps.next(node, graph.cast(is_negative, np.int64))
@@ -145,7 +145,7 @@ def _descend_planes(graph: Graph, rows: str, nodes: Nodes) -> str:
 
 def _descend_means(graph: Graph, rows: str, nodes: Nodes) -> str:
     """Nodes that compare with class means: the side of the nearest one."""
-    steps, columns = _Steps.of(graph, nodes), _Columns.of(graph, nodes)
+    steps, columns = _Steps.of(graph, nodes), _Columns.of(graph, rows, nodes)
     node = _start(graph, rows, nodes)
     splits = nodes.left >= 0
     begins = graph.constant(np.where(splits, nodes.begin, 0), np.int64)
@@ -160,7 +160,7 @@ def _descend_means(graph: Graph, rows: str, nodes: Nodes) -> str:
         is_used = graph.add("Less", number, size)
         column = graph.add("Add", begin, graph.add("Where", is_used, number, _zero(graph)))
         has_samples = _have_samples(nodes, level)
-        scores = columns.scores(rows, column, width, has_samples=has_samples)
+        scores = columns.scores(column, width, has_samples=has_samples)
         scores = graph.add("Where", is_used, scores, infinity)
         nearest = graph.add("ArgMin", scores, axis=2, keepdims=1)
         chosen = graph.add("GatherElements", column, nearest, axis=2)
@@ -186,22 +186,26 @@ def _last_axis(graph: Graph) -> str:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The vectors that nodes compare with, in the types in which the forest stores them.
+    """The vectors that nodes compare with.
 
-    Most are stored in one or two bytes per number. Some nodes compare with training samples, which
-    have another type and a table of their own. The last row of each table is zero, for columns
-    without a vector in it.
+    Most are stored in one or two bytes per number, and are gathered for the nodes that a row
+    reaches. Some nodes compare with training samples. These are few and all trees share them, so
+    that rows are multiplied by all of them at once. The last vector of each kind is zero, for
+    columns without one.
     """
 
     graph: Graph
+    rows: str
     n_features: int
-    tables: tuple[str, str]
-    places: tuple[str, str]
+    stored: str
+    stored_place: str
+    sample_products: str
+    sample_place: str
     offset: str
     scale: str
 
     @classmethod
-    def of(cls, graph: Graph, nodes: Nodes) -> _Columns:
+    def of(cls, graph: Graph, rows: str, nodes: Nodes) -> _Columns:
         stored, samples = (
             np.concatenate([part, np.zeros((1, nodes.vectors.shape[1]), part.dtype)])
             for part in (nodes.vectors, nodes.rows)
@@ -209,39 +213,49 @@ class _Columns:
         source = np.append(nodes.source, NO_VECTOR)
         is_sample = source >= 0
         is_stored = ~is_sample & (source != NO_VECTOR)
-        places = (
-            np.where(is_stored, ~source, len(stored) - 1),
-            np.where(is_sample, source, len(samples) - 1),
-        )
+        products = ""
+        if len(nodes.rows):
+            by_feature = graph.cast(graph.constant(samples.T, samples.dtype), np.float32)
+            products = graph.add("MatMul", rows, by_feature)
         return cls(
             graph,
+            rows,
             nodes.vectors.shape[1],
-            (graph.constant(stored, stored.dtype), graph.constant(samples, samples.dtype)),
-            (graph.constant(places[0], np.int64), graph.constant(places[1], np.int64)),
+            graph.constant(stored, stored.dtype),
+            graph.constant(np.where(is_stored, ~source, len(stored) - 1), np.int64),
+            products,
+            graph.constant(np.where(is_sample, source, len(samples) - 1), np.int64),
             graph.constant(np.append(nodes.offset, np.float32(0)), np.float32),
             graph.constant(np.append(nodes.scale, np.float32(0)), np.float32),
         )
 
-    def scores(self, rows: str, column: str, width: int, *, has_samples: bool) -> str:
+    def scores(self, column: str, width: int, *, has_samples: bool) -> str:
         """Scores of rows at columns of shape (n, n_trees, width); the lowest is the nearest."""
         graph = self.graph
-        products = self._products(rows, column, width, 0)
+        products = self._with_stored(column)
         if has_samples:
-            products = graph.add("Add", products, self._products(rows, column, width, 1))
+            products = graph.add("Add", products, self._with_samples(column))
+        products = graph.add("Reshape", products, graph.constant([0, -1, width], np.int64))
         scaled = graph.add("Mul", graph.add("Gather", self.scale, column), products)
         return graph.add("Sub", graph.add("Gather", self.offset, column), scaled)
 
-    def _products(self, rows: str, column: str, width: int, which: int) -> str:
-        """Products of rows with the vectors of one table."""
+    def _with_stored(self, column: str) -> str:
+        """Products of rows with stored vectors, of shape (n, n_trees * width)."""
         graph = self.graph
-        place = graph.add("Gather", self.places[which], column)
-        vectors = graph.add("Gather", self.tables[which], place)
+        place = graph.add("Gather", self.stored_place, column)
         # All vectors of a row behind each other, for one product of matrices per row.
         shape = graph.constant([0, -1, self.n_features], np.int64)
-        flat = graph.cast(graph.add("Reshape", vectors, shape), np.float32)
-        row = graph.add("Unsqueeze", rows, graph.constant([2], np.int64))
-        products = graph.add("MatMul", flat, row)
-        return graph.add("Reshape", products, graph.constant([0, -1, width], np.int64))
+        vectors = graph.add("Reshape", graph.add("Gather", self.stored, place), shape)
+        row = graph.add("Unsqueeze", self.rows, graph.constant([2], np.int64))
+        products = graph.add("MatMul", graph.cast(vectors, np.float32), row)
+        return graph.add("Squeeze", products, graph.constant([2], np.int64))
+
+    def _with_samples(self, column: str) -> str:
+        """Products of rows with training samples, likewise."""
+        graph = self.graph
+        place = graph.add("Gather", self.sample_place, column)
+        flat = graph.add("Reshape", place, graph.constant([0, -1], np.int64))
+        return graph.add("GatherElements", self.sample_products, flat, axis=1)
 
 
 def _have_samples(nodes: Nodes, level: Integers) -> bool:
