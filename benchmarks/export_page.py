@@ -21,6 +21,7 @@ from evergrow import ImageClassifier, RejectingClassifier, RLSClassifier
 from evergrow.estimators.linear.solver import solve
 from evergrow.estimators.sums.moments import Batch
 from evergrow.export import save_html
+from evergrow.export.html.runtime import RuntimeMissingError, load_runtime
 
 N_CLASSES, PER_CLASS, N_ASKED, N_LESSONS = 10, 30, 200, 200
 # What is not taught: it is unknown, until it becomes the class that the page learns.
@@ -61,7 +62,15 @@ _WEIGHTS = """async () => ({
 
 
 def run(quick: bool) -> None:
-    """A page of ten classes of photographs."""
+    """A page of ten classes of photographs; skipped without a browser or the runtime of pages."""
+    try:
+        load_runtime()
+    except RuntimeMissingError as missing:
+        print(f"skipped: {missing}")
+        return
+    if shutil.which("chromium") is None:
+        print("skipped: chromium is not installed")
+        return
     data = pictures(quick)
     learnt, asked, others = _split(data)
     model = ImageClassifier(

@@ -72,7 +72,7 @@ def write_cases(folder: Path) -> None:
         model = make()
         head = read_head(model)
         (folder / f"head{number}.tensors").write_bytes(
-            save(head.tensors, metadata={"head": json.dumps(head.settings)})
+            save(head.tensors, metadata={"facts": json.dumps({"head": head.settings})})
         )
         before = _answers(model, queries, head.places)
         left_out = _left_out(model)

@@ -34,6 +34,19 @@ def test_it_learns_a_new_class_and_forgets_it_again(opened, page_file):
     assert visit.counts() == {"bowl": 12, "mug": 12}
 
 
+def test_the_camera_is_answered_and_taught(opened, page_file):
+    visit = opened(page_file, permissions=["camera"])
+    visit.page.click("#try-camera-start")
+    visit.page.wait_for_selector("#try-answer:has-text('This is mug')")
+    visit.go("teach")
+    visit.page.click("#camera-start")
+    visit.page.wait_for_selector("#take:not([disabled])")
+    visit.page.fill("#label", "cup")
+    visit.page.click("#take")
+    visit.page.wait_for_selector("#known-classes:has-text('cup')")
+    assert visit.n_lessons() == 1
+
+
 def test_a_correction_moves_a_picture(opened, page_file):
     visit = opened(page_file)
     visit.teach("plant", range(3), label="mug")

@@ -161,10 +161,9 @@ def _model_tensors(head: Head, network: bytes) -> bytes:
         digest.update(name.encode())
         digest.update(array.tobytes())
     digest.update(network)
-    return save(
-        head.tensors,
-        metadata={"head": json.dumps(head.settings), "page": digest.hexdigest()[:32]},
-    )
+    facts = {"head": head.settings, "page": digest.hexdigest()[:32]}
+    # One entry: the order of several differs from run to run.
+    return save(head.tensors, metadata={"facts": json.dumps(facts)})
 
 
 def _assemble(

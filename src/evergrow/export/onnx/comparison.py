@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.export.onnx.graph import import_onnx
 from evergrow.export.onnx.model_file import IMAGES, OUTPUTS, PREFIX, ROWS
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.naming import display_name
 from evergrow.vision.images.reader import read_image
-from evergrow.vision.images.sources import import_extra
 
 # Rows that are answered at once: forests take much memory for each.
 _ROWS_AT_ONCE = 64
@@ -62,7 +62,7 @@ class OnnxAnswers:
         name = display_name(path)
         # As in the library, the runtime must not send telemetry.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-        runtime = import_extra("onnxruntime")
+        runtime = import_onnx("onnxruntime")
         if not os.path.isfile(path):
             raise InvalidInputError(f"there is no file {name}")
         try:

@@ -30,6 +30,11 @@ _N_SLABS = 16
 _MAX_BYTES = 2**31 - (1 << 24)
 
 
+def import_onnx(module: str = "onnx") -> Any:
+    """Import the package of ONNX files, or a part of it; the error says what to install."""
+    return import_extra(module, what="exported models")
+
+
 @dataclass
 class Graph:
     """Operators and constants, in the operators of one version of ONNX."""
@@ -42,7 +47,7 @@ class Graph:
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator with one output; return the name of the output."""
         name = self._new_name(kind.lower())
-        helper = import_extra("onnx").helper
+        helper = import_onnx().helper
         self.nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
@@ -63,12 +68,12 @@ class Graph:
 
     def rename(self, value: str, name: str) -> None:
         """Give a value a second name, that of an output of the graph."""
-        helper = import_extra("onnx").helper
+        helper = import_onnx().helper
         self.nodes.append(helper.make_node("Identity", [value], [name], name))
 
     def cast(self, value: str, dtype: npt.DTypeLike) -> str:
         """Convert a value to another type."""
-        helper = import_extra("onnx").helper
+        helper = import_onnx().helper
         return self.add("Cast", value, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def reduce(self, kind: str, value: str, axes: Sequence[int], *, keep: bool = False) -> str:
@@ -121,7 +126,7 @@ class Graph:
 
         All values are of one type and number of dimensions.
         """
-        onnx = import_extra("onnx")
+        onnx = import_onnx()
         helper, kinds = onnx.helper, onnx.TensorProto
         inner = Graph(self.opset, _outer=self._root())
         step, go_on, value = (self._new_name(kind) for kind in ("step", "condition", "state"))
@@ -150,7 +155,7 @@ class Graph:
         n_dimensions: int,
     ) -> str:
         """Compute one of two values: the first if a condition holds."""
-        helper = import_extra("onnx").helper
+        helper = import_onnx().helper
         kind, graphs = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), []
         for body in bodies:
             inner = Graph(self.opset, _outer=self._root())
@@ -160,7 +165,7 @@ class Graph:
 
     def initializers(self) -> list[Any]:
         """The constants that are used, as tensors."""
-        numpy_helper = import_extra("onnx").numpy_helper
+        numpy_helper = import_onnx().numpy_helper
         used = set(_used_names(self.nodes))
         return [
             numpy_helper.from_array(value, name)

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.export.networks import NetworkFile
-from evergrow.export.onnx.graph import MIN_OPSET, Graph
+from evergrow.export.onnx.graph import MIN_OPSET, Graph, import_onnx
 from evergrow.export.onnx.resizing import resize_images
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.onnx_file import parse_onnx
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.images.sources import import_extra
 
 # Read by every supported version of the runtime.
 _IR_VERSION = 8
@@ -101,7 +100,7 @@ def _run_network(
     if n_images is not None and n_images > 1:
         shape = graph.constant([n_images, *preprocessing.shape], np.int64)
         prepared = graph.add("Expand", prepared, shape)
-    inner = import_extra("onnx").compose.add_prefix_graph(model.graph, prefix)
+    inner = import_onnx().compose.add_prefix_graph(model.graph, prefix)
     graph.rename(prepared, prefix + file.model.images.name)
     graph.nodes.extend(inner.node)
     model.graph.CopyFrom(inner)
@@ -152,7 +151,7 @@ def _convert(model: Any, opset: int, name: str) -> Any:
     if _opset(model) == opset:
         return model
     try:
-        return import_extra("onnx.version_converter").convert_version(model, opset)
+        return import_onnx("onnx.version_converter").convert_version(model, opset)
     # The converter raises errors of its own, and of the library that it is written in.
     except Exception as error:
         raise InvalidInputError(

@@ -20,7 +20,7 @@ from evergrow.estimators.novelty.calibration import rejection_limit
 from evergrow.estimators.novelty.learner import predicted_labels
 from evergrow.estimators.novelty.rejecting import RejectingClassifier
 from evergrow.export.networks import network_files
-from evergrow.export.onnx.graph import Graph
+from evergrow.export.onnx.graph import Graph, import_onnx
 from evergrow.export.onnx.heads.forest import add_forest_head
 from evergrow.export.onnx.heads.head import Head
 from evergrow.export.onnx.heads.linear import add_linear_head
@@ -41,7 +41,6 @@ from evergrow.foundation.params import Choice, check_parameters
 from evergrow.foundation.version import __version__
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding.embedder import Embedder
-from evergrow.vision.images.sources import import_extra
 
 # Names of the inputs and outputs of every file.
 IMAGES, ROWS = "images", "features"
@@ -115,7 +114,7 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, weights: Weights = "f
 def to_onnx(model: Any, *, weights: Weights = "float32") -> bytes:
     """Return the content of the file that :func:`save_onnx` writes."""
     check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS)]})
-    onnx, parts = import_extra("onnx"), _Parts.of(model)
+    onnx, parts = import_onnx(), _Parts.of(model)
     networks = Networks([] if parts.embedder is None else network_files(parts.embedder))
     graph = Graph(networks.opset)
     rows = networks.embed(graph, IMAGES) if networks.files else ROWS

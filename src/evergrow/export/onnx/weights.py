@@ -15,9 +15,9 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.export.onnx.graph import import_onnx
 from evergrow.foundation.params import Choice, check_parameters
 from evergrow.vision.embedding.onnx_file import parse_onnx
-from evergrow.vision.images.sources import import_extra
 
 Weights = Literal["float32", "float16", "int8"]
 WEIGHTS: tuple[Weights, ...] = ("float32", "float16", "int8")
@@ -120,12 +120,12 @@ class _Stored:
 
 
 def _is_large(tensor: Any) -> bool:
-    is_float = tensor.data_type == import_extra("onnx").TensorProto.FLOAT
+    is_float = tensor.data_type == import_onnx().TensorProto.FLOAT
     return is_float and int(np.prod(tensor.dims, dtype=np.int64)) >= _MIN_VALUES
 
 
 def _store_half(tensor: Any, _: int | None) -> _Stored | None:
-    onnx = import_extra("onnx")
+    onnx = import_onnx()
     values = onnx.numpy_helper.to_array(tensor)
     # Not finite either: that is for the network to answer for, not for this function to change.
     if not np.abs(values).max() <= _LARGEST_HALF:
@@ -136,7 +136,7 @@ def _store_half(tensor: Any, _: int | None) -> _Stored | None:
 
 
 def _store_integers(tensor: Any, axis: int | None) -> _Stored | None:
-    onnx = import_extra("onnx")
+    onnx = import_onnx()
     values = onnx.numpy_helper.to_array(tensor)
     if axis is None or values.size < _MIN_INTEGERS or not np.isfinite(values).all():
         return _store_half(tensor, axis)
@@ -163,7 +163,7 @@ def _to_integers(
 
 
 def _to_float(stored: str, name: str) -> Any:
-    onnx = import_extra("onnx")
+    onnx = import_onnx()
     return onnx.helper.make_node(
         "Cast", [stored], [name], f"{stored}:cast", to=onnx.TensorProto.FLOAT
     )

@@ -8,8 +8,8 @@ const cases = JSON.parse(readFileSync(new URL("./cases.json", import.meta.url)))
 
 function load({ file }) {
   const bytes = readFileSync(new URL(`./${file}`, import.meta.url));
-  const { metadata, arrays } = readTensors(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
-  return new Model(JSON.parse(metadata.head), arrays);
+  const { facts, arrays } = readTensors(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  return new Model(facts.head, arrays);
 }
 
 function finish(generator) {

@@ -58,7 +58,7 @@ test("the class that is taken most often is named", () => {
 test("arrays are read as they were written", async () => {
   const arrays = { a: { shape: [2], values: Float64Array.from([1, -2]) }, b: { shape: [3], values: Uint8Array.from([1, 2, 3]) } };
   const found = readTensors(await writeTensors({ x: "ü" }, arrays).arrayBuffer());
-  assert.deepEqual(found.metadata, { x: "ü" });
+  assert.deepEqual(found.facts, { x: "ü" });
   assert.deepEqual(found.arrays, arrays);
 });
 

@@ -15,8 +15,11 @@ const CONFLICT = 409;
 // As the workspace, which will get the lessons.
 const MAX_NAME = 200;
 // Names that look the same must be the same; joiners are needed within words of some scripts.
-const HIDDEN =
-  /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\ufdd0-\ufdef\ufffe\uffff]/u;
+const HIDDEN = new RegExp(
+  String.raw`(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}` +
+    String.raw`\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\ufdd0-\ufdef\ufffe\uffff]`,
+  "u",
+);
 const THUMBNAIL_SIDE = 240;
 
 /** A new key: of a lesson, so that a workspace learns it once, or of an action, which is one step of undo. */
@@ -113,7 +116,8 @@ async function change(made) {
 }
 
 function checkIds(ids) {
-  if (ids.some((id) => state.lessons.get(id) === null)) throw new Problem(NOT_FOUND, "This picture is no longer there.");
+  const isGone = ids.some((id) => state.lessons.get(id) === null);
+  if (isGone) throw new Problem(NOT_FOUND, "This picture is no longer there.");
   return ids;
 }
 
@@ -141,7 +145,8 @@ export async function teach({ image, label, key, action, move }) {
   }
   if (conflict === null) {
     const at = new Date().toISOString();
-    const made = state.lessons.teach({ key, label: name, image, sha256, embedding, width, height, at }, action, Date.now());
+    const lesson = { key, label: name, image, sha256, embedding, width, height, at };
+    const made = state.lessons.teach(lesson, action, Date.now());
     await state.change(made);
     event = made.event;
   }

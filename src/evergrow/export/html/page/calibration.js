@@ -36,7 +36,8 @@ export class Calibration {
    */
   static of(found, nClasses, falseAlarms, rehearsal) {
     if (found.length === 0) {
-      return new Calibration({ usual: fill(nClasses, 0), spreads: fill(nClasses, 1), scales: [], share: 1, level: Infinity });
+      const [usual, spreads] = [fill(nClasses, 0), fill(nClasses, 1)];
+      return new Calibration({ usual, spreads, scales: [], share: 1, level: Infinity });
     }
     const weights = found.map(({ weight }) => weight);
     const scores = found.map(({ score }) => score);
@@ -51,7 +52,8 @@ export class Calibration {
     const usual = sums.map((sum, k) => (sum + prior * pooled) / (totals[k] + prior));
     const differences = found.map(({ column, score }) => score - usual[column]);
     const largest = Math.max(...scores.map(Math.abs));
-    const spreads = spreadsOf(found, differences, weights, nClasses).map((spread) => (spread > ROUNDING * largest ? spread : 1));
+    const shrunk = spreadsOf(found, differences, weights, nClasses);
+    const spreads = shrunk.map((spread) => (spread > ROUNDING * largest ? spread : 1));
     const { share, scales } = sharesOf(found, weights, rehearsal);
     const uses = scales.some(([, factor]) => factor !== 0);
     const novelties = found.map(({ column, score, others, weight, nOwn }) => {
@@ -110,8 +112,8 @@ function sharesOf(found, weights, rehearsal) {
     const chosen = discriminant(rehearsal, used);
     const total = chosen.reduce((sum, value) => sum + value, 0);
     if (total > 0) {
-      let place = 0;
-      shares = shares.map((share, k) => (1 - certainty) * share + (used[k] ? (certainty * chosen[place++]) / total : 0));
+      const all = used.map((uses) => (uses ? chosen.shift() / total : 0));
+      shares = shares.map((share, k) => (1 - certainty) * share + certainty * all[k]);
     }
   }
   if (!shares.some((share) => share > 0)) shares[0] = 1;
@@ -226,7 +228,8 @@ function covariance(rows) {
   const places = rows[0].map((_, k) => k);
   const means = places.map((k) => mean(rows.map((row) => row[k])));
   const centred = rows.map((row) => row.map((value, k) => value - means[k]));
-  return places.map((i) => places.map((j) => dot(centred.map((row) => row[i]), centred.map((row) => row[j])) / (rows.length - 1)));
+  const columns = places.map((k) => centred.map((row) => row[k]));
+  return columns.map((one) => columns.map((other) => dot(one, other) / (rows.length - 1)));
 }
 
 function deviation(values) {

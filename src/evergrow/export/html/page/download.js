@@ -10,15 +10,27 @@ import { state } from "./state.js";
 import { counted } from "./text.js";
 
 const FILES = [
-  { title: "This page", about: "One file with all that was taught here. It opens without a network.", make: () => state.saved(newKey()), ending: ".html" },
-  { title: "Lessons", about: "For evergrow learn, which teaches them to a workspace.", make: () => state.lessonsFile(), ending: "-lessons.json", needsLessons: true },
+  {
+    title: "This page",
+    about: "One file with all that was taught here. It opens without a network.",
+    make: () => state.saved(newKey()),
+    ending: ".html",
+  },
+  {
+    title: "Lessons",
+    about: "For evergrow learn, which teaches them to a workspace.",
+    make: () => state.lessonsFile(),
+    ending: "-lessons.json",
+    needsLessons: true,
+  },
 ];
 
 export function startDownload(control) {
   control.addEventListener("click", () => {
     const list = element("ul", { class: "downloads" }, ...FILES.map(row));
     const licences = button("Licences", () => showLicences(), { class: "plain link" });
-    const made = element("div", { class: "row muted small" }, `Evergrow ${settings.version}, ${settings.runtime}`, licences);
+    const versions = `Evergrow ${settings.version}, ${settings.runtime}`;
+    const made = element("div", { class: "row muted small" }, versions, licences);
     showMessage("Save", element("p", {}, savedText()), list, made);
   });
 }

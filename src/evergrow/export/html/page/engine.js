@@ -15,7 +15,8 @@ const embeddings = new WeakMap();
 export const measured = head;
 
 async function startNetwork() {
-  const [script, glue, wasm, content] = await Promise.all(["runtime-script", "runtime-glue", "runtime-wasm", "network"].map(bytesOf));
+  const names = ["runtime-script", "runtime-glue", "runtime-wasm", "network"];
+  const [script, glue, wasm, content] = await Promise.all(names.map(bytesOf));
   const thread = new Thread([script, "\n", textOf("network-worker")]);
   const text = new TextDecoder().decode(glue);
   await thread.call("load", [content, text, wasm, settings.network], [content, wasm]);

@@ -20,8 +20,8 @@ let nChanges = 0;
 const report = answerCalls({
   /** @param {Array<object>} lessons key, embedding and label of what was taught before */
   load(buffer, lessons) {
-    const { metadata, arrays } = readTensors(buffer);
-    model = new Model(JSON.parse(metadata.head), arrays);
+    const { facts, arrays } = readTensors(buffer);
+    model = new Model(facts.head, arrays);
     model.addAll(lessons);
     // Solved while the network is being loaded.
     model.prepare();

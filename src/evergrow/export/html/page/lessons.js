@@ -7,6 +7,18 @@
  */
 
 const CONFLICT = 409;
+// Classes that a step names.
+const MAX_LABELS = 3;
+const NO_STEP = {
+  event: null,
+  kind: null,
+  body: null,
+  n_changes: 0,
+  n_examples: 0,
+  kinds: {},
+  labels: [],
+  n_labels: 0,
+};
 
 export class Lessons {
   // By key.
@@ -118,14 +130,22 @@ export class Lessons {
   /** The last step as the service describes it. */
   get undoStep() {
     const step = this.#step;
-    if (step.length === 0) return { event: null, kind: null, body: null, n_changes: 0, n_examples: 0, kinds: {}, labels: [], n_labels: 0 };
+    if (step.length === 0) return { ...NO_STEP };
     const last = step.at(-1);
     const kinds = {};
     for (const { kind } of step) kinds[kind] = (kinds[kind] ?? 0) + 1;
-    const labels = [...new Set(step.flatMap((change) => (change.kind === "teach" ? [change.lesson.label] : change.from)))];
-    const body = last.kind === "relabel" ? { from: { label: last.from[0] }, to: { label: last.to } } : {};
-    const n = step.reduce((sum, { keys }) => sum + (keys?.length ?? 1), 0);
-    return { event: last.event, kind: last.kind, body, n_changes: step.length, n_examples: n, kinds, labels: labels.slice(0, 3), n_labels: labels.length };
+    const named = step.flatMap((change) => (change.kind === "teach" ? [change.lesson.label] : change.from));
+    const labels = [...new Set(named)];
+    return {
+      event: last.event,
+      kind: last.kind,
+      body: last.kind === "relabel" ? { from: { label: last.from[0] }, to: { label: last.to } } : {},
+      n_changes: step.length,
+      n_examples: step.reduce((sum, { keys }) => sum + (keys?.length ?? 1), 0),
+      kinds,
+      labels: labels.slice(0, MAX_LABELS),
+      n_labels: labels.length,
+    };
   }
 
   /** Takes back the last step; returns its changes, and what the model has to do. */

@@ -10,6 +10,8 @@ export const VERSION = 1;
  */
 export function lessonsFile(page, lessons) {
   const head = JSON.stringify({ format: FORMAT, version: VERSION, page });
-  const entries = lessons.map(({ key, label, sha256, at, picture }) => JSON.stringify({ key, label, at, sha256, picture }));
+  const entries = lessons.map(({ key, label, sha256, at, picture }) => {
+    return JSON.stringify({ key, label, at, sha256, picture });
+  });
   return [head.slice(0, -1), ',"lessons":[\n', entries.join(",\n"), "\n]}\n"];
 }

@@ -169,7 +169,10 @@ export class Model {
       yield;
       const solved = summed.halves(some);
       halves.push(...solved);
-      some.forEach((example, i) => found.push({ ...summed.leftOut(example, solved[i]), weight: example.weight * example.represented, nOwn: sums.classes[example.code].n }));
+      some.forEach((example, i) => {
+        const { code, weight, represented } = example;
+        found.push({ ...summed.leftOut(example, solved[i]), weight: weight * represented, nOwn: sums.classes[code].n });
+      });
     }
     const rehearsal = summed.isLinear ? yield* this.#rehearse(summed, usable, found, halves) : null;
     const finite = found.filter(({ score, others }) => Number.isFinite(score) && others.every(Number.isFinite));
@@ -203,7 +206,8 @@ export class Model {
       const foreign = whole.foreign(places.map((i) => rows[i]), places.map((i) => solved[i]));
       places.forEach((i, n) => {
         const as = [known[i].score, ...known[i].others];
-        if (foreign !== null && [...as, ...foreign[n]].every(Number.isFinite)) pairs.push([as, foreign[n], rows[i].code]);
+        const usable = foreign !== null && [...as, ...foreign[n]].every(Number.isFinite);
+        if (usable) pairs.push([as, foreign[n], rows[i].code]);
       });
     }
     const nClasses = new Set(pairs.map(([, , code]) => code)).size;
@@ -243,7 +247,9 @@ function storedExamples({ rows, codes, row_weights: weights, represented }) {
 }
 
 /** The sums: of the stored examples if these are all, else those of the file. */
-function sumsOf({ classes, n_features: nFeatures, class_examples: counts }, { products, class_sums: totals, class_weights: weights }, stored) {
+function sumsOf(settings, arrays, stored) {
+  const { classes, n_features: nFeatures, class_examples: counts } = settings;
+  const { products, class_sums: totals, class_weights: weights } = arrays;
   const sums = new Sums(nFeatures + 1, classes.length);
   if (products === undefined) {
     sums.addAll(stored.map(({ row }) => row), stored.map(({ code }) => code), stored.map(({ weight }) => weight));

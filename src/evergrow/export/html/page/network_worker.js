@@ -20,7 +20,9 @@ answerCalls({
     // The runtime asks for the address of its binary even if it has it, and addresses of blobs have no folder.
     const inner = scriptUrl(glue);
     options.wasmPaths = {
-      mjs: scriptUrl(`import make from "${inner}"; export default (given) => make({ locateFile: (name) => name, ...given });`),
+      mjs: scriptUrl(
+        `import make from "${inner}"; export default (given) => make({ locateFile: (name) => name, ...given });`,
+      ),
     };
     session = await ort.InferenceSession.create(new Uint8Array(network), { executionProviders: ["wasm"] });
     URL.revokeObjectURL(inner);
@@ -64,7 +66,8 @@ async function run(input) {
   const batch = new Float32Array(n * input.length);
   for (let i = 0; i < n; i += 1) batch.set(input, i * input.length);
   const shape = layout === "nchw" ? [n, 3, height, width] : [n, height, width, 3];
-  const found = await session.run({ [settings.input]: new ort.Tensor("float32", batch, shape) }, settings.outputs.map(({ name }) => name));
+  const inputs = { [settings.input]: new ort.Tensor("float32", batch, shape) };
+  const found = await session.run(inputs, settings.outputs.map(({ name }) => name));
   const blocks = settings.outputs.map(({ name, width: size }) => {
     const vector = average(found[name], size, layout);
     return settings.unit_length ? unitLength(vector) : vector;

@@ -27,7 +27,8 @@ export class NearestMeans {
     this.#sums = sums;
     const means = sums.known.map((k) => sums.mean(k));
     const size = sums.nFeatures - 1;
-    this.#origin = Float64Array.from({ length: size }, (_, i) => means.reduce((sum, mean) => sum + mean[i], 0) / (2 * means.length));
+    this.#origin = new Float64Array(size);
+    for (const mean of means) for (let i = 0; i < size; i += 1) this.#origin[i] += mean[i] / (2 * means.length);
     this.#directions = sums.classes.map(({ n }, k) => (n > 0 ? this.#direction(sums.mean(k)) : null));
   }
 
@@ -131,7 +132,8 @@ export class LinearScores {
     const along = dot(changed, turned);
     // The product of the new scores and the matrix, without another multiplication.
     const products = turned.map((value, k) => value / rest + this.#metric[code][k]);
-    const distances = this.#distances(changed, products, left).map((value, k) => value + gain * (along - turned[k]) ** 2);
+    const plain = this.#distances(changed, products, left);
+    const distances = plain.map((value, k) => value + gain * (along - turned[k]) ** 2);
     // Recoded like a new example: its class is not rarer for the example that is left out.
     return finish(recode(changed, this.#classWeights), distances, leverage / rest, left);
   }
@@ -147,7 +149,9 @@ export class LinearScores {
     });
     const sides = examples.map(({ row }) => this.#sides(row));
     const products = halves.map((one, i) => halves.map((other, j) => dot(one, other) + sides[i][0] * sides[j][1]));
-    const rest = products.map((row, i) => row.map((value, j) => (i === j ? (1 + ROUNDING) / examples[i].weight : 0) - value));
+    const rest = products.map((row, i) => {
+      return row.map((value, j) => (i === j ? (1 + ROUNDING) / examples[i].weight : 0) - value);
+    });
     const inverted = inverse(rest.map((row) => Float64Array.from(row)));
     const core = inverse(rest.map((row, i) => Float64Array.from(row, (value, j) => value - dot(turned[i], scores[j]))));
     if (inverted === null || core === null) return null;

@@ -20,12 +20,12 @@ class PageState extends EventTarget {
 
   /** Reads the file and what the browser has stored, and starts the model. */
   async open() {
-    const { bytes, metadata, arrays } = await engine.readModel();
-    this.#file = { metadata, arrays };
-    this.page = metadata.page;
+    const { bytes, facts, arrays } = await engine.readModel();
+    this.#file = { facts, arrays };
+    this.page = facts.page;
     const changes = await listChanges(this.page);
     this.stores = changes !== null;
-    this.lessons = new Lessons(fileLessons(metadata, arrays), changes ?? []);
+    this.lessons = new Lessons(fileLessons(facts, arrays), changes ?? []);
     await engine.loadModel(bytes, this.lessons.all);
   }
 
@@ -61,7 +61,7 @@ class PageState extends EventTarget {
 
   /** This page as a file, with everything that was taught. */
   async saved(page) {
-    const { metadata, arrays } = this.#file;
+    const { facts, arrays } = this.#file;
     const all = this.lessons.all;
     const size = all[0]?.embedding.length ?? 0;
     const embeddings = new Float32Array(all.length * size);
@@ -71,8 +71,12 @@ class PageState extends EventTarget {
       return { key, label, sha256, at, width, height, action, type: image.type, size: image.size };
     });
     const content = writeTensors(
-      { ...metadata, page, lessons: JSON.stringify(entries) },
-      { ...arrays, lesson_embeddings: { shape: [all.length, size], values: embeddings }, lesson_pictures: { shape: [pictures.length], values: pictures } },
+      { ...facts, page, lessons: entries },
+      {
+        ...arrays,
+        lesson_embeddings: { shape: [all.length, size], values: embeddings },
+        lesson_pictures: { shape: [pictures.length], values: pictures },
+      },
     );
     const file = await withBlock("model", content);
     this.unsaved = false;
@@ -91,7 +95,7 @@ class PageState extends EventTarget {
 function fileLessons({ lessons }, { lesson_embeddings: embeddings, lesson_pictures: pictures }) {
   if (lessons === undefined) return [];
   let at = 0;
-  return JSON.parse(lessons).map(({ size, type, ...lesson }, i) => {
+  return lessons.map(({ size, type, ...lesson }, i) => {
     const length = embeddings.shape[1];
     const image = new Blob([pictures.values.slice(at, at + size)], { type });
     at += size;

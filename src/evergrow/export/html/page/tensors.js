@@ -4,22 +4,30 @@ const TYPES = { F64: Float64Array, F32: Float32Array, I32: Int32Array, U8: Uint8
 const HEADER_LENGTH = 8;
 const ALIGNMENT = 8;
 
-/** @param {ArrayBuffer} buffer */
+/**
+ * Arrays by name, and the facts that are stored with them.
+ *
+ * @param {ArrayBuffer} buffer
+ */
 export function readTensors(buffer) {
   const length = Number(new DataView(buffer).getBigUint64(0, true));
-  const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEADER_LENGTH, length)));
+  const header = new TextDecoder().decode(new Uint8Array(buffer, HEADER_LENGTH, length));
+  const { __metadata__: metadata, ...entries } = JSON.parse(header);
   const arrays = {};
   for (const [name, { dtype, shape, data_offsets: [first, end] }] of Object.entries(entries)) {
     const start = HEADER_LENGTH + length + first;
     // Copied, because arrays must begin at multiples of their size.
     arrays[name] = { shape, values: new TYPES[dtype](buffer.slice(start, start + end - first)) };
   }
-  return { metadata: metadata ?? {}, arrays };
+  return { facts: JSON.parse(metadata.facts), arrays };
 }
 
-/** @param {object} arrays by name: shape and values */
-export function writeTensors(metadata, arrays) {
-  const header = { __metadata__: metadata };
+/**
+ * @param {object} facts values of JSON
+ * @param {object} arrays by name: shape and values
+ */
+export function writeTensors(facts, arrays) {
+  const header = { __metadata__: { facts: JSON.stringify(facts) } };
   let offset = 0;
   for (const [name, { shape, values }] of Object.entries(arrays)) {
     const dtype = Object.keys(TYPES).find((one) => values instanceof TYPES[one]);
