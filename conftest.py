@@ -53,6 +53,7 @@ PATH_TIERS = {
     "tests/estimators/forest/test_threads.py": "process",
     "tests/fuzz/test_targets.py": "process",
     "tests/service/page/": "browser",
+    "tests/service/http/test_broken_downloads.py": "process",
     "tests/service/http/test_server.py": "process",
     "tests/service/http/test_crashes.py": "process",
     "tests/service/http/test_malicious_images.py": "process",

@@ -15,6 +15,7 @@ from evergrow.vision.images import LabelledImages
 from evergrow.workspace.changes.classes import merge, rename, split, unsplit
 from evergrow.workspace.changes.examples import finish_erasure, forget, relabel, remove
 from evergrow.workspace.changes.image_batches import StrPath, find_labelled_paths, read_batches
+from evergrow.workspace.changes.lessons import lesson_examples, read_lessons
 from evergrow.workspace.changes.undo import undo
 from evergrow.workspace.changes.writer import ChangeWriter
 from evergrow.workspace.check.database import Finding
@@ -256,6 +257,48 @@ class Workspace(WorkspaceReader):
                 if show is not None:
                     show(len(taught.results) + len(taught.problems))
         return taught
+
+    def teach_lessons(
+        self,
+        path: StrPath,
+        *,
+        move: bool = False,
+        n_jobs: int | None = None,
+        request: Request = _COMMAND_LINE,
+    ) -> list[TeachResult]:
+        """Teach what an exported page was taught: all lessons of its file, or none.
+
+        A lesson is learnt once, however often its file comes: the answer to a repeated one says
+        ``replayed``. All new ones are one step of undo.
+
+        Parameters
+        ----------
+        path : path
+            The file of lessons, as the page saves it.
+        move : bool, default=False
+            Whether pictures that another class has already move to the class of the lesson.
+        n_jobs : int, default=None
+            Threads that decode and embed; None for one, -1 for one per processor.
+        request : Request
+            Who teaches.
+
+        Returns
+        -------
+        results : list of TeachResult
+            One per lesson.
+
+        Raises
+        ------
+        evergrow.WorkspaceError
+            If the file is not a valid file of lessons; nothing was taught.
+        evergrow.ImageError
+            If a picture cannot be read; nothing was taught.
+        """
+        lessons = read_lessons(path)
+        if request.action is None:
+            request = replace(request, action=secrets.token_hex(8))
+        examples = lesson_examples(self._store, lessons, n_jobs, request, move)
+        return self.teach(examples) if examples else []
 
     def relabel(
         self,
