@@ -5,7 +5,7 @@ graph from pixels, or from vectors, to class probabilities: resizing, network an
 inside.
 
 Nothing here learns, and nothing here knows of a workspace, which exports the model it has learnt.
-Start reading with ``onnx.model_file``, then ``onnx.head``.
+Start reading with ``onnx.model_file``, then ``onnx.heads``.
 """
 
 from evergrow.foundation.public_names import attach_names
