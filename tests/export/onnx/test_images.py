@@ -130,6 +130,7 @@ def test_images_of_one_size_can_be_given_together(images: list[Any]) -> None:
     np.testing.assert_allclose(found, model.predict_proba(list(same)), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["float32", "float16", "int8"])
 def test_the_known_network_with_stages_is_exported(weights: Any, images: list[Any]) -> None:
     learner = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
