@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recognised, signOf, wilson } from "../page/accuracy.js";
-import { factorise, inverse, solve, update } from "../page/cholesky.js";
+import { factorise, inverse, solve, solveHalf, update } from "../page/cholesky.js";
 import { lessonsFile } from "../page/lessons_file.js";
 import { readTensors, writeTensors } from "../page/tensors.js";
 
@@ -29,16 +29,19 @@ test("a factor that followed a row is that of the sum, and back", () => {
   factorise(factor, size);
   const before = factor.slice();
   const row = Float64Array.from({ length: size }, (_, i) => Math.cos(i));
-  assert.ok(update(factor, size, row, 1));
+  const half = update(factor, size, row, 1);
+  solveHalf(factor, size, row.slice()).forEach((value, i) => assert.ok(Math.abs(value - half[i]) < 1e-12));
   const sum = flat(definite(size).map((one, i) => one.map((value, j) => value + row[i] * row[j])));
   factorise(sum, size);
   for (let i = 0; i < size; i += 1) for (let j = i; j < size; j += 1) assert.ok(Math.abs(factor[i * size + j] - sum[i * size + j]) < 1e-9);
-  assert.ok(update(factor, size, row, -1));
+  const back = update(factor, size, row, -1);
+  solveHalf(factor, size, row.slice()).forEach((value, i) => assert.ok(Math.abs(value - back[i]) < 1e-9));
   for (let i = 0; i < size; i += 1) for (let j = i; j < size; j += 1) assert.ok(Math.abs(factor[i * size + j] - before[i * size + j]) < 1e-9);
 });
 
 test("a matrix that is not definite is found", () => {
   assert.equal(factorise(Float64Array.from([1, 2, 2, 1]), 2), false);
+  assert.equal(update(Float64Array.from([1]), 1, Float64Array.from([2]), -1), null);
   assert.equal(inverse([Float64Array.from([1, 2]), Float64Array.from([2, 1])]), null);
 });
 

@@ -43,20 +43,27 @@ function subtractRows(matrix, size, i, first, end) {
   }
 }
 
-/** Adds `sign` times the products of a row to the matrix of a factor; returns whether it stays definite. */
+/**
+ * Adds `sign` times the products of a row to the matrix of a factor. Returns the solution z of R'z = row by
+ * the new factor, which follows from the rotations; null if the matrix would no longer be definite.
+ */
 export function update(factor, size, row, sign) {
   const rest = Float64Array.from(row);
+  const half = new Float64Array(size);
+  let share = 1;
   for (let k = 0; k < size; k += 1) {
     const value = rest[k];
     if (value === 0) continue;
     const at = k * size;
     const diagonal = factor[at + k];
     const square = diagonal * diagonal + sign * value * value;
-    if (!(square > 0)) return false;
+    if (!(square > 0)) return null;
     const root = Math.sqrt(square);
     const cosine = diagonal / root;
-    const sine = (sign * value) / root;
     const back = value / root;
+    const sine = sign * back;
+    half[k] = back * share;
+    share *= cosine;
     factor[at + k] = root;
     for (let j = k + 1; j < size; j += 1) {
       const old = factor[at + j];
@@ -65,7 +72,7 @@ export function update(factor, size, row, sign) {
       rest[j] = cosine * over - back * old;
     }
   }
-  return true;
+  return half;
 }
 
 /** Solves R'z = b in place, so that z.z is b'A^-1 b. */

@@ -3,7 +3,7 @@
  * examples. The mathematics is that of evergrow.estimators.linear, in the same words.
  */
 
-import { addTimes, dot, factorise, solve, update } from "./cholesky.js";
+import { addTimes, dot, factorise, solve, solveBack, update } from "./cholesky.js";
 
 // Penalty of the constant feature, at most: an intercept need not be small.
 const FREE = 1e-3;
@@ -77,11 +77,12 @@ export class Ridge {
     const { nFeatures } = this.#sums;
     while (this.#weights.length < this.#sums.classes.length) this.#weights.push(new Float64Array(nFeatures));
     for (const step of this.#stepsOf(row, k, sign)) {
-      if (!update(factor, nFeatures, step.row, step.sign)) {
+      const half = update(factor, nFeatures, step.row, step.sign);
+      if (half === null) {
         this.reset();
         return;
       }
-      const gain = solve(factor, nFeatures, step.row.slice());
+      const gain = solveBack(factor, nFeatures, half);
       this.#weights.forEach((weights, one) => {
         const target = one === k ? step.target : 0;
         addTimes(weights, step.sign * (target - dot(weights, step.row)), gain);

@@ -32,8 +32,11 @@ class PageState extends EventTarget {
   /** Makes a change, one after the other: in the model, in the lessons, in the storage. */
   change(made) {
     return this.#inTurn(async () => {
-      await engine.doWork(this.lessons.apply(made));
-      await this.#keep(putChange(this.page, made));
+      const work = this.lessons.apply(made);
+      // The browser writes while the model learns.
+      const storing = putChange(this.page, made);
+      await engine.doWork(work);
+      await this.#keep(storing);
     });
   }
 
