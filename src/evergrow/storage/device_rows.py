@@ -64,14 +64,11 @@ class DeviceRows(StoredRows):
             )
 
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
-        return self._array(self.tensor[first:last:step])
+        return as_array(self.tensor[first:last:step])
 
     def _at(self, numbers: Numbers) -> npt.NDArray[Any]:
         torch = import_torch()
-        return self._array(self.tensor[torch.as_tensor(numbers, device=self.tensor.device)])
-
-    def _array(self, tensor: Tensor) -> npt.NDArray[Any]:
-        return as_array(tensor)
+        return as_array(self.tensor[torch.as_tensor(numbers, device=self.tensor.device)])
 
 
 class Uploader:
@@ -90,7 +87,7 @@ class Uploader:
         if not device.is_gpu or block.dtype not in _PINNED:
             return device.tensor(block)
         buffer, copied = self._next_buffer(block)
-        np.copyto(buffer.numpy().reshape(-1)[: block.size].reshape(block.shape), block)
+        np.copyto(buffer.numpy()[: block.size].reshape(block.shape), block)
         tensor = buffer[: block.size].view(block.shape).to(device.name, non_blocking=True)
         copied.record(torch.cuda.current_stream(device.name))
         self._buffers.append((buffer, copied))

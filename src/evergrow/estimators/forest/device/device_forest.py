@@ -43,16 +43,13 @@ class DeviceCache:
 
     def of(self, device: Device, forest: _core.Forest, scale: Any) -> DeviceForest:
         """Return the copy of a forest on a device; ``scale`` is its transform of the features."""
-        found = self._found.get(device)
-        if found is None:
-            with self._lock, device.report_full(_TOO_LARGE):
-                found = self._found.get(device)
-                if found is None:
-                    standardizer = DeviceStandardizer(
-                        device, scale.mean, scale.scale, scale.whitening, scale.length_features
-                    )
-                    found = self._found[device] = DeviceForest(device, forest, standardizer)
-        return found
+        with self._lock, device.report_full(_TOO_LARGE):
+            if device not in self._found:
+                standardizer = DeviceStandardizer(
+                    device, scale.mean, scale.scale, scale.whitening, scale.length_features
+                )
+                self._found[device] = DeviceForest(device, forest, standardizer)
+            return self._found[device]
 
 
 class DeviceForest:
@@ -144,15 +141,13 @@ class DeviceForest:
     ) -> LeafVotes:
         """The votes of all leaves; the last ones are kept."""
         key = (trees, reading, votes)
-        found = self._votes
-        if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
-            with self._lock:
-                found = self._votes
-                if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
-                    # The old table goes first: both may not fit into the memory of the device.
-                    found = self._votes = None
-                    found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
-        return found[1]
+        with self._lock:
+            found = self._votes
+            if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
+                # The old table goes first: both may not fit into the memory of the device.
+                found = self._votes = None
+                found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
+            return found[1]
 
 
 def _descent(device: Device, kind: str, nodes: Nodes, n_features: int) -> Descent:
