@@ -250,8 +250,9 @@ def _check_answers(address: str, connect_timeout: float) -> None:
     check_address(address)
     if not _answers(address, connect_timeout):
         raise ClusterError(
-            f"no Ray cluster answers at {address} within {format_count(connect_timeout, 'second')}: "
-            "is it running, and can its port be reached from here?"
+            f"no Ray cluster answers at {address} within "
+            f"{format_count(connect_timeout, 'second')}: is it running, and can its port be "
+            "reached from here?"
         )
 
 

@@ -127,6 +127,12 @@ def test_a_memory_limit_bounds_a_worker_apart_from_its_trees() -> None:
     assert one.scratch_bytes == 5_000_000 * 256 * 4
 
 
+def test_a_memory_limit_that_is_not_reached_changes_nothing() -> None:
+    for shards in (True, False):
+        free, limited = (make(shards=shards, memory_limit=limit) for limit in (None, "8GiB"))
+        assert free.to_dict() | {"cluster": None} == limited.to_dict() | {"cluster": None}
+
+
 def test_only_shards_within_a_memory_limit_need_scratch() -> None:
     limited = make(rows=50_000_000, shards=True, memory_limit="20GiB")
     free = make(rows=50_000_000, shards=True)

@@ -119,9 +119,13 @@ def _forest_footprint(
     group = round(groups[0][1] * tree_bytes)
     trees, samples = round(work.trees * tree_bytes), work.rows * SAMPLE_BYTES
     growth = _growth_of(spec, work)
-    held = growth.shared + growth.per_thread if limit is None else limit
-    # Without a limit rows are read from memory that the driver shares, even if it reads shards.
-    is_mapped = from_shards and limit is not None
+    held, in_file = growth.shared + growth.per_thread, False
+    # A limit that is too small is reported apart.
+    if limit is not None and (limit < growth.least or budget_for(growth, limit).in_file):
+        # What the limit leaves is filled with copies of rows.
+        held, in_file = min(limit, held + work.stored_bytes), True
+    # Rows that a limit admits are read from memory that the driver shares, even if it reads shards.
+    is_mapped = from_shards and in_file
     stored = 0 if is_mapped else work.stored_bytes
     given = 0 if from_shards else work.given_bytes
     return Footprint(
@@ -136,10 +140,7 @@ def _forest_footprint(
         scratch=work.stored_bytes if is_mapped else 0,
         gathered=trees,
         least_limit=growth.least,
-        is_one_process=not from_shards
-        and limit is not None
-        and limit >= growth.least
-        and budget_for(growth, limit).in_file,
+        is_one_process=in_file and not from_shards and limit is not None and limit >= growth.least,
     )
 
 
