@@ -163,7 +163,7 @@ def edit_model(
     target = path if output is None else output
     # Without this check a lock file would be created for a file that does not exist.
     if not Path(path).exists():
-        raise click.ClickException(f"there is no model file {click.format_filename(path)!r}")
+        raise click.ClickException(f"no such model file: {click.format_filename(path)!r}")
 
     def on_wait() -> None:
         name = click.format_filename(target)

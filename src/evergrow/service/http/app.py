@@ -142,7 +142,7 @@ class PageFiles:
         """Serve one file; raise a ``ProblemError`` if it does not exist."""
         file = self._files.get(name)
         if file is None:
-            raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such file")
+            raise ProblemError(HTTPStatus.NOT_FOUND, "no such file")
         headers = {
             "ETag": file.etag,
             # Revalidated every time, so that an update of the package is visible at once.

@@ -187,7 +187,7 @@ def find_labelled(
     """
     root = Path(folder)
     if not root.exists():
-        raise FileNotFoundError(f"there is no folder {display_name(root)}")
+        raise FileNotFoundError(f"no such folder: {display_name(root)}")
     if not root.is_dir():
         raise NotADirectoryError(f"{display_name(root)} is not a folder")
     chosen = _choose_split(root, split, follow_links)
@@ -305,7 +305,7 @@ def _images_at(place: Any, walk: Walk) -> list[Path]:
     before = len(walk.unreadable)
     found = walk.match(place) if isinstance(place, str) else None
     if found is None and len(walk.unreadable) == before:
-        raise FileNotFoundError(f"there is no file, folder or match for {display_name(place)}")
+        raise FileNotFoundError(f"no file or folder matches {display_name(place)}")
     return found or []
 
 
