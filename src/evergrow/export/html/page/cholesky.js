@@ -10,6 +10,19 @@ const PANEL = 32;
 
 /** Replaces a matrix by its factor; returns whether it is positive definite. */
 export function factorise(matrix, size) {
+  return finish(factorisePanels(matrix, size));
+}
+
+/** Runs a generator to its end; returns its result. */
+export function finish(generator) {
+  for (;;) {
+    const { done, value } = generator.next();
+    if (done) return value;
+  }
+}
+
+/** As `factorise`, but other work can be done between two panels. */
+export function* factorisePanels(matrix, size) {
   for (let first = 0; first < size; first += PANEL) {
     const end = Math.min(first + PANEL, size);
     for (let k = first; k < end; k += 1) {
@@ -20,6 +33,7 @@ export function factorise(matrix, size) {
       for (let j = k * size + k; j < (k + 1) * size; j += 1) matrix[j] /= root;
     }
     for (let i = end; i < size; i += 1) subtractRows(matrix, size, i, first, end);
+    yield;
   }
   return true;
 }

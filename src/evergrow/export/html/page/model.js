@@ -189,7 +189,9 @@ export class Model {
       const sums = new Sums(this.#sums.nFeatures, this.#names.length);
       sums.addAll(chosen.map(({ row }) => row), chosen.map(({ code }) => code), chosen.map(({ weight }) => weight));
       yield;
-      whole = new SummedScores(sums, new Ridge(sums, { penalty: this.#novelty.penalty, byMeans: false }));
+      const ridge = new Ridge(sums, { penalty: this.#novelty.penalty, byMeans: false });
+      yield* ridge.prepare();
+      whole = new SummedScores(sums, ridge);
       if (!whole.isLinear) return null;
       rows = chosen.filter(({ code }) => sums.classes[code].n > 1);
       [known, solved] = [[], []];
@@ -217,6 +219,7 @@ export class Model {
   /** Measures how often each class is recognised; a generator as `calibrate`. */
   *assess() {
     const examples = this.#examples;
+    yield* this.#ridge.prepare();
     const predicted = yield* predictLeftOut(this.#sums, this.#ridge, this.#settings, examples);
     return recognised(examples.map(({ code }) => code), predicted, this.#names.length).map((found) => ({
       ...found,

@@ -3,7 +3,7 @@
  * examples. The mathematics is that of evergrow.estimators.linear, in the same words.
  */
 
-import { addTimes, dot, factorise, solve, solveBack, update } from "./cholesky.js";
+import { addTimes, dot, factorisePanels, finish, solve, solveBack, update } from "./cholesky.js";
 
 // Penalty of the constant feature, at most: an intercept need not be small.
 const FREE = 1e-3;
@@ -40,8 +40,13 @@ export class Ridge {
 
   /** The Cholesky factor of the penalised matrix. */
   get factor() {
-    this.#factor ??= this.#factorise();
+    finish(this.prepare());
     return this.#factor;
+  }
+
+  /** Computes the factor, a part at a time; the sums must not change meanwhile. */
+  *prepare() {
+    this.#factor ??= yield* this.#factorise();
   }
 
   /** The weights of each class. */
@@ -116,7 +121,7 @@ export class Ridge {
       });
   }
 
-  #factorise() {
+  *#factorise() {
     const { nFeatures } = this.#sums;
     let extra = 0;
     for (;;) {
@@ -124,7 +129,7 @@ export class Ridge {
       for (let i = 0; i < nFeatures; i += 1) {
         matrix[i * nFeatures + i] += (i === nFeatures - 1 ? this.interceptPenalty : this.penalty) + extra;
       }
-      if (factorise(matrix, nFeatures)) return matrix;
+      if (yield* factorisePanels(matrix, nFeatures)) return matrix;
       const largest = this.#sums.gram.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
       extra = extra > 0 ? 10 * extra : REPAIR * largest;
       if (!(extra <= 10 * nFeatures * largest)) throw new Error("the sums of the model are damaged");
