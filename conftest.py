@@ -49,6 +49,7 @@ PATH_TIERS = {
     "tests/distributed/test_": "ray",
     "tests/research/papers": "papers",
     "tests/estimators/forest/test_endurance.py": "process",
+    "tests/export/onnx/test_examples.py": "process",
     "tests/estimators/forest/storage/test_memory_limit_processes.py": "process",
     "tests/estimators/forest/test_threads.py": "process",
     "tests/fuzz/test_targets.py": "process",

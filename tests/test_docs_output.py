@@ -19,6 +19,7 @@ PAGES += (
     "docs/planning.md",
     "docs/compare.md",
     "docs/cluster.md",
+    "docs/export.md",
 )
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -5,7 +5,7 @@ graph from pixels, or from vectors, to class probabilities: resizing, network an
 inside. ``html`` writes a page that answers and learns in a browser.
 
 Nothing here knows of a workspace, which exports the model it has learnt. Start reading with
-``onnx.model_file``, then ``onnx.head``; or with ``html.page_file``, then ``html.head``.
+``onnx.model_file``, then ``onnx.heads``; or with ``html.page_file``, then ``html.head``.
 """
 
 from evergrow.foundation.public_names import attach_names

@@ -173,3 +173,10 @@ def test_rows_one_at_a_time_get_the_answers_of_all_at_once(rows: Arrays) -> None
     together = run(content, features=X_test[:5])[1]
     alone = [run(content, features=X_test[k : k + 1])[1][0] for k in range(5)]
     np.testing.assert_allclose(alone, together, atol=1e-6)
+
+
+def test_a_model_of_double_precision_takes_rows_of_single(digits: Arrays) -> None:
+    X, X_test, y, _ = digits
+    assert X.dtype == np.float64
+    for model in (RLSClassifier(random_state=0), AxisForestClassifier(4, random_state=0)):
+        assert_answers_are_the_same(model.fit(X, y), X_test)
