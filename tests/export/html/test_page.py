@@ -12,8 +12,6 @@ from evergrow.export import to_html
 from tests.export.html.conftest import write_pictures
 from tests.service.browsing import files
 
-pytestmark = pytest.mark.browser
-
 UNKNOWN = "I don\u2019t know this."
 
 
