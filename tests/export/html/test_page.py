@@ -6,7 +6,6 @@ import json
 from io import BytesIO
 
 import numpy as np
-import pytest
 
 from evergrow.export import to_html
 from tests.export.html.conftest import write_pictures
