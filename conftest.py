@@ -49,6 +49,8 @@ PATH_TIERS = {
     "tests/distributed/test_": "ray",
     "tests/research/papers": "papers",
     "tests/estimators/forest/test_endurance.py": "process",
+    "tests/export/html/test_firefox.py": "browser",
+    "tests/export/html/test_page.py": "browser",
     "tests/export/onnx/test_examples.py": "process",
     "tests/estimators/forest/storage/test_memory_limit_processes.py": "process",
     "tests/estimators/forest/test_threads.py": "process",

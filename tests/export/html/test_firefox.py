@@ -7,8 +7,6 @@ import pytest
 from tests.harness.firefox import Firefox, find_firefox
 from tests.service.page.test_firefox import choose
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def firefox(tmp_path):

@@ -6,13 +6,10 @@ import json
 from io import BytesIO
 
 import numpy as np
-import pytest
 
 from evergrow.export import to_html
 from tests.export.html.conftest import write_pictures
 from tests.service.browsing import files
-
-pytestmark = pytest.mark.browser
 
 UNKNOWN = "I don\u2019t know this."
 

@@ -8,8 +8,6 @@ from tests.service.browsing import files
 from tests.service.page.conftest import PHONE, SMALL_DESKTOP
 from tests.service.page.test_accessibility import STILL, check  # noqa: F401
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [SMALL_DESKTOP, PHONE], ids=["desktop", "phone"])
