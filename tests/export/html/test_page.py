@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from io import BytesIO
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow.export import to_html
+from evergrow.export.html import page_file as page_file_module
 from tests.export.html.conftest import write_pictures
 from tests.service.browsing import files
 
@@ -155,6 +157,30 @@ def test_the_same_picture_is_not_learnt_twice(opened, page_file):
     assert visit.counts() == {"bowl": 12, "mug": 12, "plant": 1}
 
 
+def test_pictures_that_are_taught_at_the_same_time_are_all_kept(opened, page_file):
+    visit = opened(page_file)
+    taught = visit.page.evaluate(
+        """async () => {
+          const draw = (red) => {
+            const canvas = new OffscreenCanvas(16, 16);
+            const context = canvas.getContext("2d");
+            context.fillStyle = `rgb(${red}, 90, 90)`;
+            context.fillRect(0, 0, 16, 16);
+            return canvas.convertToBlob();
+          };
+          const images = await Promise.all([10, 60, 110, 160, 210, 10].map(draw));
+          // Known embeddings: the lessons follow each other without a pause.
+          await evergrow.predict(images);
+          const answers = await Promise.all(images.map((image) => evergrow.teach(image, "plain")));
+          return answers.map(({ duplicate }) => duplicate);
+        }"""
+    )
+    assert sorted(taught) == [False] * 5 + [True]
+    visit.page.reload()
+    visit.page.wait_for_function("window.evergrow?.lessons().length > 0")
+    assert visit.page.evaluate("evergrow.lessons().length") == 5
+
+
 def test_a_browser_without_storage_says_so(opened, page_file):
     visit = opened(page_file)
     visit.page.add_init_script(
@@ -221,6 +247,23 @@ def test_the_licences_are_in_the_page(opened, page_file):
 def test_equal_models_give_equal_files(runtime, workspace):
     model = workspace.to_estimator()
     assert to_html(model, name="things") == to_html(model, name="things")
+
+
+@pytest.mark.parametrize("name", ["static/x", "</title><script>alert(1)</script>", "caf\udce9", ""])
+def test_any_name_can_be_that_of_a_page(runtime, workspace, name):
+    content = to_html(workspace.to_estimator(), name=name).decode()
+    title = html.escape(name.encode(errors="replace").decode())
+    assert content.count(f"<title>{title}</title>") == 1
+    assert "<script>alert" not in content
+
+
+def test_the_runtime_is_compressed_once(runtime, workspace):
+    model = workspace.to_estimator()
+    to_html(model)
+    before = page_file_module._pack_once.cache_info()
+    to_html(model, weights="int8")
+    after = page_file_module._pack_once.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (3, 0)
 
 
 def test_lessons_are_json_with_the_pictures(opened, page_file, tmp_path):

@@ -29,11 +29,19 @@ class PageState extends EventTarget {
     await engine.loadModel(bytes, this.lessons.all);
   }
 
-  /** Makes a change, one after the other: in the model, in the lessons, in the storage. */
-  change(made) {
+  /**
+   * Makes a change, one after the other: in the model, in the lessons, in the storage.
+   *
+   * @param {(lessons: Lessons) => object | null} decide returns the change, or null for none; it sees all
+   *   changes before it, so that two of a moment differ in their numbers
+   */
+  change(decide) {
     return this.#inTurn(async () => {
+      const made = decide(this.lessons);
+      if (made === null) return null;
       await engine.doWork(this.lessons.apply(made));
       await this.#keep(putChange(this.page, made));
+      return made;
     });
   }
 
@@ -46,10 +54,10 @@ class PageState extends EventTarget {
   }
 
   async #keep(storing) {
-    const stored = await storing;
-    this.unsaved ||= !stored;
-    if (stored === this.stores) return;
-    this.stores = stored;
+    if (await storing) return;
+    this.unsaved = true;
+    // Later ones may be stored, but this one is not.
+    this.stores = false;
     this.dispatchEvent(new Event("change"));
   }
 
