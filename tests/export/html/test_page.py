@@ -95,9 +95,9 @@ def test_lessons_go_into_a_workspace_once_and_come_back(opened, page_file, works
     visit = opened(page_file)
     visit.teach("plant", range(3))
     path = visit.save("Lessons", tmp_path / "lessons.json")
-    results = workspace.teach_lessons(path)
+    results = workspace.teach_lessons(path).results
     assert [one.new_class for one in results] == [True, False, False]
-    assert all(one.replayed for one in workspace.teach_lessons(path))
+    assert all(one.replayed for one in workspace.teach_lessons(path).results)
     assert {one.name: one.n_examples for one in workspace.classes().items} == {
         "bowl": 12,
         "mug": 12,

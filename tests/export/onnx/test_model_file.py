@@ -54,7 +54,7 @@ LABELS: dict[str, tuple[list[Any], str]] = {
 @pytest.mark.parametrize("unit", ["D", "ns"])
 def test_classes_that_json_cannot_hold_are_refused(unit: str) -> None:
     days = np.datetime64("2026-01-01", unit) + np.arange(4).astype(f"timedelta64[{unit}]")
-    with pytest.raises(InvalidTypeError, match="datetime64.*cannot be exported"):
+    with pytest.raises(InvalidTypeError, match=r"datetime64.*cannot be exported"):
         to_onnx(NCMClassifier().fit(X, days[Y]))
 
 
