@@ -14,6 +14,7 @@ const NOT_FOUND = 404;
 const CONFLICT = 409;
 // As the workspace, which will get the lessons.
 const MAX_NAME = 200;
+const MAX_BYTES = 100_000_000;
 // Names that look the same must be the same; joiners are needed within words of some scripts.
 const HIDDEN = new RegExp(
   String.raw`(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}` +
@@ -132,6 +133,7 @@ function checkName(label) {
 
 export async function teach({ image, label, key, action, move }) {
   const name = checkName(label);
+  if (image.size > MAX_BYTES) throw new Problem(BAD_REQUEST, "This picture is larger than 100 MB.");
   const sha256 = await digestOf(image);
   const { embedding, width, height } = await embedded(image);
   let known = null;

@@ -4,7 +4,7 @@ import * as engine from "./engine.js";
 import { listChanges, putChange, removeChanges } from "./lesson_store.js";
 import { Lessons } from "./lessons.js";
 import { toBase64, withBlock } from "./payload.js";
-import { lessonsFile } from "./lessons_file.js";
+import { groupLessons, lessonsFile } from "./lessons_file.js";
 import { writeTensors } from "./tensors.js";
 
 class PageState extends EventTarget {
@@ -91,11 +91,13 @@ class PageState extends EventTarget {
     return file;
   }
 
-  /** The lessons as a file for `evergrow learn`. */
-  async lessonsFile() {
-    const lessons = [];
-    for (const lesson of this.lessons.all) lessons.push({ ...lesson, picture: await toBase64(lesson.image) });
-    return new Blob(lessonsFile(this.page, lessons), { type: "application/json" });
+  /** The lessons as files for `evergrow learn`: several if one would be too large. */
+  async *lessonsFiles() {
+    for (const group of groupLessons(this.lessons.all)) {
+      const lessons = [];
+      for (const lesson of group) lessons.push({ ...lesson, picture: await toBase64(lesson.image) });
+      yield new Blob(lessonsFile(this.page, lessons), { type: "application/json" });
+    }
   }
 }
 
