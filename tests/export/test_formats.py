@@ -25,7 +25,7 @@ def test_the_ending_chooses_the_format(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["model", "model.onnxx", "model.onnx.zip"])
 def test_another_ending_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"must end in \.evergrow or \.onnx"):
+    with pytest.raises(InvalidInputError, match=r"must end in \.evergrow or \.html or \.onnx"):
         save_as(MODEL, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -33,7 +33,7 @@ def test_another_ending_is_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "weights", "says"),
     [
-        ("model.evergrow", "int8", "only files that end in .onnx contain the weights"),
+        ("model.evergrow", "int8", "only files that end in .html or .onnx contain the weights"),
         ("model.onnx", "int3", "weights must be one of"),
     ],
 )

@@ -177,7 +177,7 @@ def test_pictures_that_are_taught_at_the_same_time_are_all_kept(opened, page_fil
     )
     assert sorted(taught) == [False] * 5 + [True]
     visit.page.reload()
-    visit.page.wait_for_function("window.evergrow?.lessons().length > 0")
+    visit.page.wait_for_selector("body:not(.outside)")
     assert visit.page.evaluate("evergrow.lessons().length") == 5
 
 
