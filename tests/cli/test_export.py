@@ -65,8 +65,16 @@ def test_an_export_replaces_nothing_unless_forced(run, colours):
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [
-        ("export {model} -o model.pt", 1, "must end in .evergrow or .onnx"),
-        ("export {model} -o copy.evergrow --weights int8", 1, "only files that end in .onnx"),
+        (
+            "export {model} -o model.pt",
+            1,
+            "must end in .evergrow, .html, .onnx, .zip, .jsonl or a slash",
+        ),
+        (
+            "export {model} -o copy.evergrow --weights int8",
+            1,
+            "only files that end in .html or .onnx",
+        ),
         ("export {model} -o model.onnx --weights int4", 2, "'int4' is not one of"),
         ("export {model} -o copy.evergrow --check .", 2, "only .onnx files can be checked"),
         ("export nothing.evergrow -o model.onnx", 1, "nothing.evergrow"),

@@ -87,12 +87,18 @@ def export(
     training, the points lost, and how many answers are the same; in a pipe, or with --tsv, as
     tab-separated lines.
     """  # noqa: D301 (click keeps the lines of a paragraph that begins with a backspace)
-    from evergrow.export.formats import format_of, save_as
+    from evergrow.export.formats import FORMATS, format_of, save_as
 
+    if _ending(output) not in {*FORMATS, *_CONTENTS}:
+        endings = ", ".join([*FORMATS, *(one for one in _CONTENTS if one != "/")])
+        raise click.ClickException(
+            f"{click.format_filename(output)!r} must end in {endings} or a slash, which chooses "
+            "the format"
+        )
     write_contents = _CONTENTS.get(_ending(output))
     if write_contents is not None:
         if weights is not None or folder is not None:
-            raise click.UsageError("--weights and --check are for models, not for examples")
+            raise click.UsageError("--weights and --check are for models, not for pictures or logs")
         write_contents(thing, output, force=force, quiet=quiet)
         return
     kind = format_of(output, weights=weights)

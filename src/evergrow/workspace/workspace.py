@@ -263,9 +263,10 @@ class Workspace(WorkspaceReader):
         path: StrPath,
         *,
         move: bool = False,
+        on_error: str = "raise",
         n_jobs: int | None = None,
         request: Request = _COMMAND_LINE,
-    ) -> list[TeachResult]:
+    ) -> TaughtImages:
         """Teach what an exported page was taught: all lessons of its file, or none.
 
         A lesson is learnt once, however often its file comes: the answer to a repeated one says
@@ -277,6 +278,9 @@ class Workspace(WorkspaceReader):
             The file of lessons, as the page saves it.
         move : bool, default=False
             Whether pictures that another class has already move to the class of the lesson.
+        on_error : {"raise", "skip"}, default="raise"
+            Whether a picture that cannot be read is an error or is left out. Browsers show some
+            that are not read here, such as photographs whose last rows are missing.
         n_jobs : int, default=None
             Threads that decode and embed; None for one, -1 for one per processor.
         request : Request
@@ -284,21 +288,22 @@ class Workspace(WorkspaceReader):
 
         Returns
         -------
-        results : list of TeachResult
-            One per lesson.
+        taught : TaughtImages
+            One result per lesson, and the pictures that were left out.
 
         Raises
         ------
         evergrow.WorkspaceError
             If the file is not a valid file of lessons; nothing was taught.
         evergrow.ImageError
-            If a picture cannot be read; nothing was taught.
+            If a picture cannot be read and ``on_error`` is "raise"; nothing was taught.
         """
         lessons = read_lessons(path)
         if request.action is None:
             request = replace(request, action=secrets.token_hex(8))
-        examples = lesson_examples(self._store, lessons, n_jobs, request, move)
-        return self.teach(examples) if examples else []
+        found = lesson_examples(self._store, lessons, on_error, n_jobs, request, move)
+        results = self.teach(found.examples) if found.examples else []
+        return TaughtImages(results, found.problems)
 
     def relabel(
         self,

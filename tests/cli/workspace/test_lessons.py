@@ -133,6 +133,19 @@ def test_a_hostile_file_is_refused_and_nothing_changed(run, things, lessons, wri
     assert counts(things) == before
 
 
+def test_pictures_that_cannot_be_read_are_left_out_with_the_option(run, things, lessons, write):
+    first, *others = lessons["lessons"]
+    bad = {**first, **picture_of(b"not a picture")}
+    path = write({**lessons, "lessons": [bad, *others]})
+    assert "--on-error skip" in run(f"learn {things} {path}").stderr
+    result = run.ok(f"learn {things} {path} --on-error skip")
+    assert "skipped the picture of lesson 1" in result.stderr
+    assert "Taught 2 images in" in result.stderr
+    again = run.ok(f"learn {things} {write(lessons)}")
+    assert "Taught 1 image in" in again.stderr
+    assert "2 already known" in again.stderr
+
+
 def test_a_file_that_is_too_large_is_refused(run, things, lessons, write, monkeypatch):
     from evergrow.workspace.changes import lessons as module
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 from io import BytesIO
 
 import numpy as np
 
 from evergrow.export import to_html
+from evergrow.export.html import page_file as page_file_module
 from tests.export.html.conftest import write_pictures
 from tests.service.browsing import files
 
@@ -90,9 +92,9 @@ def test_lessons_go_into_a_workspace_once_and_come_back(opened, page_file, works
     visit = opened(page_file)
     visit.teach("plant", range(3))
     path = visit.save("Lessons", tmp_path / "lessons.json")
-    results = workspace.teach_lessons(path)
+    results = workspace.teach_lessons(path).results
     assert [one.new_class for one in results] == [True, False, False]
-    assert all(one.replayed for one in workspace.teach_lessons(path))
+    assert all(one.replayed for one in workspace.teach_lessons(path).results)
     assert {one.name: one.n_examples for one in workspace.classes().items} == {
         "bowl": 12,
         "mug": 12,
@@ -150,6 +152,30 @@ def test_the_same_picture_is_not_learnt_twice(opened, page_file):
     visit.page.click("#take")
     visit.page.wait_for_selector("#notes:has-text('already')")
     assert visit.counts() == {"bowl": 12, "mug": 12, "plant": 1}
+
+
+def test_pictures_that_are_taught_at_the_same_time_are_all_kept(opened, page_file):
+    visit = opened(page_file)
+    taught = visit.page.evaluate(
+        """async () => {
+          const draw = (red) => {
+            const canvas = new OffscreenCanvas(16, 16);
+            const context = canvas.getContext("2d");
+            context.fillStyle = `rgb(${red}, 90, 90)`;
+            context.fillRect(0, 0, 16, 16);
+            return canvas.convertToBlob();
+          };
+          const images = await Promise.all([10, 60, 110, 160, 210, 10].map(draw));
+          // Known embeddings: the lessons follow each other without a pause.
+          await evergrow.predict(images);
+          const answers = await Promise.all(images.map((image) => evergrow.teach(image, "plain")));
+          return answers.map(({ duplicate }) => duplicate);
+        }"""
+    )
+    assert sorted(taught) == [False] * 5 + [True]
+    visit.page.reload()
+    visit.page.wait_for_selector("body:not(.outside)")
+    assert visit.page.evaluate("evergrow.lessons().length") == 5
 
 
 def test_a_browser_without_storage_says_so(opened, page_file):
@@ -218,6 +244,23 @@ def test_the_licences_are_in_the_page(opened, page_file):
 def test_equal_models_give_equal_files(runtime, workspace):
     model = workspace.to_estimator()
     assert to_html(model, name="things") == to_html(model, name="things")
+
+
+@pytest.mark.parametrize("name", ["static/x", "</title><script>alert(1)</script>", "caf\udce9", ""])
+def test_any_name_can_be_that_of_a_page(runtime, workspace, name):
+    content = to_html(workspace.to_estimator(), name=name).decode()
+    title = html.escape(name.encode(errors="replace").decode())
+    assert content.count(f"<title>{title}</title>") == 1
+    assert "<script>alert" not in content
+
+
+def test_the_runtime_is_compressed_once(runtime, workspace):
+    model = workspace.to_estimator()
+    to_html(model)
+    before = page_file_module._pack_once.cache_info()
+    to_html(model, weights="int8")
+    after = page_file_module._pack_once.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (3, 0)
 
 
 def test_lessons_are_json_with_the_pictures(opened, page_file, tmp_path):

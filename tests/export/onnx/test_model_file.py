@@ -51,6 +51,13 @@ LABELS: dict[str, tuple[list[Any], str]] = {
 }
 
 
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_classes_that_json_cannot_hold_are_refused(unit: str) -> None:
+    days = np.datetime64("2026-01-01", unit) + np.arange(4).astype(f"timedelta64[{unit}]")
+    with pytest.raises(InvalidTypeError, match=r"datetime64.*cannot be exported"):
+        to_onnx(NCMClassifier().fit(X, days[Y]))
+
+
 @pytest.mark.parametrize("name", LABELS)
 def test_classes_of_any_type_are_in_the_metadata(name: str, tmp_path: Path) -> None:
     labels, kind = LABELS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import zipfile
 
+import numpy as np
 import pytest
 
 from evergrow.foundation.errors import InvalidInputError
@@ -66,6 +67,7 @@ def test_what_macs_and_hidden_folders_add_is_left_out(tmp_path):
         "cat\\..\\evil.jpg",
         "cat/\x1b[2J.jpg",
         f"{'x' * 300}/evil.jpg",
+        f"{'x/' * 2000}evil.jpg",
     ],
 )
 def test_names_that_leave_the_folder_are_refused(tmp_path, name):
@@ -115,3 +117,41 @@ def test_a_name_that_comes_twice_is_refused(tmp_path):
         archive.writestr("cat/1.jpg", b"2")
     with pytest.raises(InvalidInputError, match="twice"), unpack_images(tmp_path / "a.zip"):
         pass
+
+
+@pytest.mark.parametrize("names", [("cat/1.jpg", "cat/1.jpg/2.jpg"), ("a.jpg", "a.jpg/b/c.jpg")])
+def test_a_file_in_place_of_a_folder_is_refused(tmp_path, names):
+    path = make(tmp_path / "a.zip", dict.fromkeys(names, b""))
+    with pytest.raises(InvalidInputError, match="in place of its folder"), unpack_images(path):
+        pass
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_methods_of_compression_are_refused(tmp_path, method):
+    path = make(tmp_path / "a.zip", {"cat/1.jpg": b"1"}, method)
+    with pytest.raises(InvalidInputError, match="another method"), unpack_images(path):
+        pass
+
+
+def test_a_zip_file_without_images_is_named(tmp_path):
+    path = make(tmp_path / "a.zip", {"cat/notes.txt": b"1"})
+    with pytest.raises(InvalidInputError, match=r"a\.zip.*no images"), unpack_images(path):
+        pass
+
+
+def test_damaged_zip_files_are_refused_with_one_kind_of_error(tmp_path):
+    files = {"cat/é.jpg": b"1" * 50, "labels.csv": b"no table"}
+    content = make(tmp_path / "a.zip", files, zipfile.ZIP_DEFLATED).read_bytes()
+    random = np.random.default_rng(0)
+    n_refused = 0
+    for _ in range(500):
+        damaged = bytearray(content)
+        for place in random.integers(len(content), size=3):
+            damaged[place] = random.integers(256)
+        (tmp_path / "a.zip").write_bytes(damaged)
+        try:
+            with unpack_images(tmp_path / "a.zip"):
+                pass
+        except InvalidInputError:
+            n_refused += 1
+    assert n_refused > 100

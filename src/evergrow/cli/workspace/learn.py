@@ -106,15 +106,15 @@ def learn(
 
     LESSONS is what a page that 'evergrow export' wrote was taught, saved by its button Save. All
     lessons are learnt, or none if the file is not valid, and each is learnt once: the file can come
-    again with more lessons.
+    again with more lessons. With --on-error skip, pictures that cannot be read are left out.
     """
     began = time.monotonic()
     tally = _Tally()
     with open_workspace(workspace) as opened:
         if os.path.isfile(source) and not is_zip_file(source):
-            if fine or on_error != "raise" or not follow_links:
+            if fine or not follow_links:
                 raise click.UsageError("a file of lessons takes no options for folders")
-            _learn_lessons(opened, source, tally, move=move, jobs=jobs)
+            _learn_lessons(opened, source, tally, move=move, on_error=on_error, jobs=jobs)
             _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
             return
         found = find_to_learn(
@@ -145,14 +145,17 @@ def learn(
         _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
 
 
-def _learn_lessons(opened: Workspace, source: str, tally: _Tally, *, move: bool, jobs: int) -> None:
+def _learn_lessons(
+    opened: Workspace, source: str, tally: _Tally, *, move: bool, on_error: str, jobs: int
+) -> None:
     """Teach the lessons of a page, all or none."""
     from evergrow.workspace import TaughtImages
 
     with delay_interrupt():
-        results = opened.teach_lessons(source, move=move, n_jobs=jobs)
-    tally.add(TaughtImages([one for one in results if not one.replayed]))
-    tally.known += sum(one.replayed for one in results)
+        taught = opened.teach_lessons(source, move=move, on_error=on_error, n_jobs=jobs)
+    new = [one for one in taught.results if not one.replayed]
+    tally.add(TaughtImages(new, taught.problems))
+    tally.known += len(taught.results) - len(new)
 
 
 def _finish(opened: Workspace, path: str, tally: _Tally, seconds: float, *, quiet: bool) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from safetensors.numpy import save
@@ -66,7 +67,8 @@ def to_html(model: ImageClassifier, *, weights: Weights = "float16", name: str =
     head, network = read_head(fitted.learner), _only_network(fitted.features)
     runtime = load_runtime()
     settings = {
-        "name": name,
+        # Names of files may have bytes that are not text.
+        "name": name.encode(errors="replace").decode(),
         "version": __version__,
         "runtime": runtime.title,
         "weights": weights,
@@ -115,7 +117,7 @@ def save_html(
     >>> model = evergrow.load("model.evergrow")  # doctest: +SKIP
     >>> save_html(model, "model.html", weights="int8")  # doctest: +SKIP
     """
-    title = os.path.splitext(os.path.basename(os.fspath(path)))[0] if name is None else name
+    title = Path(path).stem if name is None else name
     content = to_html(model, weights=weights, name=title)
     with atomic_write(path) as file:
         file.write(content)
@@ -186,23 +188,24 @@ def _assemble(
             _text_block(f"{name}-worker", "text/plain", bundle(f"{name}_worker.js", _FOLDERS))
             for name in ("head", "network")
         ),
-        _bytes_block("runtime-script", runtime.script),
-        _bytes_block("runtime-glue", runtime.glue),
-        _bytes_block("runtime-wasm", runtime.wasm),
-        _bytes_block("network", network),
-        _bytes_block("model", model),
+        _packed_block("runtime-script", _pack_once(runtime.script)),
+        _packed_block("runtime-glue", _pack_once(runtime.glue)),
+        _packed_block("runtime-wasm", _pack_once(runtime.wasm)),
+        _packed_block("network", _pack(network)),
+        _packed_block("model", _pack(model)),
         f"<script>{script}</script>\n",
     ]
     page = (_SHARED / "index.html").read_text(encoding="utf-8")
-    page = _replace(
-        page, "<title>Evergrow</title>", f"<title>{html.escape(settings['name'])}</title>"
-    )
     page = _replace(page, '<body class="outside">', '<body class="outside standalone">')
     page = _STYLESHEET.sub("", _SCRIPT.sub("", page))
     icon = b64encode((_SHARED / "icon.svg").read_bytes()).decode()
     page = page.replace('"static/icon.svg"', f'"data:image/svg+xml;base64,{icon}"')
     if "static/" in page:
         raise AssertionError("the markup of the page refers to a file")
+    # After this check: a name may be any text.
+    page = _replace(
+        page, "<title>Evergrow</title>", f"<title>{html.escape(settings['name'])}</title>"
+    )
     page = _replace(page, '<meta charset="utf-8">\n', f'<meta charset="utf-8">\n{head[0]}')
     page = _replace(page, "</head>\n", f"{head[1]}</head>\n")
     return _replace(page, "</body>\n", f"{''.join(blocks)}</body>\n").encode()
@@ -235,15 +238,17 @@ def _text_block(name: str, media_type: str, text: str) -> str:
     return f'<script type="{media_type}" id="{name}">{text}</script>\n'
 
 
-def _bytes_block(name: str, content: bytes) -> str:
-    return f'<script type="application/gzip" id="{name}">{_pack(content)}</script>\n'
+def _packed_block(name: str, packed: str) -> str:
+    return f'<script type="application/gzip" id="{name}">{packed}</script>\n'
 
 
-# The runtime is the same in every page, and takes longest.
-@lru_cache(maxsize=4)
 def _pack(content: bytes) -> str:
     # Without a time, so that equal models give equal files.
     return b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+# The three files of the runtime are the same in every page, and take longest.
+_pack_once = lru_cache(maxsize=3)(_pack)
 
 
 def _escape_json(value: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -240,8 +241,7 @@ def _add_steps(graph: Graph, rows: str, steps: tuple[Any, ...]) -> str:
 
 def _add_answers(graph: Graph, rows: str, classifier: Any, types: HeadTypes) -> dict[str, Any]:
     """Add everything from rows to the outputs; return what the metadata say of the answers."""
-    classes = classifier.classes_.tolist()
-    meta: dict[str, Any] = {"version": __version__, **_classes_to_json(classes)}
+    meta: dict[str, Any] = {"version": __version__, **_classes_to_json(classifier.classes_)}
     rejects = isinstance(classifier, RejectingClassifier)
     inner = classifier.estimator_._frozen_copy() if rejects else classifier
     add_head = cast("Callable[[Graph, str, Any, HeadTypes], Head]", _head_adder(inner))
@@ -264,10 +264,17 @@ def _add_answers(graph: Graph, rows: str, classifier: Any, types: HeadTypes) -> 
     return meta
 
 
-def _classes_to_json(classes: list[Any]) -> dict[str, Any]:
+def _classes_to_json(found: npt.NDArray[Any]) -> dict[str, Any]:
     """The classes as JSON values, and their type, which JSON does not tell."""
+    classes = found.tolist()
     kinds = {bool: "boolean", int: "integer", float: "float", str: "string"}
-    kind = next(name for one, name in kinds.items() if isinstance(classes[0], one))
+    kind = next((name for one, name in kinds.items() if isinstance(classes[0], one)), None)
+    # Exact times become integers in a list.
+    if kind is None or found.dtype.kind in "mM":
+        raise InvalidTypeError(
+            f"classes of type {found.dtype} cannot be exported, only strings, numbers and "
+            "booleans: fit the model with strings"
+        )
     return {"classes": classes, "class_type": kind}
 
 

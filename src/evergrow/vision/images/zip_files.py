@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -25,7 +26,18 @@ StrPath = str | os.PathLike[str]
 # Images hardly shrink. What grows more than this was made to fill the disk.
 _MAX_GROWTH = 20
 _CHUNK_BYTES = 1 << 20
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError)
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    EOFError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
+# Others are rare, and LZMA takes as much memory as the file says.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# Longer paths are refused by some systems.
+_MAX_NAME_BYTES = 1000
 # Windows takes them for the end of a folder and of a drive.
 _NOT_IN_NAMES = frozenset("\\:")
 
@@ -47,14 +59,23 @@ def unpack_images(path: StrPath) -> Iterator[Path]:
             with open_regular(path) as file, zipfile.ZipFile(file) as archive:
                 _unpack(archive, Path(folder), os.fstat(file.fileno()).st_size)
         except _UNREADABLE as error:
-            raise InvalidInputError(
-                f"{display_name(path)} cannot be unpacked: {printable(str(error))}"
-            ) from error
+            raise _refusal(path, str(error)) from error
+        except OSError as error:
+            # A place before the beginning of the file, where the file says that content is.
+            if error.errno != errno.EINVAL:
+                raise
+            raise _refusal(path, "its list of files is damaged") from error
         yield _class_root(Path(folder))
+
+
+def _refusal(path: StrPath, reason: str) -> InvalidInputError:
+    return InvalidInputError(f"{display_name(path)} cannot be unpacked: {printable(reason)}")
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path, n_bytes: int) -> None:
     found = [entry for entry in archive.infolist() if _is_wanted(entry)]
+    if not found:
+        raise zipfile.BadZipFile("it has no images")
     total = sum(entry.file_size for entry in found)
     if total > _MAX_GROWTH * n_bytes:
         raise zipfile.BadZipFile(
@@ -62,12 +83,14 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, n_bytes: int) -> None:
         )
     for entry in found:
         target = folder.joinpath(*_safe_parts(entry))
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
+            target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as source, open(target, "xb") as copy:
                 shutil.copyfileobj(source, copy, _CHUNK_BYTES)
-        except FileExistsError:
-            raise zipfile.BadZipFile(f"it has {entry.filename!r} twice") from None
+        except (FileExistsError, NotADirectoryError):
+            raise zipfile.BadZipFile(
+                f"it has {entry.filename!r} twice, or a file in place of its folder"
+            ) from None
 
 
 def _is_wanted(entry: zipfile.ZipInfo) -> bool:
@@ -85,10 +108,13 @@ def _safe_parts(entry: zipfile.ZipInfo) -> list[str]:
     """The parts of a name that stays in the folder; an error for any other name."""
     parts = entry.filename.split("/")
     strange = _NOT_IN_NAMES.intersection(entry.filename)
-    if strange or any(part in ("", ".", "..") or not _is_name(part) for part in parts):
+    is_long = len(entry.filename.encode(errors="replace")) > _MAX_NAME_BYTES
+    if is_long or strange or any(part in ("", ".", "..") or not _is_name(part) for part in parts):
         raise zipfile.BadZipFile(f"{entry.filename!r} is not the name of a file in a folder")
     if entry.flag_bits & 1:
         raise zipfile.BadZipFile(f"{entry.filename!r} is encrypted")
+    if entry.compress_type not in _METHODS:
+        raise zipfile.BadZipFile(f"{entry.filename!r} is compressed by another method than Deflate")
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise zipfile.BadZipFile(f"{entry.filename!r} is a link")
     if entry.file_size > DEFAULT_LIMITS.max_bytes and parts[-1] != LABEL_TABLE:

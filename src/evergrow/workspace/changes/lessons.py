@@ -19,9 +19,11 @@ from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.naming import display_name
+from evergrow.foundation.params import check_parameters
 from evergrow.foundation.regular_files import open_regular
+from evergrow.vision.images.parameters import ON_ERROR
 from evergrow.vision.images.sources import DEFAULT_LIMITS
-from evergrow.workspace.changes.image_batches import LabelledImage, read_batches
+from evergrow.workspace.changes.image_batches import ImageBatch, LabelledImage, read_batches
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import NewExample, Request
 from evergrow.workspace.store.store import Store
@@ -71,19 +73,34 @@ def read_lessons(path: str | os.PathLike[str]) -> list[Lesson]:
 
 
 def lesson_examples(
-    store: Store, lessons: Sequence[Lesson], n_jobs: int | None, request: Request, move: bool
-) -> list[NewExample]:
-    """Decode and embed all pictures; an ``ImageError`` names those that cannot be read."""
+    store: Store,
+    lessons: Sequence[Lesson],
+    on_error: str,
+    n_jobs: int | None,
+    request: Request,
+    move: bool,
+) -> ImageBatch:
+    """Decode and embed all pictures.
+
+    With ``on_error="raise"`` an ``ImageError`` names those that cannot be read.
+    """
+    check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
     images = [
         LabelledImage(lesson.content, lesson.label, None, f"the picture of lesson {number}")
         for number, lesson in enumerate(lessons, start=1)
     ]
-    batches = read_batches(store, images, "raise", n_jobs, request, move)
-    examples = [example for batch in batches for example in batch.examples]
-    return [
-        replace(example, request=lesson.request(request))
-        for example, lesson in zip(examples, lessons, strict=True)
-    ]
+    batches = list(read_batches(store, images, on_error, n_jobs, request, move))
+    examples = []
+    # In the same order; those that cannot be read are passed over.
+    remaining = iter(lessons)
+    for example in (one for batch in batches for one in batch.examples):
+        lesson = next(one for one in remaining if _is_of(example, one))
+        examples.append(replace(example, request=lesson.request(request)))
+    return ImageBatch(examples, [problem for batch in batches for problem in batch.problems])
+
+
+def _is_of(example: NewExample, lesson: Lesson) -> bool:
+    return example.picture is not None and example.picture.content == lesson.content
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
@@ -107,7 +124,7 @@ def _parse(content: bytes) -> list[Lesson]:
         raise InvalidInputError(f'it has no entry "format" of "{FORMAT}"')
     if type(entry.get("version")) is not int or entry["version"] != VERSION:
         raise InvalidInputError(
-            f"it has version {entry.get('version')!r}, this version of Evergrow reads {VERSION}"
+            f"it has another version than {VERSION}, which this version of Evergrow reads"
         )
     if set(entry) != _ENTRIES or not isinstance(entry["lessons"], list):
         raise InvalidInputError(f"it must have the entries {', '.join(sorted(_ENTRIES))}")

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recognised, signOf, wilson } from "../page/accuracy.js";
 import { factorise, inverse, solve, solveHalf, update } from "../page/cholesky.js";
-import { lessonsFile } from "../page/lessons_file.js";
+import { groupLessons, lessonsFile } from "../page/lessons_file.js";
 import { readTensors, writeTensors } from "../page/tensors.js";
 
 /** A positive definite matrix, as rows. */
@@ -71,4 +71,12 @@ test("a file of lessons is JSON", () => {
   assert.equal(found.lessons.length, 2);
   assert.deepEqual(Object.keys(found.lessons[0]).sort(), ["at", "key", "label", "picture", "sha256"]);
   assert.deepEqual(JSON.parse(lessonsFile("page", []).join("")).lessons, []);
+});
+
+test("lessons that are too many or too large for one file become several", () => {
+  const sized = (...sizes) => sizes.map((size) => ({ image: { size } }));
+  const sizesOf = (groups) => groups.map((group) => group.map(({ image }) => image.size));
+  assert.deepEqual(groupLessons([]), []);
+  assert.deepEqual(sizesOf(groupLessons(sized(4, 5, 2, 30, 1, 1), 10)), [[4, 5], [2], [30], [1, 1]]);
+  assert.deepEqual(sizesOf(groupLessons(sized(1, 1, 1), 10, 2)), [[1, 1], [1]]);
 });

@@ -14,6 +14,7 @@ const NOT_FOUND = 404;
 const CONFLICT = 409;
 // As the workspace, which will get the lessons.
 const MAX_NAME = 200;
+const MAX_BYTES = 100_000_000;
 // Names that look the same must be the same; joiners are needed within words of some scripts.
 const HIDDEN = new RegExp(
   String.raw`(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}` +
@@ -103,15 +104,15 @@ export const relabel = (id, names) => relabelAll([id], names);
 
 export async function relabelAll(ids, { label }) {
   const name = checkName(label ?? state.lessons.get(ids[0])?.label ?? "");
-  return change(state.lessons.relabel(checkIds(ids), name, null, Date.now()));
+  return change((lessons) => lessons.relabel(checkIds(ids), name, null, Date.now()));
 }
 
 export async function removeAll(ids) {
-  return change(state.lessons.remove(checkIds(ids), Date.now()));
+  return change((lessons) => lessons.remove(checkIds(ids), Date.now()));
 }
 
-async function change(made) {
-  await state.change(made);
+async function change(decide) {
+  const made = await state.change(decide);
   return { event: made.event, kind: made.kind, summary: "", n_examples: made.keys.length, n_changes: 1 };
 }
 
@@ -132,29 +133,25 @@ function checkName(label) {
 
 export async function teach({ image, label, key, action, move }) {
   const name = checkName(label);
+  if (image.size > MAX_BYTES) throw new Problem(BAD_REQUEST, "This picture is larger than 100 MB.");
   const sha256 = await digestOf(image);
   const { embedding, width, height } = await embedded(image);
-  const known = state.lessons.withPicture(sha256);
-  const conflict = conflictOf(known, name, move);
-  if (conflict === CONFLICT) throw new Problem(CONFLICT, "Another class has this picture.", { label: known.label });
-  let event = known?.event;
-  if (conflict === "move") {
-    const made = state.lessons.relabel([known.id], name, action, Date.now());
-    await state.change(made);
-    event = made.event;
-  }
-  if (conflict === null) {
+  let known = null;
+  let conflict = null;
+  const made = await state.change((lessons) => {
+    known = lessons.withPicture(sha256);
+    conflict = conflictOf(known, name, move);
+    if (conflict === CONFLICT) throw new Problem(CONFLICT, "Another class has this picture.", { label: known.label });
+    if (conflict === "duplicate") return null;
+    if (conflict === "move") return lessons.relabel([known.id], name, action, Date.now());
     const at = new Date().toISOString();
-    const lesson = { key, label: name, image, sha256, embedding, width, height, at };
-    const made = state.lessons.teach(lesson, action, Date.now());
-    await state.change(made);
-    event = made.event;
-  }
+    return lessons.teach({ key, label: name, image, sha256, embedding, width, height, at }, action, Date.now());
+  });
   const lesson = state.lessons.withPicture(sha256);
   const n = (await engine.classes()).find((one) => one.name === name)?.n ?? 0;
   return {
     example: exampleOf(lesson),
-    event,
+    event: (made ?? known).event,
     duplicate: conflict === "duplicate",
     known_fine: null,
     moved_from: conflict === "move" ? known.label : null,

@@ -13,13 +13,15 @@ const FILES = [
   {
     title: "This page",
     about: "One file with all that was taught here. It opens without a network.",
-    make: () => state.saved(newKey()),
+    make: async function* make() {
+      yield await state.saved(newKey());
+    },
     ending: ".html",
   },
   {
     title: "Lessons",
     about: "For evergrow learn, which teaches them to a workspace.",
-    make: () => state.lessonsFile(),
+    make: () => state.lessonsFiles(),
     ending: "-lessons.json",
     needsLessons: true,
   },
@@ -51,10 +53,15 @@ function row(file) {
 async function save({ make, ending }, control) {
   control.disabled = true;
   try {
-    const url = URL.createObjectURL(await make());
-    element("a", { href: url, download: `${settings.name}${ending}` }).click();
-    // The browser has begun to save it by then.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    let n = 0;
+    for await (const file of make()) {
+      n += 1;
+      const part = n > 1 ? `-${n}` : "";
+      const url = URL.createObjectURL(file);
+      element("a", { href: url, download: `${settings.name}${part}${ending}` }).click();
+      // The browser has begun to save it by then.
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    }
   } catch (error) {
     notify("bad", `The file cannot be made: ${error.message}`);
   } finally {

@@ -2,6 +2,25 @@
 
 export const FORMAT = "evergrow-lessons";
 export const VERSION = 1;
+// The most that `evergrow learn` takes from one file is 256 MiB and 10,000 lessons; base64 adds a third.
+const MAX_BYTES = 180_000_000;
+const MAX_LESSONS = 10_000;
+
+/** Lessons in the groups that become a file each, in order. */
+export function groupLessons(lessons, maxBytes = MAX_BYTES, maxLessons = MAX_LESSONS) {
+  const groups = [];
+  let nBytes = Infinity;
+  for (const lesson of lessons) {
+    const { size } = lesson.image;
+    if (nBytes + size > maxBytes || groups.at(-1).length === maxLessons) {
+      groups.push([]);
+      nBytes = 0;
+    }
+    groups.at(-1).push(lesson);
+    nBytes += size;
+  }
+  return groups;
+}
 
 /**
  * The file as parts of a Blob; pictures are base64 texts.

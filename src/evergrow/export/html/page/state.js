@@ -4,7 +4,7 @@ import * as engine from "./engine.js";
 import { listChanges, putChange, removeChanges } from "./lesson_store.js";
 import { Lessons } from "./lessons.js";
 import { toBase64, withBlock } from "./payload.js";
-import { lessonsFile } from "./lessons_file.js";
+import { groupLessons, lessonsFile } from "./lessons_file.js";
 import { writeTensors } from "./tensors.js";
 
 class PageState extends EventTarget {
@@ -29,14 +29,22 @@ class PageState extends EventTarget {
     await engine.loadModel(bytes, this.lessons.all);
   }
 
-  /** Makes a change, one after the other: in the model, in the lessons, in the storage. */
-  change(made) {
+  /**
+   * Makes a change, one after the other: in the model, in the lessons, in the storage.
+   *
+   * @param {(lessons: Lessons) => object | null} decide returns the change, or null for none; it sees all
+   *   changes before it, so that two of a moment differ in their numbers
+   */
+  change(decide) {
     return this.#inTurn(async () => {
+      const made = decide(this.lessons);
+      if (made === null) return null;
       const work = this.lessons.apply(made);
       // The browser writes while the model learns.
       const storing = putChange(this.page, made);
       await engine.doWork(work);
       await this.#keep(storing);
+      return made;
     });
   }
 
@@ -49,10 +57,10 @@ class PageState extends EventTarget {
   }
 
   async #keep(storing) {
-    const stored = await storing;
-    this.unsaved ||= !stored;
-    if (stored === this.stores) return;
-    this.stores = stored;
+    if (await storing) return;
+    this.unsaved = true;
+    // Later ones may be stored, but this one is not.
+    this.stores = false;
     this.dispatchEvent(new Event("change"));
   }
 
@@ -86,11 +94,13 @@ class PageState extends EventTarget {
     return file;
   }
 
-  /** The lessons as a file for `evergrow learn`. */
-  async lessonsFile() {
-    const lessons = [];
-    for (const lesson of this.lessons.all) lessons.push({ ...lesson, picture: await toBase64(lesson.image) });
-    return new Blob(lessonsFile(this.page, lessons), { type: "application/json" });
+  /** The lessons as files for `evergrow learn`: several if one would be too large. */
+  async *lessonsFiles() {
+    for (const group of groupLessons(this.lessons.all)) {
+      const lessons = [];
+      for (const lesson of group) lessons.push({ ...lesson, picture: await toBase64(lesson.image) });
+      yield new Blob(lessonsFile(this.page, lessons), { type: "application/json" });
+    }
   }
 }
 
