@@ -7,6 +7,7 @@ import json
 from io import BytesIO
 
 import numpy as np
+import pytest
 
 from evergrow.export import to_html
 from evergrow.export.html import page_file as page_file_module
