@@ -48,7 +48,8 @@ def _coarse_classes(
 def _finest_classes(tree: LabelTree, labels: CodedLabels) -> tuple[Classes, npt.NDArray[np.bool_]]:
     if tree.fine is None:
         raise InvalidInputError(
-            "level='fine' needs fine labels, but all are missing; use level='coarse'"
+            "level='fine' needs fine labels, but all are missing: give two columns, coarse and "
+            "fine, or hierarchy={fine: coarse}, or use level='coarse'"
         )
     return labels.finest, tree.is_finest[labels.finest]
 
@@ -123,7 +124,7 @@ class LevelMetric(
         y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
             Classes as :meth:`SubcategoryForestClassifier.fit` takes them.
         hierarchy : mapping, default=None
-            Coarse class of each fine class, for flat labels.
+            Coarse class of each fine class, for flat labels. Without it these are coarse classes.
 
         Returns
         -------
@@ -198,10 +199,9 @@ class LevelMetric(
         return len(self.metric_.get_feature_names_out())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that labels have two columns."""
+        """Tell scikit-learn that a label is a path of classes, but that there is one prediction."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.target_tags.two_d_labels = True
         return tags
