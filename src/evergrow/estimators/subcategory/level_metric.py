@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted, validate_rows
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means import NCMMetric
@@ -61,6 +62,7 @@ _LEVELS: dict[str, Any] = {"fine": _finest_classes, "coarse": _coarse_classes}
 @dataclass(eq=False, repr=False)
 class LevelMetric(
     SaveMixin,
+    DocLinkMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
