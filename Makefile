@@ -128,7 +128,7 @@ results: $(STAMPS)/package $(STAMPS)/experiments
 	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
 	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
 
-docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/vision $(STAMPS)/service
+docs: $(addprefix $(STAMPS)/,package docs vision service river)
 	@echo "== building the documentation"
 	@$(BIN)/sphinx-build -W docs docs/_build/html
 
@@ -214,7 +214,7 @@ $(STAMPS)/core-address $(STAMPS)/core-thread: $(STAMPS)/core-%: $(SOURCES) | $(S
 
 # The package is in place by now, so this adds only what the extra names.
 $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments \
-$(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster: pyproject.toml | $(STAMPS)/package
+$(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster $(STAMPS)/river: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install $(OFFLINE) 'evergrow[$(notdir $@)]'
 	@touch $@

@@ -24,9 +24,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 ROOT = Path(__file__).parent
 
-# Triton comes with torch's builds for GPUs only; pytest imports modules to find their examples.
-if find_spec("triton") is None:
-    collect_ignore = ["src/evergrow/estimators/forest/device/kernels.py"]
+# pytest imports modules to find their examples. Triton comes with torch's builds for GPUs only, and
+# a module of the integrations imports its program.
+IMPORTING = {
+    "triton": "src/evergrow/estimators/forest/device/kernels.py",
+    "river": "src/evergrow/integrations/river.py",
+}
+collect_ignore = [path for package, path in IMPORTING.items() if find_spec(package) is None]
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.

@@ -15,7 +15,7 @@ from benchmarks.data import Array, Split, image_features, mixture
 from benchmarks.measure import THREADS, Figure, report, show_table
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
 from evergrow.research import ClassStream, Retrained
-from evergrow.research.comparison.river_models import RiverLearner, softmax
+from evergrow.research.comparison.river_models import softmax
 
 
 def run(quick: bool) -> None:
@@ -62,12 +62,15 @@ def _next_to_all(split: Split, n_random: int, n_river: int) -> None:
     }
     rows = [(name, *_learn(model, split, batches)) for name, model in contenders.items()]
     if find_spec("river"):
+        from evergrow.integrations.river import BatchClassifier
+
         # One example at a time in Python; all of them would take most of an hour.
         labels = np.unique(split.y)
         n_each = n_river // len(labels)
         some = [np.flatnonzero(split.y == label)[:n_each] for label in labels]
         name = f"river SoftmaxRegression, {n_river} examples"
-        rows.append((name, *_learn(RiverLearner(softmax(0)), split.head(len(split.y), 1000), some)))
+        model = BatchClassifier(softmax(0))
+        rows.append((name, *_learn(model, split.head(len(split.y), 1000), some)))
     show_table(
         f"linear: {split.name}, five classes at a time, each example once",
         ["", "updates s", "accuracy %"],

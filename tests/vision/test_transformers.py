@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from evergrow import ERCForest, RaggedArray
+from evergrow import ERCForest, ImageClassifier, RaggedArray
 from evergrow.vision import (
     BagOfWords,
     Embedder,
@@ -21,6 +22,7 @@ from evergrow.vision import (
     RandomKDTrees,
     RandomPatches,
 )
+from tests.vision.classifier.pictures import MeanColours, pictures
 from tests.vision.embedding.models import onnx_model
 from tests.vision.images.drawn import noise
 from tests.vision.words.cases import CODEBOOKS, descriptors, two_kinds
@@ -81,6 +83,27 @@ def test_copies_give_the_same(name: str) -> None:
     assert vars(fresh).keys() == fresh.get_params(deep=False).keys()
     assert repr(fresh) == repr(model)
     np.testing.assert_array_equal(output(fresh.fit(*data), data[0]), expected)
+
+
+@pytest.mark.parametrize("name", [*CODEBOOKS, "ERC forest", "Fisher vectors", "embedder"])
+def test_output_can_be_a_table(name: str) -> None:
+    make, data, _ = CASES[name]
+    model = clone(make).fit(*data)
+    expected = output(model, data[0])
+    table = clone(make).set_output(transform="pandas").fit(*data).transform(data[0])
+    assert table.columns.tolist() == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(table.to_numpy(), expected)
+
+
+def test_models_do_not_mind_that_all_output_is_a_table() -> None:
+    codebook = RandomKDTrees(2, n_words=9, random_state=0).fit(descriptors())
+    expected = codebook.encode([descriptors()]).toarray()
+    images, y = pictures("red", "green", "blue")
+    with config_context(transform_output="pandas"):
+        np.testing.assert_array_equal(codebook.encode([descriptors()]).toarray(), expected)
+        for features in (MeanColours(), Embedder(NETWORK, cache=False)):
+            model = ImageClassifier(features, learner="means").fit(images, y)
+            assert model.score(images, y) > 0.9
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "embedder"])

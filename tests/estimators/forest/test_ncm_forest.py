@@ -28,9 +28,9 @@ every_kind = pytest.mark.parametrize("kind", FORESTS)
 
 @parametrize_with_checks(
     [
-        *(kind(10) for kind in FORESTS),
         NCMForestClassifier(),
         NCMForestClassifier(5, bootstrap=True),
+        *(kind(10) for kind in FORESTS if kind is not NCMForestClassifier),
     ],
     expected_failed_checks=lambda _: DRAWN_BY_WEIGHT,
 )

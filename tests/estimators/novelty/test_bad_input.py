@@ -46,7 +46,6 @@ def test_weights_need_a_classifier_that_takes_them() -> None:
 @pytest.mark.parametrize(
     ("y", "options", "error", "message"),
     [
-        (Y - 1, {}, ValueError, "unknown_label must differ from all classes"),
         (Y, {"sample_weight": np.ones(7)}, ValueError, "sample_weight"),
         (Y, {"sample_weight": -np.ones(120)}, ValueError, "Negative values"),
         (Y, {"sample_weight": np.zeros(120)}, ValueError, "zero everywhere|non-zero"),
@@ -92,6 +91,10 @@ def test_an_unknown_label_that_does_not_fit_the_classes_is_refused(
 
 
 def test_a_later_class_must_not_be_the_unknown_label() -> None:
+    model = rejecting().fit(X, Y)
+    with pytest.raises(ValueError, match="there is a class -1"):
+        model.partial_fit(X[:5], [-1] * 5)
+    assert model.classes_.tolist() == [0, 1, 2]
     model = rejecting().fit(X, Y.astype(str))
     with pytest.raises(ValueError, match="there is a class 'unknown'"):
         model.partial_fit(X[:5], ["unknown"] * 5)

@@ -25,23 +25,13 @@ from tests.estimators.subcategory.levels import (
     small,
 )
 
-_FLAT = "it gives flat labels, which do not say what belongs to what"
-_NAMED = "partial_fit takes a hierarchy where others take classes"
-
-EXCEPTIONS = {
-    "check_classifiers_classes": _FLAT,
-    "check_class_weight_classifiers": _FLAT,
-    "check_sample_weight_equivalence_on_dense_data": "trees draw samples by weight",
-    "check_n_features_in_after_fitting": _NAMED,
-    "check_estimators_partial_fit_n_features": _NAMED,
-    "check_classifier_multioutput": "it gives columns of labels that are not a hierarchy",
-}
+DRAWN_BY_WEIGHT = {"check_sample_weight_equivalence_on_dense_data": "trees draw samples by weight"}
 
 
-# With one column of labels there are coarse classes only, which not every method can do with.
+# Flat labels are coarse classes only, which not every method can do with.
 @parametrize_with_checks(
     [SubcategoryForestClassifier(5, method=name) for name in ("hierarchical", "joint")],
-    expected_failed_checks=lambda _: EXCEPTIONS,
+    expected_failed_checks=lambda _: DRAWN_BY_WEIGHT,
 )
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -460,3 +460,28 @@ def test_few_samples_get_fine_classes_that_are_new() -> None:
     forest.refine(forest.sample_ids_, Y[:, 1] + 50)
     check_consistent(forest)
     assert (forest.predict(X) == Y[:, 1] + 50).mean() > 0.9
+
+
+def test_listed_classes_get_a_column_before_their_first_sample() -> None:
+    X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    forest = small("joint", min_samples_leaf=1)
+    forest.partial_fit(X, ["a", "a", "c", "c"], classes=["a", "b", "c"])
+    assert forest.classes_.tolist() == ["a", "b", "c"]
+    assert not forest.predict_proba(X)[:, 1].any()
+    forest.partial_fit([[20.0], [21.0]], ["b", "b"], classes=["d"])
+    assert forest.classes_.tolist() == ["a", "b", "c", "d"]
+    assert forest.predict([[21.0]]).tolist() == ["b"]
+
+
+def test_listed_classes_need_the_class_above_if_there_are_finer_ones() -> None:
+    X, Y = np.array([[0.0], [1.0], [8.0]]), [["a", "a1"], ["a", "a2"], ["b", "b1"]]
+    parents = {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}
+    forest = small().partial_fit(X, Y, parents, classes=list(parents))
+    assert forest.classes_.tolist() == ["a1", "a2", "b1", "b2"]
+    with pytest.raises(ValueError, match="'b3' is not in the hierarchy"):
+        forest.partial_fit(X, Y, classes=["b3"])
+
+
+def test_listed_classes_of_another_kind_are_refused() -> None:
+    with pytest.raises(TypeError, match="labels must be strings like the known classes"):
+        small("joint").partial_fit([[0.0], [1.0]], ["a", "b"], classes=[1, 2])

@@ -104,6 +104,14 @@ def test_flat_labels_are_the_finest_that_is_known() -> None:
     assert read(pd.Series(["puma"]), {"puma": "cat"}, tree) == (["cat"], ["puma"])
 
 
+def test_flat_labels_are_coarse_as_long_as_there_are_no_finer_ones() -> None:
+    assert read(["cat", "dog"]) == (["cat", "dog"], [None, None])
+    assert read([1, -1]) == ([1, -1], [None, None])
+    assert read(["cow"], tree=grown(["cat", "dog"])) == (["cow"], [None])
+    with pytest.raises(ValueError, match="'cow' is not in the hierarchy"):
+        read(["cow"], tree=grown([["cat", "lynx"]]))
+
+
 def test_one_column_of_a_table_holds_coarse_labels() -> None:
     assert read([["cat"], ["dog"]]) == (["cat", "dog"], [None, None])
     assert read(np.array([[3], [4]])) == ([3, 4], [None, None])
@@ -119,7 +127,7 @@ def test_the_hierarchy_fills_in_missing_coarse_labels() -> None:
 @pytest.mark.parametrize(
     ("Y", "hierarchy", "message"),
     [
-        (["lynx"], None, "give two columns, coarse and fine, or hierarchy"),
+        (["lynx", None], None, "every sample needs a coarse label: 1 sample has none"),
         ([["cat", "lynx"], ["dog", "lynx"]], None, "'lynx' belongs to two coarse classes"),
         ([[None, "lynx"]], None, "the coarse label is missing for samples of the fine class"),
         (

@@ -6,7 +6,6 @@ import pytest
 import evergrow
 from evergrow.research import LEARNERS, choose, make_setup, measure, mixture, peers
 from evergrow.research.comparison.learners import RunSettings
-from evergrow.research.comparison.river_models import RiverLearner
 
 SETTING = RunSettings(seed=3, n_jobs=1, classes=np.arange(4))
 FAST = [each for each in LEARNERS if each.in_quick and each.family != "river"]
@@ -54,20 +53,6 @@ def test_the_call_that_is_shown_makes_what_was_measured(learner):
         **{k: v for k, v in built.get_params(False).items() if k in ("n_jobs", "random_state")}
     )
     assert repr(shown) == repr(built)
-
-
-class _Silent:
-    def learn_one(self, example, label):
-        pass
-
-    def predict_one(self, example):
-        return "None" if example[0] else None
-
-
-@pytest.mark.parametrize(("label", "right"), [("None", [False, True]), (0, [False, False])])
-def test_a_missing_prediction_of_river_is_not_a_class(label, right):
-    learner = RiverLearner(_Silent()).partial_fit([[0.0]], np.array([label]))
-    assert (learner.predict([[0.0], [1.0]]) == np.array([label, label])).tolist() == right
 
 
 def test_seed_and_threads_reach_the_estimator():

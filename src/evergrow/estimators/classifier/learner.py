@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.persistence import SaveMixin
 from evergrow.foundation.device import as_array, as_tensor, is_on_gpu, is_tensor, to_host
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
@@ -68,7 +69,7 @@ class Fitted(Protocol):
         """Number of features of the input."""
 
 
-class GrowingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GrowingClassifier(SaveMixin, DocLinkMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose set of classes grows; subclasses add parameters and learning.
 
     Everything learnt is in ``_fitted``, an immutable value that each call replaces. A call that

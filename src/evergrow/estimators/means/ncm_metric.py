@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.learner import (
     check_targets,
     frozen_copy,
@@ -66,6 +67,7 @@ _LARGEST = 1e140
 @dataclass(eq=False, repr=False)
 class NCMMetric(
     SaveMixin,
+    DocLinkMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]

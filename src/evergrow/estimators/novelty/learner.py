@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from collections.abc import Mapping
@@ -92,6 +93,7 @@ class RejectionLearner(ExampleLearner):
         batch, listed = _checked_batch(*given[:3]), as_classes(given.classes)
         batch = replace(batch, classes=None if given.classes is None else listed)
         labels, codes = known.labels.extend_with(batch.y, listed)
+        self._check_not_unknown(known, labels)
         return self._learn("partial_fit", known, labels, codes, batch)
 
     def _forget(self, known: FittedRejection, given: Examples) -> FittedRejection:
@@ -110,9 +112,17 @@ class RejectionLearner(ExampleLearner):
 
     def _rename(self, known: FittedRejection, names: Mapping[Any, Any]) -> FittedRejection:
         labels, columns = known.labels.renamed(names)
-        predicted_labels(labels, self.unknown_label)
+        self._check_not_unknown(known, labels)
         fitted = known.relabel(labels, columns)
         return replace(fitted, estimator=wrapped_estimator.rename(known.estimator, names))
+
+    def _check_not_unknown(self, known: FittedRejection, labels: ClassList) -> None:
+        """Raise a ``ValueError`` if a class has the label that stood for unknown so far.
+
+        It may be the label of an example that was predicted to be unknown.
+        """
+        unknown, _ = predicted_labels(known.labels, self.unknown_label)
+        predicted_labels(labels, unknown)
 
     def _check_can_update(self) -> None:
         if not hasattr(self.estimator, "partial_fit"):
@@ -212,11 +222,13 @@ def predicted_labels(
 
     >>> predicted_labels(ClassList.of(np.array([3, 5], dtype=np.uint8))[0], None)
     (-1, array([ 3,  5, -1], dtype=int16))
+    >>> predicted_labels(ClassList.of(np.array([-1, 1]))[0], None)
+    (-2, array([-1,  1, -2]))
     """
     are_strings = labels.classes.dtype.kind in "UOT"
     unknown: Any = unknown_label
     if unknown is None:
-        unknown = "unknown" if are_strings else -1
+        unknown = "unknown" if are_strings else _largest_negative(labels)
     if isinstance(unknown, str) != are_strings:
         kind = "a string" if are_strings else "a number"
         raise InvalidTypeError(f"unknown_label must be {kind} like the classes, got {unknown!r}")
@@ -227,6 +239,12 @@ def predicted_labels(
         )
     grown, _ = labels.extend(_smallest(unknown))
     return unknown, grown.classes
+
+
+def _largest_negative(labels: ClassList) -> int:
+    """Return the largest negative integer that is not a class."""
+    known = set(labels.classes.tolist())
+    return next(number for number in itertools.count(-1, -1) if number not in known)
 
 
 def _smallest(unknown: Any) -> npt.NDArray[Any]:

@@ -81,8 +81,9 @@ class RejectingClassifier(RejectionLearner):
         Share of the examples of known classes that may be rejected. A higher one finds more
         unknown examples. May change at any time.
     unknown_label : int, float or str, default=None
-        The prediction for rejected examples; None for "unknown" if classes are strings and -1 if
-        they are numbers. Set it if a class has this name. May change at any time.
+        The prediction for rejected examples. None is "unknown" if classes are strings; if they are
+        numbers, the largest negative integer that is not a class: -1, but -2 for the classes -1 and
+        1. Set it if a class is called "unknown". May change at any time.
     measure : {"auto", "cosine", "estimator"}, default="auto"
         The score. ``"auto"`` weights five and finds the most unknown examples with features of a
         network; it needs 8 bytes per pair of features. ``"cosine"`` takes the cosine alone: use it

@@ -79,12 +79,12 @@ class SubcategoryLearner(SubcategoryPredictor):
             DataFrame; with more than two levels, a column for each from coarse to fine. A missing
             fine label is None, NaN, pandas' NA, or -1 unless that is the name of a known fine
             class. The shape (n_samples, 1) holds coarse classes alone; a flat list holds the finest
-            known class of each sample and needs ``hierarchy``. To cross-validate labels with None,
-            pass ``cv=KFold()``: scikit-learn cannot stratify them.
+            known class of each sample with ``hierarchy``, and coarse classes without it. To
+            cross-validate labels with None, pass ``cv=KFold()``: scikit-learn cannot stratify them.
         hierarchy : mapping, default=None
             Coarse class of each fine class, or with more levels the class above each class. Needed
-            for flat labels. With columns it fills in missing coarse labels and is checked against
-            the others.
+            for flat labels of fine classes. With columns it fills in missing coarse labels and is
+            checked against the others.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; only their proportions matter. Each tree draws a sample as often
             as its weight says, relative to the mean: one of weight 2.5 twice, and in half of the
@@ -108,7 +108,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         array(['a1', 'a2', 'b'], dtype='<U2')
         """
         self._check_parameters()
-        self._start(X, y, hierarchy, sample_weight, min_samples=2)
+        self._start(X, y, hierarchy, sample_weight, None, min_samples=2)
         return self
 
     @exclusive
@@ -118,6 +118,8 @@ class SubcategoryLearner(SubcategoryPredictor):
         y: Any,
         hierarchy: Any = None,
         sample_weight: npt.ArrayLike | None = None,
+        *,
+        classes: npt.ArrayLike | None = None,
     ) -> Self:
         """Add samples of known and new, coarse and fine classes, by the strategy ``update``.
 
@@ -139,6 +141,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the unit of the first call. Without weights, each counts as
             much as a sample of the first call on average.
+        classes : array-like, default=None
+            Further classes, which get a column before their first sample, as in scikit-learn: read
+            like a flat list of labels. Never needed, for classes may come with any call.
 
         Returns
         -------
@@ -155,11 +160,12 @@ class SubcategoryLearner(SubcategoryPredictor):
         """
         self._check_parameters()
         if not self.__sklearn_is_fitted__():
-            self._start(X, y, hierarchy, sample_weight, min_samples=1)
+            self._start(X, y, hierarchy, sample_weight, classes, min_samples=1)
             return self
         known = self._fitted
         checked = validate_rows(self, X, reset=False)
-        tree, labels = known.tree.grow(check_labels(self, checked, y, hierarchy, known.tree))
+        given = check_labels(self, checked, y, hierarchy, known.tree)
+        tree, labels = _grown_tree(known.tree, given, classes, hierarchy)
         self._check_depth(tree)
         new = _weighted_samples(checked, labels, sample_weight)
         request = self._checked_request(known, "update")
@@ -283,6 +289,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         y: Any,
         hierarchy: Any,
         sample_weight: npt.ArrayLike | None,
+        classes: npt.ArrayLike | None,
         *,
         min_samples: int,
     ) -> None:
@@ -290,7 +297,8 @@ class SubcategoryLearner(SubcategoryPredictor):
         learner = clone(self)
         checked = validate_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
-        tree, labels = empty.grow(check_labels(self, checked, y, hierarchy, empty))
+        given = check_labels(self, checked, y, hierarchy, empty)
+        tree, labels = _grown_tree(empty, given, classes, hierarchy)
         self._check_tree(tree)
         new = _weighted_samples(checked, labels, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
@@ -311,9 +319,10 @@ class SubcategoryLearner(SubcategoryPredictor):
         able = [name for name in able if METHODS[name].guesser is None]
         if tree.fine is None and self.method not in able:
             raise InvalidInputError(
-                f"method={self.method!r} needs fine labels, but all are missing; "
-                f"{' or '.join(f'method={name!r}' for name in able)} learns the coarse classes, "
-                "which refine and partial_fit can divide later"
+                f"method={self.method!r} needs fine labels, but all are missing: give two columns, "
+                "coarse and fine, or hierarchy={fine: coarse}; "
+                f"{' or '.join(f'method={name!r}' for name in able)} learns the coarse classes "
+                "alone, which refine and partial_fit can divide later"
             )
 
     def _check_depth(self, tree: LabelTree) -> None:
@@ -362,6 +371,21 @@ class SubcategoryLearner(SubcategoryPredictor):
             update_report_=result.report,
             guess_report_=result.guesses,
         )
+
+
+def _grown_tree(
+    tree: LabelTree, given: SampleLabels, classes: npt.ArrayLike | None, hierarchy: Any
+) -> tuple[LabelTree, CodedLabels]:
+    """The tree with the classes of new samples and further ones, and the numbers of the labels."""
+    grown, labels = tree.grow(given)
+    further = [name for name in as_classes(classes).tolist() if name not in grown.numbers_by_name]
+    if not further:
+        return grown, labels
+    more = read_labels(further, hierarchy, grown)
+    # Fails if these are numbers and those are strings, which NumPy would join as strings.
+    grown.grow(more)
+    grown, labels = tree.grow(given.joined(more))
+    return grown, CodedLabels(labels.paths[: len(given)])
 
 
 def _weighted_samples(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted, validate_rows
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means import NCMMetric
@@ -48,7 +49,8 @@ def _coarse_classes(
 def _finest_classes(tree: LabelTree, labels: CodedLabels) -> tuple[Classes, npt.NDArray[np.bool_]]:
     if tree.fine is None:
         raise InvalidInputError(
-            "level='fine' needs fine labels, but all are missing; use level='coarse'"
+            "level='fine' needs fine labels, but all are missing: give two columns, coarse and "
+            "fine, or hierarchy={fine: coarse}, or use level='coarse'"
         )
     return labels.finest, tree.is_finest[labels.finest]
 
@@ -60,6 +62,7 @@ _LEVELS: dict[str, Any] = {"fine": _finest_classes, "coarse": _coarse_classes}
 @dataclass(eq=False, repr=False)
 class LevelMetric(
     SaveMixin,
+    DocLinkMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -123,7 +126,7 @@ class LevelMetric(
         y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
             Classes as :meth:`SubcategoryForestClassifier.fit` takes them.
         hierarchy : mapping, default=None
-            Coarse class of each fine class, for flat labels.
+            Coarse class of each fine class, for flat labels. Without it these are coarse classes.
 
         Returns
         -------
@@ -198,10 +201,9 @@ class LevelMetric(
         return len(self.metric_.get_feature_names_out())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that labels have two columns."""
+        """Tell scikit-learn that a label is a path of classes, but that there is one prediction."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.target_tags.two_d_labels = True
         return tags

@@ -192,9 +192,8 @@ default="auto"
     refresh: float | Literal["auto"] = 0.0
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that labels have two or more columns."""
+        """Tell scikit-learn that a label is a path of classes, but that there is one prediction."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.target_tags.two_d_labels = True
         return tags

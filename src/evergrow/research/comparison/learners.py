@@ -17,7 +17,7 @@ import numpy as np
 from evergrow.estimators.means import NCMMetric
 from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.research.comparison.river_models import RiverLearner, river_forest, softmax
+from evergrow.research.comparison.river_models import river_forest, softmax
 from evergrow.research.streams import Learner, Retrained
 
 Family = Literal["forests", "means and least squares", "scikit-learn", "river", "peers"]
@@ -106,7 +106,10 @@ class RiverModel:
 
     def build(self, settings: RunSettings) -> Any:
         """Create one."""
-        return RiverLearner(self.make(settings.seed))
+        # Its module imports river.
+        from evergrow.integrations.river import BatchClassifier
+
+        return BatchClassifier(self.make(settings.seed))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.persistence import SaveMixin
 from evergrow.foundation.params import Rule, check_parameters
 from evergrow.storage.models.header import check_saveable, common_header
@@ -15,7 +16,7 @@ from evergrow.storage.models.header import check_saveable, common_header
 Fitted = TypeVar("Fitted")
 
 
-class ImageTransformer(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ImageTransformer(SaveMixin, DocLinkMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that can be saved; subclasses add parameters and their rules."""
 
     _rules: ClassVar[dict[str, list[Rule]]]

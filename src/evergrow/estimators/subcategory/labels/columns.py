@@ -45,6 +45,12 @@ class Column:
         """No row has a label."""
         return cls(np.zeros(n_rows, dtype=bool), np.zeros(0, dtype=np.int64))
 
+    def joined(self, other: Column) -> Column:
+        """Return the rows of both."""
+        labels = [column.labels for column in (self, other) if len(column.labels)]
+        present = np.concatenate([self.present, other.present])
+        return Column(present, np.concatenate(labels or [self.labels]))
+
 
 def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
     """The columns of labels, each of its own type; a flat list is one column.

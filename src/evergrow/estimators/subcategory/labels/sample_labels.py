@@ -44,6 +44,15 @@ class SampleLabels:
         """Count the rows."""
         return len(self.coarse)
 
+    def joined(self, other: SampleLabels) -> SampleLabels:
+        """Return the rows of both."""
+        levels = itertools.zip_longest((self.fine, *self.deeper), (other.fine, *other.deeper))
+        fine, *deeper = (
+            (own or Column.empty(len(self))).joined(more or Column.empty(len(other)))
+            for own, more in levels
+        )
+        return SampleLabels(np.concatenate([self.coarse, other.coarse]), fine, tuple(deeper))
+
 
 def check_labels(
     estimator: Any, X: npt.NDArray[Any], y: Any, hierarchy: Any, tree: LabelTree
@@ -63,9 +72,10 @@ def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> SampleLabels:
     """Read training labels and check them against the hierarchy and the known classes.
 
     Labels have a column for each level, coarse and fine; or one column of coarse ones; or they are
-    a flat list of the finest known ones. ``hierarchy`` maps classes that are not known yet to the
-    class above them. If there are known classes, it must announce new ones of the top level, as
-    ``{name: name}``, unless they are among the labels.
+    a flat list of the finest known ones, which are coarse ones as long as nothing is known of finer
+    ones. ``hierarchy`` maps classes that are not known yet to the class above them. If there are
+    known classes, it must announce new ones of the top level, as ``{name: name}``, unless they are
+    among the labels.
     """
     columns = label_columns(Y)
     given = check_hierarchy(hierarchy)
@@ -74,7 +84,7 @@ def read_labels(Y: Any, hierarchy: Any, tree: LabelTree) -> SampleLabels:
         labels = _many_levels(columns, parents, tree)
     elif len(columns) == 2:
         labels = _two_levels(columns, parents, must_be_named=hierarchy is not None, tree=tree)
-    elif is_flat(Y):
+    elif is_flat(Y) and parents:
         if tree.deeper or _is_deep(given, tree):
             labels = _mixed_depths(columns[0], parents, tree)
         else:
@@ -342,12 +352,6 @@ def _mixed_levels(
     """Labels from one column of fine classes, and of coarse ones where the fine is not known."""
     coarse_names = _known_coarse(parents, tree)
     column = read_column(values, named=coarse_names | frozenset(parents))
-    if not coarse_names:
-        raise InvalidInputError(
-            "one column of labels does not say which fine class belongs to which coarse one: give "
-            "two columns, coarse and fine, or hierarchy={fine: coarse}; coarse labels alone must "
-            "have the shape (n_samples, 1)"
-        )
     _check_complete(column, "a fine or a coarse label")
     names, inverse = np.unique(column.labels, return_inverse=True)
     known = names.tolist()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import validate_rows
@@ -186,7 +186,7 @@ def device_for(codebook: Any, rows: Any) -> Device | None:
     return find_device(getattr(codebook, "device", "cpu"), rows)
 
 
-class Vocabulary(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
+class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
     """The interface of a codebook: each of its trees assigns a word to every descriptor.
 
     A codebook without trees counts as one tree. A codebook has ``transform``, which returns the

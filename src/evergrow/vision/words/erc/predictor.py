@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import GrowingClassifier, validate_rows
@@ -39,12 +38,7 @@ from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_images, as
 from evergrow.vision.words.erc.fitted import MAX_TRIALS, FittedERC
 
 
-class ERCPredictor(
-    TransformerMixin,  # type: ignore[misc]
-    Vocabulary,
-    InferenceSaveMixin,
-    GrowingClassifier,
-):
+class ERCPredictor(Vocabulary, InferenceSaveMixin, GrowingClassifier):
     """Coding and prediction with a fitted ERC forest; the subclass adds training."""
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
