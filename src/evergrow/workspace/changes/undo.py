@@ -84,13 +84,24 @@ def newest_step(connection: sqlite3.Connection) -> UndoStep:
     )
 
 
+def _parse(seq: int, body: str) -> dict[str, Any]:
+    """The content of an event; a ``WorkspaceError`` if a damaged log holds something else."""
+    try:
+        content = json.loads(body)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise WorkspaceError(f"event {seq} is damaged: run 'evergrow check' on the workspace")
+    return content
+
+
 def _step_before(connection: sqlite3.Connection, end: int) -> tuple[int, int] | None:
     """First and last event of the newest step before an event; None if there is none."""
     found = connection.execute(_NEWEST, (end,)).fetchone()
     if found is None:
         return None
     seq, actor, body = found
-    action = json.loads(body).get("action")
+    action = _parse(seq, body).get("action")
     if action is None:
         return seq, seq
     ending = action_ending(action)
@@ -148,7 +159,7 @@ def _changes_since(connection: sqlite3.Connection, first: int, since: int | None
     found = connection.execute(
         f"SELECT seq, kind, body {_IN_STEP} ORDER BY seq DESC", (first, _LAST)
     )
-    changes = [_Change(seq, kind, json.loads(body)) for seq, kind, body in found]
+    changes = [_Change(seq, kind, _parse(seq, body)) for seq, kind, body in found]
     if not changes:
         raise ConflictError("there is nothing to undo" + f" since event {since}" * bool(since))
     for change in changes:
