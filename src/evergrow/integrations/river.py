@@ -282,7 +282,7 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _start(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None) -> Self:
-        # Pipelines of river are no classifiers by type.
+        # A pipeline of river is not an instance of river's Classifier.
         if not all(hasattr(self.model, name) for name in ("learn_one", "predict_proba_one")):
             raise InvalidTypeError(f"model must be a classifier of river, got {self.model!r}")
         check_label_types(y)

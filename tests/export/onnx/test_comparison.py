@@ -52,7 +52,7 @@ def test_a_file_with_other_classes_is_refused(tmp_path: Path) -> None:
     [
         (b"no model", "is not an ONNX file that can be run"),
         (onnx_model().SerializeToString(), "was not written by Evergrow"),
-        (None, "there is no file"),
+        (None, "no such file"),
     ],
 )
 def test_a_corrupt_or_foreign_file_is_refused(

@@ -176,7 +176,7 @@ def this_machine() -> tuple[int, int]:
 def _container_limits() -> Iterator[int]:
     """Memory limits of the container that this process runs in, in bytes."""
     for path in _CONTAINER_LIMITS:
-        # Without a container there is no such file, and without a limit it holds a word.
+        # Outside of a container the file does not exist; without a limit it contains "max".
         with suppress(OSError, ValueError):
             yield int(Path(path).read_text())
 

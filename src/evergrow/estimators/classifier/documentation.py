@@ -13,8 +13,8 @@ _PUBLIC = ("evergrow", "evergrow.estimators", "evergrow.vision")
 class DocLinkMixin:
     """Adds the link of an estimator to the API page, as scikit-learn's diagrams show it.
 
-    The address is the project URL ``Documentation`` in the metadata of the installed package; there
-    is no link without one.
+    The address is the project URL ``Documentation`` in the metadata of the installed package. If
+    the package does not name one, no link is shown.
     """
 
     _doc_link_module = "evergrow"

@@ -65,7 +65,7 @@ class _Bundle:
         for folder in self._folders:
             if (folder / name).is_file():
                 return (folder / name).read_text(encoding="utf-8")
-        raise ValueError(f"there is no module {name}")
+        raise ValueError(f"module not found: {name}")
 
 
 def _as_function(name: str, source: str) -> str:

@@ -64,7 +64,7 @@ class OnnxAnswers:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         runtime = import_onnx("onnxruntime")
         if not os.path.isfile(path):
-            raise InvalidInputError(f"there is no file {name}")
+            raise InvalidInputError(f"no such file: {name}")
         try:
             self._session = runtime.InferenceSession(
                 os.fspath(path), providers=["CPUExecutionProvider"]

@@ -133,7 +133,7 @@ class _Pass:
     sources : str
         Places of pixels, of shape (n_taps, new_length).
     first, end : str
-        The places before and from which on there are no sources; of shape (1,).
+        The first source and the end of the sources, of shape (1,).
     units : str or None
         The weights, in units of 2^-22; None for one tap that is taken as it is.
     """

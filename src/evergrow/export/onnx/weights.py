@@ -47,8 +47,8 @@ HEAD_TYPES = {
 
 # Smaller arrays, such as biases, are stored as they are: there is nothing to be saved.
 _MIN_VALUES = 1024
-# Smaller ones, and all of grouped convolutions, are no integers: these first layers take a
-# twentieth of the bytes of a network, but most of its error would come from them.
+# Smaller arrays, and all of grouped convolutions, stay in half precision: these first layers take
+# a twentieth of the bytes of a network, but most of its error would come from them.
 _MIN_INTEGERS = 1 << 14
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 _LARGEST_INTEGER = 127

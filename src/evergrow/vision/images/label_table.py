@@ -1,8 +1,8 @@
 """``labels.csv``: the classes of images in class folders, in a file next to these folders.
 
 Not every class name can be the name of a folder, and not every two can be names of folders side by
-side. So a workspace that writes its pictures to class folders writes this table too, and whoever
-lists the images of the folders finds the classes by it.
+side. So a workspace that exports its pictures to class folders writes this table too, and the
+classes are read from it when the folders are listed.
 """
 
 from __future__ import annotations

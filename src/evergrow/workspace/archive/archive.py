@@ -156,9 +156,9 @@ class PictureArchive:
     def _require_pictures(self) -> None:
         if self.contents.n_pictures:
             return
-        reason = "the workspace has no examples yet: there are no pictures to export"
+        reason = "the workspace has no examples yet, so it has no pictures to export"
         if self.contents.n_without_picture:
-            reason = "all examples were taught as embeddings: there are no pictures to export"
+            reason = "all examples were taught as embeddings: the workspace has no pictures"
         if self.contents.n_lost:
             reason = "the files of all pictures are missing: restore them from a backup"
         raise ConflictError(reason)

@@ -118,7 +118,7 @@ async function change(decide) {
 
 function checkIds(ids) {
   const isGone = ids.some((id) => state.lessons.get(id) === null);
-  if (isGone) throw new Problem(NOT_FOUND, "This picture is no longer there.");
+  if (isGone) throw new Problem(NOT_FOUND, "This picture was removed.");
   return ids;
 }
 
