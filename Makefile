@@ -31,7 +31,7 @@ SLOW := browser or configurations or guides or papers or process or ray or slow
 # How long `make fuzz` fuzzes each format, and how many at a time.
 FUZZ_SECONDS ?= 3600
 FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-FUZZ_TARGETS := form image lesson model shards workspace
+FUZZ_TARGETS := form image lesson model page_lessons shards workspace
 # What runs under sanitizers: the twins' tests of the core, and the corpus of the fuzzers.
 ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
     estimators/forest/test_updates_twin.py estimators/forest/test_svm_twin.py \
@@ -40,8 +40,8 @@ ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
 THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
-TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow $(if $(TORCH),torch))
-BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory service cluster
+TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow page-runtime $(if $(TORCH),torch))
+BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory export service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -154,7 +154,7 @@ clean:
 	@echo "== removing what was built"
 	@rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache \
 	    .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
-	    demo_pictures.png
+	    demo_pictures.png $(PAGE_RUNTIME)
 	@find benchmarks docs examples src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # What is missing is said here, not by an error deep in a build.
@@ -218,6 +218,18 @@ $(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster $(STAMPS)/river \
 $(STAMPS)/mlflow: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install $(OFFLINE) 'evergrow[$(notdir $@)]'
+	@touch $@
+
+# ONNX Runtime for exported pages, from npm, checked by its hash. Wheels contain it; in a checkout
+# it lies with the sources, where git ignores it.
+PAGE_RUNTIME := src/evergrow/export/html/onnxruntime-web
+$(STAMPS)/page-runtime: src/evergrow/export/html/runtime.py | $(STAMPS)/venv
+	@if command -v npm > /dev/null; then \
+	    echo "== fetching the runtime of exported pages"; \
+	    $(BIN)/python src/evergrow/export/html/runtime.py $(PAGE_RUNTIME); \
+	else \
+	    echo "== npm is not installed: tests of exported pages are skipped"; \
+	fi
 	@touch $@
 
 # Without its dependencies: those of the default build include CUDA.

@@ -12,6 +12,8 @@ import sklearn
 import evergrow
 from benchmarks import (
     curation,
+    export,
+    export_page,
     fit,
     forest_gpu,
     gpu,
@@ -77,6 +79,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "speed": curation.speed,
         "next": curation.next_labels,
     },
+    "export": {**export.PARTS, "page": export_page.run},
     "gpu": gpu.PARTS,
     "service": service.PARTS,
     "cluster": {

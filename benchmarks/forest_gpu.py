@@ -135,6 +135,11 @@ def _copy(forest: NCMForestClassifier, device: Device) -> DeviceForest:
     return fitted._on_devices.of(device, fitted.forest, fitted.standardization)
 
 
+def _transformed(copy: DeviceForest, rows: Any) -> Any:
+    """Rows as the descent of a forest takes them."""
+    return copy.standardizer.apply(copy.device.tensor(rows), copy.descent.width)
+
+
 def _descents(forest: NCMForestClassifier, device: Device) -> Iterator[tuple[str, Any]]:
     nodes = Nodes.of(forest._fitted.forest)
     for columns, levels in ((32, 3), (64, 4), (128, 4)):
@@ -156,7 +161,7 @@ def _variants(forest: NCMForestClassifier, rows: Any, device: Device, quick: boo
     """The descent alone, in all its ways, for blocks of several sizes."""
     torch = import_torch()
     copy = _copy(forest, device)
-    truth = copy.descent.leaves(next(copy.blocks(rows))[1][:4096])
+    truth = copy.descent.leaves(_transformed(copy, rows[:4096]))
     processors = forest.set_params(device="cpu").apply(rows[:4096])
     table: list[tuple[object, ...]] = []
     for name, descent in _descents(forest, device):
@@ -165,7 +170,7 @@ def _variants(forest: NCMForestClassifier, rows: Any, device: Device, quick: boo
             if size != 16384 and "32 features, 3 stages" not in name and not quick:
                 continue
             try:
-                block = copy._features.apply(
+                block = copy.standardizer.apply(
                     torch.as_tensor(rows[:size], device=device.name), descent.width
                 )
                 seconds = _seconds(device, lambda: descent.leaves(block))  # noqa: B023
@@ -191,7 +196,7 @@ def _stages(forest: NCMForestClassifier, rows: Any, device: Device) -> None:
     n = min(len(rows), copy.rows_at_once)
     raw = rows[:n]
     there = torch.as_tensor(raw, device=device.name)
-    block = copy._transform(there)
+    block = _transformed(copy, there)
     leaves = copy.descent.leaves(block)
     fitted = forest._fitted
     ballot = fitted.ballot(forest._checked_balance(), 1)
@@ -199,7 +204,7 @@ def _stages(forest: NCMForestClassifier, rows: Any, device: Device) -> None:
     proba = votes.probabilities(leaves)
     stages: dict[str, Callable[[], Any]] = {
         "copy rows to the device": lambda: torch.as_tensor(raw, device=device.name),
-        "transform": lambda: copy._transform(there),
+        "transform": lambda: _transformed(copy, there),
         "descent": lambda: copy.descent.leaves(block),
         "votes": lambda: votes.probabilities(leaves),
         "best class": lambda: proba.argmax(1),
@@ -221,12 +226,12 @@ def _kernels(forest: NCMForestClassifier, rows: Any, device: Device) -> None:
 
     copy = _copy(forest, device)
     block = torch.as_tensor(rows[: copy.rows_at_once], device=device.name)
-    tensors = (copy._transform(block) for _ in range(3))
+    tensors = (_transformed(copy, block) for _ in range(3))
     for rows_there in tensors:
         copy.descent.leaves(rows_there)
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
-        copy.descent.leaves(copy._transform(block))
+        copy.descent.leaves(_transformed(copy, block))
         torch.cuda.synchronize()
     print(found.key_averages().table(sort_by="self_cuda_time_total", row_limit=16))
     for kernel in ("_route_tiles", "_scatter_rows"):

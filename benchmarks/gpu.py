@@ -316,8 +316,8 @@ def least_squares(quick: bool) -> None:
 def shards(quick: bool) -> None:
     """Fit least squares from shards on disk, next to reading and copying them alone."""
     from evergrow import RLSClassifier, write_shards
-    from evergrow.estimators.sums.device_accumulator import Uploader
     from evergrow.foundation.rows import float_blocks
+    from evergrow.storage.device_rows import Uploader
 
     bench = Bench.here()
     device = find_device(bench.name)

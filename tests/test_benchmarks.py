@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.data import mixture
+from benchmarks.export import compare
 from benchmarks.linear.examples import _update_with_numpy, seconds_per_example
 from benchmarks.linear.rejection import calibration_error, novelties
 from benchmarks.measure import call_in_child
@@ -76,6 +77,14 @@ def test_a_divided_class_is_known_after_refining(levels):
     found = refined_and_refitted(levels, int(levels.parents[0]), seed=0, n_trees=3)
     assert found[:, 0].min() > 40
     assert found[:, 1].min() > 50
+
+
+def test_exported_answers_that_differ_are_counted():
+    shares = np.full((4, 2), 0.5)
+    own = (np.zeros(4, dtype=int), shares, np.zeros(4, dtype=bool))
+    other = (np.array([0, 0, 0, 1]), shares + np.array([[0, 1e-5, 1e-3, 0.2]]).T, own[2] | True)
+    same, close, unknown, largest = compare(own, other)
+    assert (same, close, unknown, largest) == (0.75, 0.5, 0.0, pytest.approx(0.2))
 
 
 @pytest.mark.slow

@@ -13,7 +13,14 @@ from evergrow.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *(f"docs/{name}.md" for name in ("command_line", "service", "shards")))
-PAGES += ("docs/workspace.md", "docs/planning.md", "docs/compare.md", "docs/cluster.md")
+PAGES += (
+    "docs/export_page.md",
+    "docs/workspace.md",
+    "docs/planning.md",
+    "docs/compare.md",
+    "docs/cluster.md",
+    "docs/export.md",
+)
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # What differs from run to run: counts, other numbers, quoted names, paths, tokens.

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.service import attacks, predictions, restarts, robustness, stages, teaching, unknown
+from benchmarks.service import (
+    attacks,
+    downloads,
+    predictions,
+    restarts,
+    robustness,
+    stages,
+    teaching,
+    unknown,
+)
 
 PARTS: dict[str, Callable[[bool], None]] = {
     "crashes": robustness.measure_crashes,
@@ -18,6 +27,7 @@ PARTS: dict[str, Callable[[bool], None]] = {
     "fuzzing": robustness.measure_fuzzing,
     "malicious-requests": robustness.measure_malicious_requests,
     "attacks": attacks.run,
+    "downloads": downloads.run,
     "restarts": restarts.run,
     "stages": stages.run,
     "unknown": unknown.run,

@@ -1,4 +1,4 @@
-from . import distributed, estimators, research, service, storage, vision, workspace
+from . import distributed, estimators, export, research, service, storage, vision, workspace
 from .distributed import Plan, cluster, plan
 from .estimators import (
     IGT,
@@ -92,6 +92,7 @@ __all__ = [
     "cluster",
     "distributed",
     "estimators",
+    "export",
     "label_issues",
     "load",
     "next_to_label",

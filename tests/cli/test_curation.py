@@ -98,7 +98,7 @@ def test_labels_of_a_folder_are_refused(run, table, tmp_path):
 
 
 def test_a_missing_file_is_reported(run):
-    run.fails("label-issues nothing.npz", says="there is no file")
+    run.fails("label-issues nothing.npz", says="no such file")
 
 
 def test_harm_is_in_percent_already():

@@ -159,7 +159,7 @@ def bad_image(folder):
         (empty, "put the images of each class into a folder of their own"),
         (flat, "put the images of each class into a folder of their own"),
         (no_images, "has images"),
-        (nothing, "there is no folder"),
+        (nothing, "no such folder"),
         (a_file, "is not a folder"),
         (bad_image, "bad.jpg"),
     ],

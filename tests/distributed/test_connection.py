@@ -39,7 +39,7 @@ def test_an_address_where_no_ray_answers_is_named_in_time(needs_ray, run_script)
     lines = done.stdout.splitlines()
     assert len(lines) == 6, done.stderr
     for address, line in zip(addresses, lines[::2], strict=True):
-        assert f"no Ray cluster answers at {address} within 1 seconds" in line
+        assert f"no Ray cluster answers at {address} within 1 second:" in line
     assert lines[1::2] == ["True"] * 3
 
 

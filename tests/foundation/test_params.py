@@ -35,7 +35,7 @@ CASES: list[tuple[Rule, list[Any], list[Any], str]] = [
         MemorySize(),
         ["4GiB", "1.5 KiB", 1],
         ["4GiBs", "0B", 0, 2.5, None],
-        "a size such as '4GiB' or a number of bytes",
+        "a size such as '4GiB' or a number of bytes, at least 1",
     ),
 ]
 

@@ -39,7 +39,14 @@ class Firefox:
         self._folder = folder
         self._numbers = itertools.count(1)
         port = free_port()
-        preferences = {**_PREFERENCES, "marionette.port": port}
+        self.downloads = folder / "downloads"
+        preferences = {
+            **_PREFERENCES,
+            "marionette.port": port,
+            # A folder that is named here, and no question.
+            "browser.download.folderList": 2,
+            "browser.download.dir": str(self.downloads),
+        }
         lines = [
             f"user_pref({json.dumps(name)}, {json.dumps(value)});"
             for name, value in preferences.items()

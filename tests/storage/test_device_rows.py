@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evergrow.foundation.device import Device, array_module
+from evergrow.foundation.device import Device, array_module, find_device, to_host
 from evergrow.storage import device_rows
-from evergrow.storage.device_rows import DeviceRows, device_blocks, load_tensor
+from evergrow.storage.device_rows import DeviceRows, Uploader, device_blocks, load_tensor
 from evergrow.storage.shards import StoredRows
 from tests.devices import every_device, import_torch, on
 
@@ -44,6 +44,22 @@ def test_blocks_have_all_rows_in_order(
     blocks = list(device_blocks(rows, Device("cpu"), torch.float32))
     np.testing.assert_array_equal(torch.cat([b for _, b in blocks]), X.astype(np.float32))
     assert [part.start for part, _ in blocks] == [0, *(part.stop for part, _ in blocks[:-1])]
+
+
+@every_device
+def test_uploaded_blocks_keep_their_values_while_buffers_are_reused(device: str) -> None:
+    found = find_device(device)
+    assert found is not None
+    uploader = Uploader(found)
+    blocks = [
+        np.full((size, 3), size, dtype=dtype)
+        for size in (4, 1, 9, 2, 9)
+        for dtype in (np.float32, np.float64, np.int64, np.int16)
+    ]
+    tensors = [uploader.upload(block) for block in blocks]
+    for tensor, block in zip(tensors, blocks, strict=True):
+        np.testing.assert_array_equal(to_host(tensor), block)
+        assert to_host(tensor).dtype == block.dtype
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int16, ">f8"])

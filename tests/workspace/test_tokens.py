@@ -205,7 +205,7 @@ def test_a_name_is_never_used_twice(tokens):
 
 def test_revoking_an_unknown_token_lists_the_known_ones(tokens):
     tokens.add("robot", "teach")
-    with pytest.raises(WorkspaceError, match="there is no token 'phone'; there are: 'robot'"):
+    with pytest.raises(WorkspaceError, match="'phone' does not exist; the tokens are: 'robot'"):
         tokens.revoke("phone")
 
 

@@ -27,6 +27,7 @@ _COMMANDS = {
         "evaluate": ("evaluate", "Measure the accuracy of a model file or a workspace."),
         "info": ("info", "Describe a model file."),
         "forget": ("forget", "Remove classes from a model file or a workspace."),
+        "export": ("export", "Write a model file or a workspace for other software."),
     },
     "Workspaces": {
         "init": ("workspace.init", "Make a workspace."),
@@ -38,7 +39,6 @@ _COMMANDS = {
         "split": ("workspace.edits", "Split a class into its fine classes."),
         "unsplit": ("workspace.edits", "Undo the split of a class."),
         "undo": ("workspace.edits", "Undo what was done last."),
-        "export": ("workspace.maintenance", "Write the model of a workspace to a model file."),
         "check": ("workspace.maintenance", "Verify a workspace, and repair it."),
         "backup": ("workspace.maintenance", "Copy a workspace, even while it is served."),
         "re-embed": ("workspace.re_embed", "Compute the features of all images again."),

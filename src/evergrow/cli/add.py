@@ -44,10 +44,10 @@ def add(
 ) -> None:
     """Train MODEL on the images of FOLDER.
 
-    FOLDER contains one folder of images per class; classes may be new or known. Images that the
-    model has learnt before are skipped, also if they are in the folder of another class now, which
-    a warning says. The file is replaced only if everything succeeds. Commands that change the same
-    file wait for each other.
+    FOLDER contains one folder of images per class, or is a zip file of such folders; classes may be
+    new or known. Images that the model has learnt before are skipped, also if they are in the
+    folder of another class now, which a warning says. The file is replaced only if everything
+    succeeds. Commands that change the same file wait for each other.
     """
     if output is not None:
         check_output(output, force=force)

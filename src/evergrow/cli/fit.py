@@ -78,9 +78,9 @@ def fit(
 ) -> None:
     """Train a model on FOLDER.
 
-    FOLDER contains one folder of images per class; the folder is named after the class. If it
-    contains train, val and test instead, train is used. The command asks before it learns one class
-    only, or folders that contain no images but further folders.
+    FOLDER contains one folder of images per class, or is a zip file of such folders; a folder is
+    named after its class. If there are train, val and test instead, train is used. The command asks
+    before it learns one class only, or folders that contain no images but further folders.
     """
     if false_alarms is not None and not unknown:
         raise click.UsageError("--false-alarms needs --unknown")

@@ -83,6 +83,11 @@ def predict_images(
         return classifier.answer(paths, k=k, on_error="skip")
 
 
+def is_zip_file(path: str) -> bool:
+    """Whether a path is a zip file of class folders."""
+    return path.lower().endswith(".zip") and os.path.isfile(path)
+
+
 def find_to_learn(
     folder: str,
     *,
@@ -94,12 +99,16 @@ def find_to_learn(
 ) -> LabelledImages:
     """List the images of a folder to learn from; ask if its folders are probably not classes.
 
-    With ``nested``, folders within the class folders are expected; with ``may_be_one_class``, one
-    class is enough.
+    A zip file is unpacked until the command ends. With ``nested``, folders within the class folders
+    are expected; with ``may_be_one_class``, one class is enough.
     """
     from evergrow.vision.images import find_labelled
+    from evergrow.vision.images.zip_files import unpack_images
 
-    found = find_labelled(folder, follow_links=follow_links)
+    place: str | Path = folder
+    if is_zip_file(folder):
+        place = click.get_current_context().with_resource(unpack_images(folder))
+    found = find_labelled(place, follow_links=follow_links)
     report_split(found, quiet=quiet)
     doubts = [
         None if nested else found.doubt_about_depth,
@@ -154,7 +163,7 @@ def edit_model(
     target = path if output is None else output
     # Without this check a lock file would be created for a file that does not exist.
     if not Path(path).exists():
-        raise click.ClickException(f"there is no model file {click.format_filename(path)!r}")
+        raise click.ClickException(f"no such model file: {click.format_filename(path)!r}")
 
     def on_wait() -> None:
         name = click.format_filename(target)

@@ -26,6 +26,7 @@ from evergrow.distributed.worker import (
 )
 from evergrow.foundation.errors import ClusterError, InvalidInputError
 from evergrow.foundation.extras import install_command
+from evergrow.foundation.formatting import format_count
 
 _CLIENT = "ray://"
 _CLIENT_ATTEMPTS = 3
@@ -249,8 +250,9 @@ def _check_answers(address: str, connect_timeout: float) -> None:
     check_address(address)
     if not _answers(address, connect_timeout):
         raise ClusterError(
-            f"no Ray cluster answers at {address} within {connect_timeout:g} seconds: is it "
-            "running, and can its port be reached from here?"
+            f"no Ray cluster answers at {address} within "
+            f"{format_count(connect_timeout, 'second')}: is it running, and can its port be "
+            "reached from here?"
         )
 
 
@@ -311,7 +313,7 @@ def _reason(error: Exception, timeout: float) -> str:
     from ray.exceptions import GetTimeoutError
 
     if isinstance(error, GetTimeoutError):
-        return f"did not start a worker within {timeout:g} seconds"
+        return f"did not start a worker within {format_count(timeout, 'second')}"
     return f"cannot run Evergrow: {local_error(error, 'asking for versions', 0)}"
 
 

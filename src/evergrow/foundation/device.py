@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
 from evergrow.foundation.extras import install_command
-from evergrow.foundation.formatting import format_bytes
+from evergrow.foundation.formatting import format_bytes, format_count
 from evergrow.foundation.params import Choice, Nothing, Rule, Satisfies, check_parameters
 
 # A torch.Tensor; torch may not be installed, so its types have no names here.
@@ -36,7 +36,7 @@ _DLPACK_GPUS = (2, 10)
 
 DEVICE_RULES: list[Rule] = [
     Satisfies(
-        "'cpu', 'cuda', a GPU by number such as 'cuda:1', or 'torch-cpu'",
+        "'cpu', 'cuda', the number of a GPU such as 'cuda:1', 'torch-cpu'",
         lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None,
     ),
     Nothing(),
@@ -129,9 +129,11 @@ def find_device(name: str | None, samples: object = None) -> Device | None:
             f"device is {name!r} but torch {torch.__version__} finds no GPU: use device='cpu'"
         )
     number = int(name.partition(":")[2] or torch.cuda.current_device())
-    if number >= torch.cuda.device_count():
+    n_gpus = torch.cuda.device_count()
+    if number >= n_gpus:
         raise InvalidInputError(
-            f"device is {name!r} but there are only {torch.cuda.device_count()} GPUs"
+            f"device is {name!r} but torch finds only {format_count(n_gpus, 'GPU')}; the first is "
+            "'cuda:0'"
         )
     return Device(f"cuda:{number}")
 

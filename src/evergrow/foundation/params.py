@@ -180,7 +180,12 @@ class RandomState:
 
 @dataclass(frozen=True)
 class MemorySize:
-    """An amount of memory, which :func:`bytes_of` converts."""
+    """An amount of memory, at least one byte, which :func:`bytes_of` converts.
+
+    ``example`` is shown in the message.
+    """
+
+    example: str = "4GiB"
 
     def admits(self, value: object) -> bool:
         """Whether the value is allowed."""
@@ -190,7 +195,7 @@ class MemorySize:
         return found is not None and 1 <= bytes_of(value) <= 2**62
 
     def __str__(self) -> str:
-        return "a size such as '4GiB' or a number of bytes"
+        return f"a size such as {self.example!r} or a number of bytes, at least 1"
 
 
 def bytes_of(size: str | int) -> int:

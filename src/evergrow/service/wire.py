@@ -23,6 +23,9 @@ from evergrow.workspace.records import (
     Share,
 )
 
+# What can be downloaded.
+File = Literal["model", "onnx", "html", "pictures", "labels", "audit-log"]
+
 # Those of the workspace that users import from the service.
 __all__ = ["Accuracy", "Block", "Change", "ClassEntry", "Example", "FineEntry", "Review"]
 
@@ -237,3 +240,25 @@ class Status(records.Status):
     scopes: tuple[str, ...]
     max_images: Count
     max_request_bytes: Count
+
+
+@dataclass(frozen=True)
+class DownloadLink(Record):
+    """A link to a file that is ready.
+
+    Attributes
+    ----------
+    ticket : str
+        ``GET /v1/downloads/{ticket}`` sends the file, once and without a token.
+    seconds : int
+        For how long the link is valid.
+    name : str
+        What to call the file.
+    n_bytes : int or None
+        Its size; None if it is not known before the end.
+    """
+
+    ticket: str
+    seconds: Count
+    name: str
+    n_bytes: Count | None

@@ -19,6 +19,8 @@ from evergrow.storage.shards.rows import Numbers, StoredRows
 
 # Rows that are copied to a device, or converted there, at a time.
 _BLOCK_BYTES = 64 << 20
+# Types that have the same name in torch.
+_PINNED = (np.float16, np.float32, np.float64, np.int64)
 
 
 class DeviceRows(StoredRows):
@@ -62,14 +64,59 @@ class DeviceRows(StoredRows):
             )
 
     def _span(self, first: int, last: int, step: int) -> npt.NDArray[Any]:
-        return self._array(self.tensor[first:last:step])
+        return as_array(self.tensor[first:last:step])
 
     def _at(self, numbers: Numbers) -> npt.NDArray[Any]:
         torch = import_torch()
-        return self._array(self.tensor[torch.as_tensor(numbers, device=self.tensor.device)])
+        return as_array(self.tensor[torch.as_tensor(numbers, device=self.tensor.device)])
 
-    def _array(self, tensor: Tensor) -> npt.NDArray[Any]:
-        return as_array(tensor)
+
+class Uploader:
+    """Copies arrays to a device, from pinned memory, while the device computes.
+
+    Two buffers take turns: one is filled while the other is copied.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._buffers: list[tuple[Tensor, Any]] = []
+
+    def upload(self, block: npt.NDArray[Any]) -> Tensor:
+        """Return an array as a tensor on the device; the copy may still be under way."""
+        torch, device = import_torch(), self._device
+        if not device.is_gpu or block.dtype not in _PINNED:
+            return device.tensor(block)
+        buffer, copied = self._next_buffer(block)
+        np.copyto(buffer.numpy()[: block.size].reshape(block.shape), block)
+        tensor = buffer[: block.size].view(block.shape).to(device.name, non_blocking=True)
+        copied.record(torch.cuda.current_stream(device.name))
+        self._buffers.append((buffer, copied))
+        return tensor
+
+    def _next_buffer(self, block: npt.NDArray[Any]) -> tuple[Tensor, Any]:
+        """Return a buffer that nothing is copied from any more, and the event that says so."""
+        torch = import_torch()
+        if len(self._buffers) < 2:
+            buffer, copied = None, torch.cuda.Event()
+        else:
+            buffer, copied = self._buffers.pop(0)
+            copied.synchronize()
+        dtype = getattr(torch, str(block.dtype))
+        if buffer is None or buffer.numel() < block.size or buffer.dtype != dtype:
+            buffer = torch.empty(block.size, dtype=dtype, pin_memory=True)
+        return buffer, copied
+
+
+def upload_blocks(X: Any, device: Device, max_rows: int) -> Iterator[tuple[slice, Tensor]]:
+    """Yield (rows, block) with blocks of a matrix on a device, in the precision it has."""
+    if isinstance(X, DeviceRows):
+        for first in range(0, len(X.tensor), max_rows):
+            rows = slice(first, min(first + max_rows, len(X.tensor)))
+            yield rows, device.tensor(X.tensor[rows])
+        return
+    uploader = Uploader(device)
+    for rows, block in float_blocks(X, max_rows):
+        yield rows, uploader.upload(block)
 
 
 def device_blocks(
@@ -79,15 +126,9 @@ def device_blocks(
 
     Each row of a block may lead to ``width`` further numbers without blocks getting too large.
     """
-    n_rows, n_features = X.shape
-    step = max(1, _BLOCK_BYTES // (8 * max(1, n_features, width)))
-    if isinstance(X, DeviceRows):
-        for first in range(0, n_rows, step):
-            rows = slice(first, min(first + step, n_rows))
-            yield rows, device.tensor(X.tensor[rows], dtype)
-        return
-    for rows, block in float_blocks(X, step):
-        yield rows, device.tensor(block, dtype)
+    step = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1], width)))
+    for rows, block in upload_blocks(X, device, step):
+        yield rows, block.to(dtype)
 
 
 def load_tensor(X: Any, device: Device, dtype: Any = None) -> Tensor:

@@ -1,3 +1,4 @@
+from .archive.archive import ExportedPictures
 from .changes.re_embedding import ReEmbedded, re_embed_workspace
 from .check.database import Finding
 from .check.integrity import check_workspace
@@ -39,6 +40,7 @@ __all__ = [
     "Confused",
     "Event",
     "Example",
+    "ExportedPictures",
     "Finding",
     "KeyReusedError",
     "NewExample",

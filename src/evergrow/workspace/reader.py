@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.novelty import RejectingClassifier
+from evergrow.export.formats import format_of, save_as
+from evergrow.export.onnx.weights import Weights
+from evergrow.foundation.atomic import atomic_write
+from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
+from evergrow.workspace.archive.archive import ExportedPictures, PictureArchive
 from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_step
 from evergrow.workspace.check.backup import Backup, back_up
@@ -48,6 +56,8 @@ from evergrow.workspace.store.queries import (
     totals,
 )
 from evergrow.workspace.store.store import Store
+
+_EVENTS_AT_ONCE = 500
 
 
 class WorkspaceReader:
@@ -330,21 +340,87 @@ class WorkspaceReader:
             n_bytes=n_bytes,
         )
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads and that needs no workspace.
+    def to_estimator(self) -> RejectingClassifier | ImageClassifier:
+        """Return the model as an estimator that needs no workspace.
 
         It classifies images if the workspace takes images, else embeddings. It predicts as the
         workspace does, including "unknown", and can be trained further. The fine classes of split
         classes are not part of it.
+        """
+        return self._model.export(self._store.log, self._store.embedder)
+
+    def export(self, path: str | os.PathLike[str], *, weights: Weights | None = None) -> None:
+        """Write the model, as :meth:`to_estimator` returns it, to a file that needs no workspace.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced. Its ending chooses the format:
+            ``.evergrow`` for a model file that :func:`evergrow.load` reads, ``.onnx`` for software
+            without Evergrow (:func:`evergrow.export.save_onnx`), ``.html`` for a page
+            (:func:`evergrow.export.save_html`).
+        weights : {"float32", "float16", "int8"}, default=None
+            How the weights of the network are stored; None for the default of the format.
+        """
+        format_of(path, weights=weights)
+        estimator = self.to_estimator()
+        with translate_disk_errors(Path(path).parent):
+            save_as(estimator, path, weights=weights)
+
+    def export_pictures(self, path: str | os.PathLike[str]) -> ExportedPictures:
+        """Write all labelled pictures to class folders, with ``labels.csv``.
+
+        Each picture is the file that was taught, called by the id of its example. The table has the
+        path, class, fine class, time, id and SHA-256 of each example. Folders of classes whose
+        names no folder can have are called otherwise; ``evergrow learn``, ``evergrow fit`` and
+        :func:`evergrow.vision.find_labelled` take the names from the table. The pictures are those
+        of one moment, whatever is taught meanwhile.
+
+        Parameters
+        ----------
+        path : path
+            A zip file if it ends in ``.zip``; an existing one is replaced. Else a folder, which
+            must be new or empty.
+
+        Returns
+        -------
+        exported : ExportedPictures
+            How many pictures and classes were written, and how many examples have no picture.
+        """
+        with self.picture_archive() as archive:
+            if Path(path).suffix.lower() == ".zip":
+                archive.write_zip(path)
+            else:
+                archive.write_folder(path)
+            return archive.contents
+
+    def picture_archive(self) -> PictureArchive:
+        """All labelled pictures as of now, to be sent or written; close it afterwards."""
+        return PictureArchive(self._store)
+
+    def export_audit_log(self, path: str | os.PathLike[str]) -> None:
+        """Write the audit log to a file, one JSON object per line, the oldest event first.
 
         Parameters
         ----------
         path : path
             File to write; an existing one is replaced.
         """
-        estimator = self._model.export(self._store.log, self._store.embedder)
-        with translate_disk_errors(Path(path).parent):
-            estimator.save(path)
+        with translate_disk_errors(Path(path).parent), atomic_write(path) as file:
+            for chunk in self.audit_log():
+                file.write(chunk)
+
+    def audit_log(self) -> Iterator[bytes]:
+        """The audit log up to now in JSON lines, some hundred events at a time."""
+        after: str | None = None
+        newest = self.version
+        while True:
+            page = self.events(after=after, limit=_EVENTS_AT_ONCE, newest_first=False)
+            events = [event for event in page.items if event.seq <= newest]
+            yield b"".join(json.dumps(asdict(event)).encode() + b"\n" for event in events)
+            after = page.next
+            if after is None or len(events) < len(page.items):
+                return
 
     def backup(self, target: str | os.PathLike[str]) -> Backup:
         """Copy the workspace to a new or empty folder, even while another process writes to it.

@@ -435,7 +435,7 @@ class NoSuchClassError(WorkspaceError):
     """The class called ``name`` does not exist."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no class {name!r}")
+        super().__init__(f"class {name!r} does not exist")
         self.name = name
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
@@ -443,7 +443,7 @@ class NoSuchClassError(WorkspaceError):
 
 
 class NoSuchExampleError(WorkspaceError):
-    """There is no example of this id, or it was removed."""
+    """The example of this id does not exist, or was removed."""
 
 
 class ConflictError(WorkspaceError):

@@ -202,7 +202,7 @@ class Tokens:
                     self._write((*self._records[:place], ended, *self._records[place + 1 :]))
                     return ended
         known = ", ".join(repr(record.name) for record in self._records) or "none"
-        raise WorkspaceError(f"there is no token {wanted!r}; there are: {known}")
+        raise WorkspaceError(f"token {wanted!r} does not exist; the tokens are: {known}")
 
     @property
     def version(self) -> object:

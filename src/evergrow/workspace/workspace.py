@@ -15,6 +15,7 @@ from evergrow.vision.images import LabelledImages
 from evergrow.workspace.changes.classes import merge, rename, split, unsplit
 from evergrow.workspace.changes.examples import finish_erasure, forget, relabel, remove
 from evergrow.workspace.changes.image_batches import StrPath, find_labelled_paths, read_batches
+from evergrow.workspace.changes.lessons import lesson_examples, read_lessons
 from evergrow.workspace.changes.undo import undo
 from evergrow.workspace.changes.writer import ChangeWriter
 from evergrow.workspace.check.database import Finding
@@ -256,6 +257,53 @@ class Workspace(WorkspaceReader):
                 if show is not None:
                     show(len(taught.results) + len(taught.problems))
         return taught
+
+    def teach_lessons(
+        self,
+        path: StrPath,
+        *,
+        move: bool = False,
+        on_error: str = "raise",
+        n_jobs: int | None = None,
+        request: Request = _COMMAND_LINE,
+    ) -> TaughtImages:
+        """Teach what an exported page was taught: all lessons of its file, or none.
+
+        A lesson is learnt once, however often its file comes: the answer to a repeated one says
+        ``replayed``. All new ones are one step of undo.
+
+        Parameters
+        ----------
+        path : path
+            The file of lessons, as the page saves it.
+        move : bool, default=False
+            Whether pictures that another class has already move to the class of the lesson.
+        on_error : {"raise", "skip"}, default="raise"
+            Whether a picture that cannot be read is an error or is left out. Browsers show some
+            that are not read here, such as photographs whose last rows are missing.
+        n_jobs : int, default=None
+            Threads that decode and embed; None for one, -1 for one per processor.
+        request : Request
+            Who teaches.
+
+        Returns
+        -------
+        taught : TaughtImages
+            One result per lesson, and the pictures that were left out.
+
+        Raises
+        ------
+        evergrow.WorkspaceError
+            If the file is not a valid file of lessons; nothing was taught.
+        evergrow.ImageError
+            If a picture cannot be read and ``on_error`` is "raise"; nothing was taught.
+        """
+        lessons = read_lessons(path)
+        if request.action is None:
+            request = replace(request, action=secrets.token_hex(8))
+        found = lesson_examples(self._store, lessons, on_error, n_jobs, request, move)
+        results = self.teach(found.examples) if found.examples else []
+        return TaughtImages(results, found.problems)
 
     def relabel(
         self,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evergrow
-from evergrow.distributed.planning import planner
-from evergrow.distributed.planning.workload import ESTIMATORS
+from evergrow.distributed.planning import planner, workload
+from evergrow.distributed.planning.trial import generate
+from evergrow.distributed.planning.workload import ESTIMATORS, Workload
 from evergrow.foundation.formatting import format_bytes, format_seconds
 from evergrow.foundation.params import bytes_of
 from tests.distributed.planning.conftest import IMAGE_SECONDS
@@ -85,6 +87,9 @@ def test_all_cores_of_this_machine_share_the_work(monkeypatch: pytest.MonkeyPatc
 def test_codebooks_are_trained_on_one_node() -> None:
     one, four = (make(estimator="erc", trees=32, nodes=n, workers=16 * n) for n in (1, 4))
     assert four.cluster_seconds == pytest.approx(one.cluster_seconds)
+    assert any(limit.endswith("on the driver's node; 3 are idle") for limit in four.limits)
+    assert not any("nodes" in limit or "as fast as" in limit for limit in one.limits)
+    assert not any("as fast as" in limit for limit in four.limits)
 
 
 def test_images_are_embedded_first() -> None:
@@ -120,6 +125,12 @@ def test_a_memory_limit_bounds_a_worker_apart_from_its_trees() -> None:
     one, two = (make(**options, memory_limit=limit) for limit in ("1GiB", "2GiB"))
     assert two.worker_bytes - one.worker_bytes == 1 << 30
     assert one.scratch_bytes == 5_000_000 * 256 * 4
+
+
+def test_a_memory_limit_that_is_not_reached_changes_nothing() -> None:
+    for shards in (True, False):
+        free, limited = (make(shards=shards, memory_limit=limit) for limit in (None, "8GiB"))
+        assert free.to_dict() | {"cluster": None} == limited.to_dict() | {"cluster": None}
 
 
 def test_only_shards_within_a_memory_limit_need_scratch() -> None:
@@ -175,6 +186,15 @@ def test_codebooks_need_no_memory_of_workers() -> None:
     assert found.node_bytes == found.driver_bytes
 
 
+def test_the_file_of_a_codebook_holds_rows_and_words(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"rows": 5000, "features": 16, "classes": 10, "trees": 5}
+    work = Workload(**options)
+    X, y = generate(work.rows, work.features, work.classes)
+    ESTIMATORS["erc"].make(work).fit(X, y).save(tmp_path / "words.evergrow")
+    size = (tmp_path / "words.evergrow").stat().st_size
+    assert make(**options, estimator="erc").model_bytes == pytest.approx(size, rel=0.02)
+
+
 def test_larger_leaves_make_smaller_models() -> None:
     assert make(min_samples_leaf=40).model_bytes < make(min_samples_leaf=10).model_bytes
 
@@ -196,6 +216,21 @@ def test_what_stops_the_work_is_the_first_limit(options: dict[str, Any], limit: 
     found = make(**options)
     assert not found.fits
     assert re.match(limit, found.limits[0])
+
+
+def test_an_array_beyond_the_memory_limit_is_not_grown_by_workers() -> None:
+    options: dict[str, Any] = {"rows": 1_000_000, "memory_limit": "700MiB"}
+    found = {shards: make(**options, shards=shards).limits[0] for shards in (False, True)}
+    assert found[False].startswith("memory_limit: the array exceeds it")
+    assert "memory_limit" not in found[True]
+    assert "memory_limit" not in make(rows=10_000, memory_limit="1GiB", shards=False).limits[0]
+
+
+def test_only_data_that_are_not_in_shards_are_advised_to_be() -> None:
+    for shards in (True, False):
+        found = make(estimator="means", shards=shards, memory_per_node="1MiB").limits
+        driver = next(limit for limit in found if limit.startswith("driver: "))
+        assert ("use shards" in driver) != shards
 
 
 def test_workers_beyond_the_cores_are_a_limit() -> None:
@@ -235,7 +270,29 @@ def test_a_model_that_does_not_fit_here_is_reported(monkeypatch: pytest.MonkeyPa
     assert "fewer trees" in text
 
 
+def test_a_container_has_the_memory_that_its_limit_allows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = {"limit": str(3 << 20), "none": "max\n", "larger": str(2**62)}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def memory_with(*names: str) -> int:
+        paths = tuple(str(tmp_path / name) for name in names)
+        monkeypatch.setattr(workload, "_CONTAINER_LIMITS", paths)
+        return workload.this_machine()[1]
+
+    assert memory_with("limit") == memory_with("none", "limit") == 3 << 20
+    assert memory_with("none") == memory_with("larger") == memory_with("missing") > 3 << 20
+
+
 # The answer.
+
+
+def test_a_single_row_is_not_called_rows() -> None:
+    assert "ncm_forest: 1 row x 1 feature (float32), 1 class, 2 trees" in str(
+        make(rows=1, features=1, classes=1, trees=2)
+    )
 
 
 def test_a_printed_plan_names_every_resource() -> None:
@@ -289,6 +346,8 @@ BAD: list[dict[str, Any]] = [
     {"classes": 100_001},
     {"trees": 0},
     {"min_samples_leaf": -1},
+    {"min_samples_leaf": "none"},
+    {"verbose": "loud"},
     {"dtype": "int8"},
     {"images": "yes"},
     {"nodes": 0},

@@ -205,7 +205,7 @@ def test_a_calibration_of_an_earlier_version_weights_three_scores_equally(tmp_pa
     model._set_fitted(replace(model._fitted, fixed=fixed), None)
     again = reload(model, tmp_path)
     older = evergrow.load(rewritten(tmp_path / "model.evergrow", drop("calibration.share")))
-    found = model._fitted._scorer.best(X)
+    found = model._fitted.scorer.best(X)
     expected = (0.5 - found.scores) / 0.1 + (scales[:, 0] - found.others[:, :2]) @ scales[:, 1]
     for one in (again, older):
         np.testing.assert_allclose(one.novelty(X), expected)

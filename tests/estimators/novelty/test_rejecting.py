@@ -386,7 +386,7 @@ def test_scores_that_tell_left_out_classes_apart_have_more_weight() -> None:
     X = rng.normal(np.repeat(np.eye(12), 20, axis=0), 0.1) * rng.uniform(1, 10, (240, 1))
     fitted = RejectingClassifier(NCMClassifier(), random_state=0).fit(X, y)._fitted
     found = fitted.calibration
-    spreads = fitted._scorer.left_out(fitted.holdout.batch)[0].others.std(axis=0)
+    spreads = fitted.scorer.left_out(fitted.holdout.batch)[0].others.std(axis=0)
     shares = np.append(found.share, found.scales[:, 1] * spreads)
     np.testing.assert_allclose(shares.sum(), 1.0, atol=1e-6)
     assert shares[-1] < 0.1 < shares[0]
@@ -586,3 +586,12 @@ def test_an_example_that_equals_stored_ones_is_not_rejected():
     X = np.full((100, 7), 0.1)
     model = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
     assert (model.fit(X, np.arange(100) % 3).predict(X[:2]) >= 0).all()
+
+
+def test_the_lengths_of_unit_vectors_in_single_precision_are_no_score():
+    draw = np.random.default_rng(0)
+    X = draw.normal(np.repeat(3 * np.eye(4, 24), 60, axis=0))
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    model = RejectingClassifier(NCMClassifier()).fit(X, np.repeat(np.arange(4), 60))
+    assert np.linalg.norm(X.astype(np.float64), axis=1).std() > 1e-9
+    assert model._fitted.calibration.scales[:, 1].tolist()[-1] == 0

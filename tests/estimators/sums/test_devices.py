@@ -23,7 +23,7 @@ from evergrow import (
     save,
     write_shards,
 )
-from evergrow.foundation.device import is_tensor, to_host
+from evergrow.foundation.device import find_device, is_tensor, to_host
 from evergrow.storage.device_rows import DeviceRows
 from tests.devices import every_device, import_torch, on
 
@@ -187,6 +187,13 @@ def test_bad_tensors_and_devices_are_refused(digits: Data) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(InvalidInputError, match="finds no GPU"):
             RLSClassifier(device="cuda").fit(X, y)
+
+
+def test_the_number_of_a_gpu_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(InvalidInputError, match="'cuda:3' but torch finds only 1 GPU;"):
+        find_device("cuda:3")
 
 
 def test_bfloat16_and_half_precision_rows(digits: Data) -> None:

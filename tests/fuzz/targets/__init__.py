@@ -22,7 +22,7 @@ class Target:
     seeds: Callable[[], dict[str, bytes]]
 
 
-NAMES = ("form", "image", "lesson", "model", "shards", "workspace")
+NAMES = ("form", "image", "lesson", "model", "page_lessons", "shards", "workspace")
 
 
 def target(name: str) -> Target:

@@ -68,7 +68,7 @@ def test_a_family_is_chosen_and_left_out_by_its_name():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"only": ["rigde"]}, "there is no learner 'rigde': did you mean ridge"),
+        ({"only": ["rigde"]}, "unknown learner 'rigde': did you mean ridge"),
         ({"only": ["lda"], "skip": ["lda"]}, "every learner was left out"),
     ],
 )

@@ -201,7 +201,7 @@ def test_files_that_are_not_batches_are_refused(tmp_path, name, files, message):
 def test_missing_files_are_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"has none of cifar-10-binary\.tar\.gz"):
         load_dataset("cifar10", path=tmp_path)
-    with pytest.raises(FileNotFoundError, match="no file or folder"):
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
         load_dataset("cifar10", path=tmp_path / "nowhere")
     folder = unpack(MADE.ten_binary(), tmp_path)
     (folder / "data_batch_3.bin").unlink()

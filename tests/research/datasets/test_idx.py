@@ -87,7 +87,7 @@ def test_more_memory_than_allowed_is_refused(tmp_path):
 def test_missing_files_are_reported(tmp_path):
     mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
-    with pytest.raises(FileNotFoundError, match=r"no file t10k-labels-idx1-ubyte or .*\.gz in"):
+    with pytest.raises(FileNotFoundError, match=r"neither t10k-labels-idx1-ubyte nor .*\.gz is in"):
         load_dataset("mnist", path=tmp_path)
     with pytest.raises(NotADirectoryError, match="is not a folder"):
         load_dataset("mnist", path=tmp_path / "train-labels-idx1-ubyte")

@@ -86,7 +86,7 @@ def test_a_name_stands_before_a_folder_of_that_name(tmp_path, monkeypatch):
 
 
 def test_invalid_sources_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file or folder 'nowhere'.*'cifar10'"):
+    with pytest.raises(FileNotFoundError, match=r"data set: 'nowhere'.*'cifar10'"):
         load_dataset("nowhere")
     with pytest.raises(FileNotFoundError, match=r"cannot read 'nowhere.npz': no such file"):
         load_dataset("nowhere.npz")

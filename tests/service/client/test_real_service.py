@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,13 @@ def test_a_user_teaches_predicts_and_corrects(tmp_path: Path) -> None:
             client.forget("green")
             split_and_join(client)
             client.export(tmp_path / "model.evergrow")
+            client.export(tmp_path / "pictures.zip")
+            client.export(tmp_path / "log.jsonl")
             assert client.status().scopes == ("read", "teach")
+        with zipfile.ZipFile(tmp_path / "pictures.zip") as archive:
+            assert archive.testzip() is None
+            assert sum(name.startswith("rot/") for name in archive.namelist()) == 7
+        assert '"kind": "forget"' in (tmp_path / "log.jsonl").read_text()
         assert evergrow.load(tmp_path / "model.evergrow").predict([picture("red", 7)]) == ["rot"]
         with Client(url, read) as reader, pytest.raises(ServiceError) as caught:
             reader.undo()

@@ -120,6 +120,27 @@ def test_an_interrupted_export_is_completed(client: Client, stub: Stub, tmp_path
     assert (tmp_path / "model.evergrow").read_bytes() == b"a model" * 100_000
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("things.evergrow", "/v1/model"),
+        ("things", "/v1/model"),
+        ("things.onnx", "/v1/model?format=onnx"),
+        ("things.html", "/v1/model?format=html"),
+        ("Things.ZIP", "/v1/pictures"),
+        ("things.csv", "/v1/labels"),
+        ("things.jsonl", "/v1/audit-log"),
+    ],
+)
+def test_the_suffix_says_what_is_exported(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, path: str
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(client._transport, "send", lambda _, path, __: sent.append(path))
+    client.export(tmp_path / name)
+    assert sent == [path]
+
+
 def test_a_failed_export_leaves_the_old_file(client: Client, stub: Stub, tmp_path: Path) -> None:
     (tmp_path / "model").write_text("old")
     stub.faults = ["lost within"] * 6

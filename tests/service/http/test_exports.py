@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from evergrow.export.html.runtime import RuntimeMissingError
 from evergrow.service.http.exports import Exports
 from evergrow.service.http.responses import ProblemError
-from tests.service.conftest import A, Served
-from tests.service.http.test_images import request_of
 
 
 class Model:
@@ -25,36 +26,48 @@ class Model:
     def write(self, path: Path) -> None:
         self.n_written += 1
         self.folders.append(path.parent)
-        path.write_text(str(self.state))
+        path.write_text(f"{path.suffix} {self.state}")
+
+    @contextmanager
+    def exports(self) -> Iterator[Exports]:
+        """Its files."""
+        with ThreadPoolExecutor(1) as thread:
+            exports = Exports("things", self.write, lambda: self.state, thread)
+            yield exports
+        exports.close()
 
 
 def test_requests_for_the_same_model_share_a_file_that_is_then_removed() -> None:
     model = Model()
 
     async def main(exports: Exports) -> None:
-        first, second = await asyncio.gather(exports.borrow(), exports.borrow())
+        first, second = await asyncio.gather(exports.borrow(".a"), exports.borrow(".a"))
         assert first is second
         exports.release(first)
-        assert [piece async for piece in exports.read_chunks(second)] == [b"0"]
+        assert list(second.read_chunks()) == [b".a 0"]
         exports.release(second)
         assert not model.folders[0].exists()
 
-    with Exports(model.write, lambda: model.state) as exports:
+    with model.exports() as exports:
         asyncio.run(main(exports))
     assert model.n_written == 1
 
 
-def test_each_version_is_another_file_and_their_number_is_limited() -> None:
+def test_each_version_and_format_is_another_file_and_their_number_is_limited() -> None:
     model = Model()
 
     async def main(exports: Exports) -> None:
-        for model.state in range(4):
-            await exports.borrow()
-        model.state = 4
+        found = [
+            b"".join((await exports.borrow(suffix)).read_chunks())
+            for model.state in range(3)
+            for suffix in (".a", ".b")
+        ]
+        assert found == [b".a 0", b".b 0", b".a 1", b".b 1", b".a 2", b".b 2"]
+        model.state = 3
         with pytest.raises(ProblemError, match="still being downloaded"):
-            await exports.borrow()
+            await exports.borrow(".a")
 
-    with Exports(model.write, lambda: model.state) as exports:
+    with model.exports() as exports:
         asyncio.run(main(exports))
     # Files that were not released are removed at the end.
     assert not any(folder.exists() for folder in model.folders)
@@ -63,39 +76,37 @@ def test_each_version_is_another_file_and_their_number_is_limited() -> None:
 def test_a_request_that_is_cancelled_leaves_the_file_to_others() -> None:
     model, go = Model(), threading.Event()
 
-    def write(path: Path) -> None:
-        go.wait()
-        model.write(path)
-
     async def main(exports: Exports) -> None:
-        leaving, staying = (asyncio.ensure_future(exports.borrow()) for _ in range(2))
+        leaving, staying = (asyncio.ensure_future(exports.borrow(".a")) for _ in range(2))
         await asyncio.sleep(0)
         leaving.cancel()
         go.set()
         export = await staying
-        assert (export.n_users, export.n_bytes) == (1, 1)
+        assert (export.n_users, export.n_bytes) == (1, 4)
 
-    with Exports(write, lambda: 0) as exports:
+    write = model.write
+    model.write = lambda path: (go.wait(), write(path))[1]  # type: ignore[method-assign]
+    with model.exports() as exports:
         asyncio.run(main(exports))
 
 
-def test_a_client_that_disconnects_before_the_first_byte_leaves_no_file(served: Served) -> None:
-    served.teach_one("mug", A)
-    exports = served.service.exports
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("ONNX files need the module onnx: pip install onnx"),
+        RuntimeMissingError("an HTML page needs onnxruntime-web: pip install onnx"),
+    ],
+)
+def test_a_missing_package_is_named_and_leaves_no_file(error: Exception) -> None:
+    model = Model()
 
-    async def never(message: Any) -> None:
-        raise OSError("gone")
+    def write(path: Path) -> None:
+        model.folders.append(path.parent)
+        raise error
 
-    app: Any = served.client.app
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "http_version": "1.1",
-        "method": "GET",
-        "path": "/v1/model",
-        "raw_path": b"/v1/model",
-        "query_string": b"",
-        "headers": [(b"authorization", f"Bearer {served.read}".encode())],
-    }
-    asyncio.run(app(scope, request_of().receive, never))
-    assert not exports._exports
+    with ThreadPoolExecutor(1) as thread:
+        exports = Exports("things", write, lambda: 0, thread)
+        with pytest.raises(ProblemError, match="pip install onnx") as raised:
+            asyncio.run(exports.borrow(".a"))
+    assert raised.value.status == 501
+    assert not model.folders[0].exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zipfile
 
 import pytest
 
@@ -70,3 +71,29 @@ def test_the_camera_takes_pictures(firefox, served):
     firefox.click("#take")
     firefox.wait_text("#progress", "1 p")
     expect(served, {"screen": 1})
+
+
+def test_pictures_are_saved_by_a_link(firefox, served, tmp_path):
+    served.forget_all()
+    firefox.go(f"{served.url}#token={served.teaching}")
+    firefox.wait_text("#teach-title", "Teach")
+    choose(firefox, tmp_path / "chosen", "#files", "bowl", range(3))
+    firefox.wait_text("#tray-title", "3 pictures")
+    firefox.type("#label", "left/right")
+    firefox.click("#take-all")
+    expect(served, {"left/right": 3})
+    firefox.click("#views a[href='#classes']")
+    firefox.wait_text("#classes-sum", "3 pictures")
+    firefox.click("#download")
+    firefox.wait_text("dialog", "Pictures")
+    firefox.click("dialog li:nth-child(4) button")
+    firefox.wait_text("dialog", "Your browser saves workspace-pictures.zip")
+    saved = firefox.downloads / "workspace-pictures.zip"
+    end = time.monotonic() + 20
+    # Firefox writes to another file next to an empty one.
+    while not (saved.exists() and zipfile.is_zipfile(saved)):
+        assert time.monotonic() < end, list(firefox.downloads.glob("*"))
+        time.sleep(0.05)
+    with zipfile.ZipFile(saved) as archive:
+        assert archive.testzip() is None
+        assert sum(name.startswith("left_right/") for name in archive.namelist()) == 3

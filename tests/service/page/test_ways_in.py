@@ -1,4 +1,4 @@
-"""Ways into the page and out of it: addresses with a token, folders, files, downloads."""
+"""Ways into the page: addresses with a token, folders, files."""
 
 from __future__ import annotations
 
@@ -191,21 +191,6 @@ def test_a_picture_is_seen_large_and_selected_by_its_box(visit):
     page.wait_for_selector(".large-view", state="detached")
     page.check("#class-pictures input >> nth=0")
     page.wait_for_selector("#chosen-count:text-is('1 selected')")
-
-
-@pytest.mark.parametrize(("title", "ending"), [("Model", ".evergrow"), ("Labels (CSV)", ".csv")])
-def test_the_model_and_the_labels_are_downloaded(visit, title, ending):
-    page = visit.page
-    visit.teach("mug", range(2))
-    visit.teach("bowl", range(2))
-    visit.go("classes")
-    page.click("#download")
-    with page.expect_download() as started:
-        page.click(f"dialog button:text-is('{title}')")
-    assert started.value.suggested_filename.endswith(ending)
-    content = started.value.path().read_bytes()
-    if ending == ".csv":
-        assert content.count(b"mug") >= 2
 
 
 def test_a_picture_that_only_the_browser_can_read_is_drawn_again(visit):

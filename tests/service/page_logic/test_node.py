@@ -28,8 +28,9 @@ def find_node() -> str:
 
 @pytest.mark.slow
 def test_the_logic_of_the_page(tmp_path: Path) -> None:
-    with as_file(files("evergrow.service") / "page") as page:
-        shutil.copytree(page, tmp_path / "page")
+    for folder in (files("evergrow") / "page", files("evergrow.service") / "page"):
+        with as_file(folder) as page:
+            shutil.copytree(page, tmp_path / "page", dirs_exist_ok=True)
     # Browsers load the files as modules; Node needs this file for it.
     (tmp_path / "page" / "package.json").write_text('{"type": "module"}')
     tests = tmp_path / "tests"

@@ -10,7 +10,8 @@ import pytest
 
 from evergrow.vision.images.decoder import SUFFIXES
 
-PAGE = files("evergrow.service") / "page"
+PAGE = files("evergrow") / "page"
+OWN = files("evergrow.service") / "page"
 STYLE = (PAGE / "style.css").read_text()
 # Colours of text, and the grounds on which each is used.
 TEXT_ON_GROUND = {
@@ -57,8 +58,9 @@ def test_text_has_enough_contrast(scheme):
 
 
 def test_the_service_worker_caches_every_file_of_the_page():
-    cached = set(re.findall(r'^  "([\w.]+)",$', (PAGE / "worker.js").read_text(), re.MULTILINE))
-    there = {entry.name for entry in PAGE.iterdir()} - {"index.html", "worker.js"}
+    cached = set(re.findall(r'^  "([\w.]+)",$', (OWN / "worker.js").read_text(), re.MULTILINE))
+    every = [*PAGE.iterdir(), *OWN.iterdir()]
+    there = {entry.name for entry in every} - {"index.html", "worker.js"}
     assert cached == there
 
 
@@ -69,7 +71,8 @@ def test_the_page_knows_the_endings_of_the_pictures_that_can_be_read():
 
 def test_names_are_never_put_into_markup():
     risky = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|srcdoc")
-    found = {entry.name for entry in PAGE.iterdir() if risky.search(entry.read_text())}
+    every = [*PAGE.iterdir(), *OWN.iterdir()]
+    found = {entry.name for entry in every if risky.search(entry.read_text())}
     assert found == set()
 
 

@@ -260,7 +260,7 @@ def test_every_type_is_learnt_from_as_from_an_array(dtype: str, tmp_path: Path) 
 def test_a_missing_folder_and_a_missing_manifest_give_different_errors(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(FileNotFoundError, match="no folder"):
+    with pytest.raises(FileNotFoundError, match="no such folder"):
         open_shards(tmp_path / "nowhere")
     with pytest.raises(ShardError, match=r"no shards\.json"):
         open_shards(tmp_path)

@@ -301,7 +301,7 @@ def test_places_without_images_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no images in .* end in \.avif"):
         find_images(tmp_path)
     for missing in (tmp_path / "no", f"{tmp_path}/*.jpg"):
-        with pytest.raises(FileNotFoundError, match="no file, folder or match"):
+        with pytest.raises(FileNotFoundError, match="no file or folder matches"):
             find_images(missing)
     with pytest.raises(TypeError, match="must be a path, got int"):
         find_images([1])  # type: ignore[list-item]
@@ -381,7 +381,7 @@ def test_a_folder_without_classes_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_missing_folder_and_a_file_are_errors(tmp_path: Path) -> None:
     put(tmp_path, "a.jpg")
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match="no such folder"):
         find_labelled(tmp_path / "no")
     with pytest.raises(NotADirectoryError, match="is not a folder"):
         find_labelled(tmp_path / "a.jpg")

@@ -54,7 +54,7 @@ def test_relabelling_can_create_a_class(workspace):
 def test_a_class_is_gone_with_its_last_example(workspace):
     workspace.relabel(4, label="cup")
     assert counts(workspace) == {"cup": 4}
-    with pytest.raises(NoSuchClassError, match="there is no class 'pen'"):
+    with pytest.raises(NoSuchClassError, match="class 'pen' does not exist"):
         workspace.class_named("pen")
 
 
@@ -173,7 +173,7 @@ def test_a_class_cannot_be_merged_into_itself(workspace):
 
 @pytest.mark.parametrize("change", ["forget", "split", "unsplit"])
 def test_a_change_of_an_unknown_class_is_refused(workspace, change):
-    with pytest.raises(NoSuchClassError, match="there is no class 'mug'"):
+    with pytest.raises(NoSuchClassError, match="class 'mug' does not exist"):
         getattr(workspace, change)("mug")
 
 

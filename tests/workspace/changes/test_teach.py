@@ -288,7 +288,7 @@ def test_there_are_no_more_classes_than_allowed(tmp_path):
 
 def test_an_unknown_example_is_an_error(workspace):
     for number in (1, 0, -1, 1 << 70):
-        with pytest.raises(NoSuchExampleError, match=f"there is no example {number}"):
+        with pytest.raises(NoSuchExampleError, match=f"example {number} does not exist"):
             workspace.example(number)
 
 

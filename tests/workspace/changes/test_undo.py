@@ -103,7 +103,7 @@ def test_undoing_the_same_event_twice_is_an_error(workspace):
 
 @pytest.mark.parametrize("event", [0, -1, 99, 1 << 70])
 def test_undoing_an_unknown_event_is_refused(workspace, event):
-    with pytest.raises(ConflictError, match=f"there is no event {event} to undo"):
+    with pytest.raises(ConflictError, match=f"event {event} cannot be undone"):
         workspace.undo(event=event)
 
 

@@ -139,7 +139,7 @@ def test_invalid_embeddings_are_refused_with_a_reason(workspace: Workspace) -> N
         workspace.predict(np.ones((1, 12)), top=0)
     with pytest.raises(InvalidInputError, match="model"):
         workspace.predict(np.ones((1, 12)), model="oracle")
-    with pytest.raises(ConflictError, match="no trained forest"):
+    with pytest.raises(ConflictError, match="has no forest, or"):
         workspace.predict(np.ones((1, 12)), model="forest")
 
 

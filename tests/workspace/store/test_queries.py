@@ -119,7 +119,7 @@ def test_a_fine_name_without_its_class_is_searched_in_all_classes(workspace):
 
 
 def test_examples_of_an_unknown_class_are_refused(workspace):
-    with pytest.raises(NoSuchClassError, match="there is no class 'mug'"):
+    with pytest.raises(NoSuchClassError, match="class 'mug' does not exist"):
         workspace.examples(label="mug")
 
 

@@ -1,7 +1,8 @@
-"""``evergrow learn``: teach a workspace the images of a folder."""
+"""``evergrow learn``: teach a workspace the images of a folder, or the lessons of a page."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import Counter
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evergrow.cli.models import find_to_learn
+from evergrow.cli.models import find_to_learn, is_zip_file
 from evergrow.cli.options import (
-    FOLDER,
     JOBS,
     NO_FOLLOW_LINKS,
     ON_ERROR,
@@ -32,7 +32,7 @@ from evergrow.cli.workspace.access import (
 from evergrow.foundation.formatting import format_count, printable
 
 if TYPE_CHECKING:
-    from evergrow.workspace import TaughtImages
+    from evergrow.workspace import TaughtImages, Workspace
 
 
 @dataclass
@@ -66,9 +66,10 @@ class _Tally:
     "evergrow learn things photos/",
     "evergrow learn things photos/ --fine",
     "evergrow learn things scraped/ --on-error skip",
+    "evergrow learn things things-lessons.json",
 )
 @click.argument("workspace", metavar="DIR", type=click.Path())
-@FOLDER
+@click.argument("source", metavar="FOLDER|LESSONS", type=click.Path())
 @click.option(
     "--fine",
     is_flag=True,
@@ -86,7 +87,7 @@ class _Tally:
 @QUIET
 def learn(
     workspace: str,
-    folder: str,
+    source: str,
     fine: bool,
     move: bool,
     on_error: str,
@@ -95,19 +96,29 @@ def learn(
     jobs: int,
     quiet: bool,
 ) -> None:
-    """Teach the workspace DIR the images of FOLDER.
+    """Teach the workspace DIR the images of FOLDER, or the file LESSONS.
 
-    FOLDER contains one folder of images per class; classes may be new or known. Images that a class
-    already has are not taught again, so the command can be run again after an interruption or with
-    more images; with --fine, known images get the fine class that they lack. Images that another
-    class has stay there unless --move is given. Images taught before an interruption stay taught;
-    'evergrow undo' takes back all images of one run.
+    FOLDER contains one folder of images per class, or is a zip file of such folders; classes may be
+    new or known. Images that a class already has are not taught again, so the command can be run
+    again after an interruption or with more images; with --fine, known images get the fine class
+    that they lack. Images that another class has stay there unless --move is given. Images taught
+    before an interruption stay taught; 'evergrow undo' takes back all images of one run.
+
+    LESSONS is what a page that 'evergrow export' wrote was taught, saved by its button Save. All
+    lessons are learnt, or none if the file is not valid, and each is learnt once: the file can come
+    again with more lessons. With --on-error skip, pictures that cannot be read are left out.
     """
     began = time.monotonic()
     tally = _Tally()
     with open_workspace(workspace) as opened:
+        if os.path.isfile(source) and not is_zip_file(source):
+            if fine or not follow_links:
+                raise click.UsageError("a file of lessons takes no options for folders")
+            _learn_lessons(opened, source, tally, move=move, on_error=on_error, jobs=jobs)
+            _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
+            return
         found = find_to_learn(
-            folder,
+            source,
             follow_links=follow_links,
             yes=yes,
             quiet=quiet,
@@ -128,16 +139,41 @@ def learn(
                 on_batch=tally.add,
                 guard=delay_interrupt,
             )
-        finally:
-            # After an error nothing may have been counted.
-            if not quiet and tally != _Tally():
-                _report(tally, time.monotonic() - began)
-                if tally.taught or tally.finer or tally.moved:
-                    _report_undo(workspace)
-        with delay_interrupt():
-            opened.maintain()
-            opened.save_snapshot()
-        report_workspace(opened, workspace, quiet=quiet)
+        except BaseException:
+            _report_tally(tally, workspace, time.monotonic() - began, quiet=quiet)
+            raise
+        _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
+
+
+def _learn_lessons(
+    opened: Workspace, source: str, tally: _Tally, *, move: bool, on_error: str, jobs: int
+) -> None:
+    """Teach the lessons of a page, all or none."""
+    from evergrow.workspace import TaughtImages
+
+    with delay_interrupt():
+        taught = opened.teach_lessons(source, move=move, on_error=on_error, n_jobs=jobs)
+    new = [one for one in taught.results if not one.replayed]
+    tally.add(TaughtImages(new, taught.problems))
+    tally.known += len(taught.results) - len(new)
+
+
+def _finish(opened: Workspace, path: str, tally: _Tally, seconds: float, *, quiet: bool) -> None:
+    """Report what was taught, and bring the model up to date."""
+    _report_tally(tally, path, seconds, quiet=quiet)
+    with delay_interrupt():
+        opened.maintain()
+        opened.save_snapshot()
+    report_workspace(opened, path, quiet=quiet)
+
+
+def _report_tally(tally: _Tally, path: str, seconds: float, *, quiet: bool) -> None:
+    # After an error nothing may have been counted.
+    if quiet or tally == _Tally():
+        return
+    _report(tally, seconds)
+    if tally.taught or tally.finer or tally.moved:
+        _report_undo(path)
 
 
 def _report(tally: _Tally, seconds: float) -> None:

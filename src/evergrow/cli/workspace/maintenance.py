@@ -1,4 +1,4 @@
-"""``evergrow export``, ``check`` and ``backup``: copy and verify a workspace."""
+"""``evergrow check`` and ``backup``: verify and copy a workspace."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evergrow.cli.models import check_output
-from evergrow.cli.options import FORCE, QUIET, command, output_forms
+from evergrow.cli.options import QUIET, command, output_forms
 from evergrow.cli.output import (
     is_for_people,
     report,
@@ -23,23 +22,6 @@ from evergrow.foundation.formatting import format_count
 
 if TYPE_CHECKING:
     from evergrow.workspace.check.database import Finding
-
-
-@command("evergrow export things -o things.evergrow")
-@DIR
-@click.option("-o", "--output", type=click.Path(), required=True, help="Model file to write.")
-@FORCE
-@QUIET
-def export(folder: str, output: str, force: bool, quiet: bool) -> None:
-    """Write the model of the workspace DIR to a model file, also while it is served.
-
-    The other commands and evergrow.load read the file, and it can be trained further. The
-    workspace does not change.
-    """
-    check_output(output, force=force)
-    with read_workspace(folder) as workspace:
-        workspace.export(output)
-    report(f"{click.format_filename(output)}: written.", quiet=quiet)
 
 
 @command("evergrow check things", "evergrow check things --mend")

@@ -126,7 +126,8 @@ class Plan:
         work = self.work
         trees = f", {format_count(work.trees, 'tree')}"
         return (
-            f"{self.estimator}: {work.rows} {'images' if work.images else 'rows'} x "
-            f"{work.features} features ({work.dtype}), {work.classes} classes"
+            f"{self.estimator}: {format_count(work.rows, 'image' if work.images else 'row')} x "
+            f"{format_count(work.features, 'feature')} ({work.dtype}), "
+            f"{format_count(work.classes, 'class')}"
             f"{trees if ESTIMATORS[self.estimator].has_trees else ''}"
         )

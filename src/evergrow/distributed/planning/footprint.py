@@ -8,14 +8,15 @@ from evergrow._core import SplitRules
 from evergrow.distributed.planning.workload import Cluster, EstimatorSpec, Workload
 from evergrow.estimators.forest.cluster.driver_grow import tree_groups
 from evergrow.estimators.forest.request import SplitParameters
-from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand
+from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand, budget_for
 from evergrow.estimators.linear.feature_map import BLOCK_BYTES
 
 _MIB = 1 << 20
 # Python, NumPy, scikit-learn and the package before anything is trained.
 _PROCESS_BYTES = 120 << 20
-# What growing a codebook holds of each row apart from its features.
-_CODEBOOK_BYTES = 24
+# What growing a codebook holds of each row apart from its features, and what a word needs apart
+# from its counts: two nodes and a column.
+_CODEBOOK_BYTES, _WORD_BYTES = 24, 2 * 16 + 8
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Footprint:
     the driver takes them. ``shared`` is what all workers of a node read; with ``is_mapped`` it is a
     file that need not stay in memory. Each node receives ``rows_in``, workers send each other
     ``joined`` in total, and the driver receives ``gathered``. ``least_limit`` is the smallest
-    memory limit that works. ``n_tasks`` is 0 for threads that share rows evenly.
+    memory limit that works. ``n_tasks`` is 0 for threads that share rows evenly. ``is_one_process``
+    says that an array exceeds the memory limit: the driver then grows all trees itself.
     """
 
     driver: int
@@ -40,6 +42,7 @@ class Footprint:
     joined: int = 0
     gathered: int = 0
     least_limit: int = 0
+    is_one_process: bool = False
 
     def network(self, n_nodes: int, n_busy_nodes: int) -> int:
         """Bytes that cross between machines and from storage; 0 on a single machine.
@@ -60,7 +63,7 @@ def compute_footprint(
         return _forest_footprint(spec, work, tree_bytes, cluster.memory_limit, from_shards)
     if spec.kind == "sums":
         return _sums_footprint(spec, work, cluster, from_shards)
-    return _codebook_footprint(work, from_shards)
+    return _codebook_footprint(spec, work, from_shards)
 
 
 def footprint_here(
@@ -116,9 +119,13 @@ def _forest_footprint(
     group = round(groups[0][1] * tree_bytes)
     trees, samples = round(work.trees * tree_bytes), work.rows * SAMPLE_BYTES
     growth = _growth_of(spec, work)
-    held = growth.shared + growth.per_thread if limit is None else limit
-    # Without a limit rows are read from memory that the driver shares, even if it reads shards.
-    is_mapped = from_shards and limit is not None
+    held, in_file = growth.shared + growth.per_thread, False
+    # A limit that is too small is reported apart.
+    if limit is not None and (limit < growth.least or budget_for(growth, limit).in_file):
+        # What the limit leaves is filled with copies of rows.
+        held, in_file = min(limit, held + work.stored_bytes), True
+    # Rows that a limit admits are read from memory that the driver shares, even if it reads shards.
+    is_mapped = from_shards and in_file
     stored = 0 if is_mapped else work.stored_bytes
     given = 0 if from_shards else work.given_bytes
     return Footprint(
@@ -133,6 +140,7 @@ def _forest_footprint(
         scratch=work.stored_bytes if is_mapped else 0,
         gathered=trees,
         least_limit=growth.least,
+        is_one_process=in_file and not from_shards and limit is not None and limit >= growth.least,
     )
 
 
@@ -162,13 +170,16 @@ def _sums_footprint(
     )
 
 
-def _codebook_footprint(work: Workload, from_shards: bool) -> Footprint:
+def _codebook_footprint(spec: EstimatorSpec, work: Workload, from_shards: bool) -> Footprint:
     """Codebooks are trained by threads of the driver; there are no workers."""
     columns = 4 * work.rows * work.features
+    # A word counts the examples of every class.
+    n_words = work.trees * min(work.rows, spec.make(work).n_words)
+    words = n_words * (8 * work.classes + _WORD_BYTES)
     given = 0 if from_shards else work.given_bytes
     return Footprint(
-        driver=_PROCESS_BYTES + columns + work.rows * _CODEBOOK_BYTES + given,
-        model=columns,
+        driver=_PROCESS_BYTES + columns + work.rows * _CODEBOOK_BYTES + words + given,
+        model=columns + 4 * work.rows + words,
         rows_in=work.shard_bytes if from_shards else 0,
         is_mapped=from_shards,
         n_tasks=work.trees,

@@ -20,6 +20,7 @@ from evergrow.distributed.planning.trial import measure_images, run_trial
 from evergrow.distributed.planning.workload import (
     CLUSTER_RULES,
     ESTIMATORS,
+    WORKLOAD_RULES,
     Cluster,
     EstimatorSpec,
     Workload,
@@ -28,11 +29,24 @@ from evergrow.distributed.planning.workload import (
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import install_command
 from evergrow.foundation.formatting import format_bytes, format_count, format_seconds
-from evergrow.foundation.params import Flag, Nothing, bytes_of, check_parameters
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    Rule,
+    bytes_of,
+    check_parameters,
+)
 
 _MIB = 1 << 20
 # What the core can count in one tree.
 _MOST_ROWS = 2**28
+_RULES: dict[str, list[Rule]] = {
+    "min_samples_leaf": [Choice(("auto",)), *WORKLOAD_RULES["min_samples_leaf"]],
+    "shards": [Nothing(), Flag()],
+    "verbose": [Integer(0, 2**31 - 1), Flag()],
+}
 
 
 def plan(
@@ -117,7 +131,8 @@ default="ncm_forest"
     2600000
     """
     spec = _find_estimator(estimator, memory_limit)
-    check_parameters({"shards": shards}, {"shards": [Nothing(), Flag()]})
+    leaf = _whole(min_samples_leaf)
+    check_parameters({"min_samples_leaf": leaf, "shards": shards, "verbose": verbose}, _RULES)
     work = Workload(
         _whole(rows),
         _whole(features),
@@ -126,8 +141,7 @@ default="ncm_forest"
         dtype=dtype,
         images=images,
     )
-    leaf = work.auto_leaf if min_samples_leaf == "auto" else _whole(min_samples_leaf)
-    work = replace(work, min_samples_leaf=leaf)
+    work = replace(work, min_samples_leaf=work.auto_leaf if leaf == "auto" else leaf)
     cores, memory = this_machine()
     cluster = _checked_cluster(
         nodes=nodes,
@@ -223,7 +237,7 @@ class _Task:
             useful_workers=count_useful_workers(used, needs),
             limits=(
                 *self._memory_limits(cluster, needs, in_use),
-                *self._time_limits(cluster, parts, count_useful_workers(used, needs)),
+                *self._time_limits(cluster, used, parts, count_useful_workers(used, needs)),
             ),
             fits=with_driver <= cluster.memory_per_node
             and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
@@ -259,6 +273,11 @@ class _Task:
                 f"memory_limit: {format_bytes(cluster.memory_limit)} is too small; "
                 f"at least {format_bytes(needs.least_limit)} are needed"
             )
+        if needs.is_one_process:
+            yield (
+                "memory_limit: the array exceeds it, so all trees are grown in the process of the "
+                "driver, not by workers; use shards"
+            )
         if in_use > memory:
             yield (
                 f"memory: workers need {format_bytes(in_use)} on a node of {format_bytes(memory)}; "
@@ -266,8 +285,9 @@ class _Task:
                 "fewer workers or larger machines"
             )
         if needs.driver > memory or in_use <= memory < in_use + needs.driver:
-            smaller = "larger leaves (min_samples_leaf) or fewer trees make a smaller model"
-            advice = smaller if self.spec.kind == "forest" else "use shards or larger machines"
+            advice = "use larger machines" if needs.is_mapped else "use shards or larger machines"
+            if self.spec.kind == "forest":
+                advice = "larger leaves (min_samples_leaf) or fewer trees make a smaller model"
             yield (
                 f"driver: it needs {format_bytes(needs.driver)} for the model and its input, next "
                 f"to {format_bytes(in_use)} of the workers, on a node of {format_bytes(memory)}; "
@@ -275,10 +295,12 @@ class _Task:
             )
 
     def _time_limits(
-        self, cluster: Cluster, parts: tuple[Part, ...], useful_workers: int
+        self, cluster: Cluster, used: Cluster, parts: tuple[Part, ...], useful_workers: int
     ) -> Iterator[str]:
         """What slows the work down, or makes no difference."""
-        n_workers = cluster.n_workers
+        n_workers = used.n_workers
+        if used.nodes < cluster.nodes:
+            yield f"nodes: a codebook is trained on the driver's node; {cluster.nodes - 1} are idle"
         if cluster.workers is not None and cluster.workers > n_workers:
             yield (
                 f"workers: {cluster.workers} were requested, but only {n_workers} run at the same "

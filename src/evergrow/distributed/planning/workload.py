@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from evergrow import _core
@@ -33,7 +35,7 @@ from evergrow.foundation.params import (
 from evergrow.storage.shards.writer import SHARD_BYTES
 from evergrow.vision.words.erc.erc_forest import ERCForest
 
-_WORKLOAD_RULES: dict[str, list[Rule]] = {
+WORKLOAD_RULES: dict[str, list[Rule]] = {
     "rows": [Integer(1, 2**40)],
     "features": [Integer(1, 2**24)],
     "classes": [Integer(1, 2**31 - 1)],
@@ -48,11 +50,16 @@ CLUSTER_RULES: dict[str, list[Rule]] = {
     "memory_per_node": [MemorySize()],
     "workers": [Nothing(), Integer(1, 2**20)],
     "memory_limit": [Nothing(), MemorySize()],
-    "network": [MemorySize()],
-    "storage": [MemorySize()],
+    "network": [MemorySize("1.25GB/s")],
+    "storage": [MemorySize("1GB/s")],
     "core_speed": [Number(0.0, 1000.0, open_low=True)],
 }
 
+# Of control groups of version 2 and 1.
+_CONTAINER_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
 _ITEM_BYTES = {"float16": 2, "float32": 4, "float64": 8}
 _LABEL_BYTES = 4
 # Images in a shard, unless fewer already fill it.
@@ -75,7 +82,7 @@ class Workload:
     images: bool = False
 
     def __post_init__(self) -> None:
-        check_parameters(asdict(self), _WORKLOAD_RULES)
+        check_parameters(asdict(self), WORKLOAD_RULES)
         if self.classes > self.rows:
             raise InvalidInputError(
                 f"classes must be at most the number of rows, {self.rows}, got {self.classes}"
@@ -153,7 +160,7 @@ class Cluster:
 
 
 def this_machine() -> tuple[int, int]:
-    """Processors that this process may use, and bytes of memory of the machine."""
+    """Processors that this process may use, and bytes of memory of the machine or container."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -163,7 +170,15 @@ def this_machine() -> tuple[int, int]:
     except (AttributeError, ValueError, OSError):
         # Not known on Windows: a common size.
         memory = 16 << 30
-    return cores, memory
+    return cores, min([memory, *_container_limits()])
+
+
+def _container_limits() -> Iterator[int]:
+    """Memory limits of the container that this process runs in, in bytes."""
+    for path in _CONTAINER_LIMITS:
+        # Without a container there is no such file, and without a limit it holds a word.
+        with suppress(OSError, ValueError):
+            yield int(Path(path).read_text())
 
 
 def _visits(work: Workload, leaf: int | None = None) -> float:

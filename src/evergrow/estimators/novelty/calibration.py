@@ -37,6 +37,9 @@ STEADY = 0.1
 EVEN = 3.0
 # Spreads below this, relative to the scores, are rounding errors.
 _ROUNDING = 1e-12
+# The same for scores besides the first: features in single precision have errors of this size, so
+# that lengths of unit vectors differ by nothing else.
+_SINGLE_ROUNDING = 1e-6
 # Novelties that differ by less than this are equal.
 _TIE = 1e-9
 
@@ -128,7 +131,12 @@ class Calibration:
 
 def exceeds(novelties: Floats, level: float) -> npt.NDArray[np.bool_]:
     """Whether novelties are above a level; rounding errors do not count, and NaN is not above."""
-    return np.greater(novelties, level + _TIE * max(1.0, abs(level)))
+    return np.greater(novelties, rejection_limit(level))
+
+
+def rejection_limit(level: float) -> float:
+    """Return what novelties are compared with: a level, and what rounding errors may add to it."""
+    return level + _TIE * max(1.0, abs(level))
 
 
 def _shares(
@@ -177,7 +185,9 @@ def _scales(known: Floats, weights: Floats, columns: Columns) -> tuple[Floats, F
     """
     means = np.average(known, weights=weights, axis=0)
     spreads = np.sqrt(np.average((known - means) ** 2, weights=weights, axis=0))
-    differ = spreads > _ROUNDING * np.abs(known).max(axis=0)
+    rounding = np.full(known.shape[1], _SINGLE_ROUNDING)
+    rounding[0] = _ROUNDING
+    differ = spreads > rounding * np.abs(known).max(axis=0)
     total = np.bincount(columns, weights)
     for k, score in enumerate(known.T[1:], start=1):
         sums = np.bincount(columns, weights * score)

@@ -61,7 +61,7 @@ class FittedRejection:
             nothing = BestScores(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 0)))
             return Calibration.of(nothing, np.zeros(0), len(self.labels))
         weights = batch.weights * self.holdout.represented
-        found, usable = self._scorer.left_out(batch)
+        found, usable = self.scorer.left_out(batch)
         # Examples that the estimator cannot score are ignored.
         usable = usable & np.isfinite(found.scores) & np.isfinite(found.others).all(axis=1)
         n_own = self.moments.class_examples[batch.codes[usable]]
@@ -70,16 +70,17 @@ class FittedRejection:
             weights[usable],
             len(self.labels),
             n_own,
-            self._scorer.rehearse(batch),
+            self.scorer.rehearse(batch),
         )
 
     @cached_property
-    def _scorer(self) -> Scorer:
+    def scorer(self) -> Scorer:
+        """The scores of the measure."""
         return MEASURES[self.measure].scorer(self.estimator, self.moments, self.penalty)
 
     def novelty(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return how far the best score of each row is below the usual one, in spreads."""
-        return self.calibration.novelty(self._scorer.best(X))
+        return self.calibration.novelty(self.scorer.best(X))
 
     def relabel(self, labels: ClassList, columns: list[int]) -> FittedRejection:
         """Turn class ``k`` into class ``columns[k]``; -1 leaves it out, equal ones are joined."""

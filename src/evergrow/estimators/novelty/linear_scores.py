@@ -163,7 +163,7 @@ class LinearScores:
         distances = self._distances(scores, products, left) + gains[:, None] * along**2
         # Recoded like a new example: its class is not rarer for the example that is left out.
         found = self._finished(scores, distances, leverages / rest, left)
-        recoded = _recode(scores, self.moments.class_weights[None])
+        recoded = scores * recoding_factors(self.moments.class_weights[None])
         return found._replace(ridge=np.where(left <= 0, -np.inf, recoded))
 
     def foreign(self, batch: Batch) -> Floats:
@@ -217,16 +217,20 @@ class LinearScores:
     def _halves(self, rows: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
         """Return ``H`` and two vectors: ``X A^-1 X'`` is ``H H'`` plus their outer product."""
         halves = forward_substitute(self.factor, rows)
-        return halves, (rows @ self.shortfall / (1.0 - self.shortfall[-1]), rows @ self._constant)
+        left, right = self.leverage_vectors
+        return halves, (rows @ left, rows @ right)
 
     @cached_property
-    def _constant(self) -> Floats:
-        """The product of ``A^-1`` and the constant feature; solved for once, not for each row."""
+    def leverage_vectors(self) -> tuple[Floats, Floats]:
+        """Two vectors whose products with a row, multiplied, undo the penalty of the constant.
+
+        They are solved for once, not for each row.
+        """
         solved = np.zeros((1, len(self.factor)))
         # The solution of ``R' z = e`` with the last unit vector ``e``.
         solved[0, -1] = 1.0 / self.factor[-1, -1]
         solve_plain(self.factor, solved)
-        return cast("Floats", solved[0])
+        return self.shortfall / (1.0 - self.shortfall[-1]), solved[0]
 
     def _distances(self, scores: Floats, turned: Floats, left: Floats) -> Floats:
         """Return relative distances by scores, ``K s`` and the class weights that are left."""
@@ -240,17 +244,17 @@ class LinearScores:
         """Recode the scores, by the class weights that are left, and leave out empty classes."""
         empty = np.broadcast_to(left <= 0, scores.shape)
         return LinearMatrices(
-            np.where(empty, -np.inf, _recode(scores, left)),
+            np.where(empty, -np.inf, scores * recoding_factors(left)),
             np.where(empty, np.inf, distances),
             leverages - 1.0 / left.sum(axis=1),
         )
 
 
-def _recode(scores: Floats, left: Floats) -> Floats:
-    """Favour rare classes, by the class weights that are left; the mean factor is 1."""
+def recoding_factors(left: Floats) -> Floats:
+    """Return factors that favour rare classes, by the class weights that are left; of mean 1."""
     powers = np.where(left > 0, left, 1.0) ** -_RECODING
     means = np.sum(left * powers, axis=1) / np.sum(left, axis=1)
-    return cast("Floats", scores * (powers / means[:, None]))
+    return cast("Floats", powers / means[:, None])
 
 
 def can_score(moments: Moments) -> bool:

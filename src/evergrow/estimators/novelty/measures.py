@@ -57,38 +57,45 @@ class Measure:
 
 
 @dataclass(frozen=True, eq=False)
-class _SumsScorer:
+class SumsScorer:
     """Scores from sums over all examples, from which single examples can be left out."""
 
     summed: SummedScores
 
     def best(self, X: npt.NDArray[Any]) -> BestScores:
+        """Return the nearest class of each row, and its scores."""
         return self.summed.best(X)
 
     def left_out(self, batch: Batch) -> tuple[BestScores, npt.NDArray[np.bool_]]:
+        """Return the same for stored examples, as if each had never been learnt."""
         # A class with one example has no mean without it.
         usable = self.summed.moments.class_examples[batch.codes] > 1
         return self.summed.left_out(batch), usable
 
     def rehearse(self, batch: Batch) -> Rehearsal | None:
+        """Return their scores as known and as unknown examples."""
         return self.summed.rehearse(batch)
 
 
 @dataclass(frozen=True, eq=False)
-class _EstimatorScorer:
+class EstimatorScorer:
+    """The scores of the wrapped estimator, which has not learnt the stored examples."""
+
     estimator: Any
     n_classes: int
 
     def best(self, X: npt.NDArray[Any]) -> BestScores:
+        """Return the best class of each row, and its score."""
         best = _best_of_estimator(self.estimator, self.n_classes, X)
         return BestScores(*best, np.zeros((len(X), 0)))
 
     def left_out(self, batch: Batch) -> tuple[BestScores, npt.NDArray[np.bool_]]:
-        # The estimator has not seen them.
+        """Return the same for stored examples."""
         return self.best(batch.rows), np.ones(len(batch.rows), dtype=bool)
 
     def rehearse(self, _: Batch) -> None:
-        return None
+        """Return None: there is a single score."""
+        return
 
 
 def _best_of_estimator(
@@ -119,7 +126,7 @@ def _score_sums(estimator: Any, moments: Moments, penalty: float | None) -> Scor
     """Return scores by the features that the estimator uses: others would add only noise."""
     is_linear = isinstance(estimator, RLSPredictor)
     places = estimator._used_features() if is_linear else slice(None)
-    return _SumsScorer(SummedScores.of(moments, penalty, places))
+    return SumsScorer(SummedScores.of(moments, penalty, places))
 
 
 MEASURES = {
@@ -127,7 +134,7 @@ MEASURES = {
     # The same: its sums have no Gram matrix, so the cosine is the only score.
     "cosine": Measure(_score_sums, learns_held_out=True),
     "estimator": Measure(
-        lambda estimator, moments, _: _EstimatorScorer(estimator, moments.n_classes),
+        lambda estimator, moments, _: EstimatorScorer(estimator, moments.n_classes),
         learns_held_out=False,
     ),
 }

@@ -27,6 +27,7 @@ from evergrow.estimators.sums.gram import copy_columns
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.device import Device, Precision, Tensor, import_torch, to_host
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.storage.device_rows import Uploader
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,8 +37,6 @@ _COPY_BYTES = 64 << 20
 # The Gram matrix is computed in this many horizontal strips, each from its diagonal on: half of a
 # square would be lost on the lower triangle.
 _STRIPS, _NARROWEST_STRIP = 8, 512
-# Types that have the same name in torch.
-_PINNED = (np.float16, np.float32, np.float64, np.int64)
 
 
 class _Tf32:
@@ -119,42 +118,6 @@ class DeviceFeatures:
         random[:, n_cosines:] = phases[:, : rule.n_random - n_cosines].sin()
         random *= (2 / rule.n_random) ** 0.5
         return found
-
-
-class Uploader:
-    """Copies arrays to a device, from pinned memory, while the device computes.
-
-    Two buffers take turns: one is filled while the other is copied.
-    """
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._buffers: list[tuple[Tensor, Any]] = []
-
-    def upload(self, block: npt.NDArray[Any]) -> Tensor:
-        """Return an array as a tensor on the device; the copy may still be under way."""
-        torch, device = import_torch(), self._device
-        if not device.is_gpu or block.dtype not in _PINNED:
-            return device.tensor(block)
-        buffer, copied = self._next_buffer(block)
-        np.copyto(buffer.numpy().reshape(-1)[: block.size].reshape(block.shape), block)
-        tensor = buffer[: block.size].view(block.shape).to(device.name, non_blocking=True)
-        copied.record(torch.cuda.current_stream(device.name))
-        self._buffers.append((buffer, copied))
-        return tensor
-
-    def _next_buffer(self, block: npt.NDArray[Any]) -> tuple[Tensor, Any]:
-        torch = import_torch()
-        if len(self._buffers) < 2:
-            dtype = getattr(torch, str(block.dtype))
-            return torch.empty(block.size, dtype=dtype, pin_memory=True), torch.cuda.Event()
-        buffer, copied = self._buffers.pop(0)
-        copied.synchronize()
-        if buffer.numel() < block.size or str(buffer.dtype) != f"torch.{block.dtype}":
-            buffer = torch.empty(
-                block.size, dtype=getattr(torch, str(block.dtype)), pin_memory=True
-            )
-        return buffer, copied
 
 
 class DeviceAccumulator:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.sums.core_accumulator import FeatureRule
-from evergrow.estimators.sums.device_accumulator import DeviceFeatures, Uploader, products_in
+from evergrow.estimators.sums.device_accumulator import DeviceFeatures, products_in
 from evergrow.foundation.device import Device, Precision, Tensor, import_torch
-from evergrow.foundation.rows import float_blocks
+from evergrow.storage.device_rows import upload_blocks
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,14 +61,8 @@ class DeviceLinearScores:
         """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
         width = max(self.features.n_features, len(self.offsets), X.shape[1])
         max_rows = max(64, _BLOCK_BYTES // (8 * width))
-        tensor, uploader = getattr(X, "tensor", None), Uploader(self.device)
-        if tensor is None:
-            for rows, block in float_blocks(X, max_rows):
-                yield rows, self._scores(uploader.upload(block))
-            return
-        for first in range(0, len(tensor), max_rows):
-            rows = slice(first, min(first + max_rows, len(tensor)))
-            yield rows, self._scores(self.device.tensor(tensor[rows]))
+        for rows, block in upload_blocks(X, self.device, max_rows):
+            yield rows, self._scores(block)
 
     def _scores(self, block: Tensor) -> Tensor:
         torch = import_torch()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,10 +136,7 @@ def compare(
     if fresh:
         cache.clear()
     runner = _Runner(cache, n_jobs, time_limit, quick)
-    # Our own learners are measured on the subsample only as references for slow ones.
-    sampled = [each for each in chosen if each.on_sample]
-    sampled = sampled if any(each.family == "river" for each in sampled) else []
-    main = [each for each in chosen if each.family != "river"]
+    main, sampled = _divide(chosen)
     with progress_bar("Comparing learners", len(main) + len(sampled), verbose) as show:
         standings = runner.standings(main, setup, show, 0)
         on_sample = runner.standings(sampled, setup.sample or setup, show, len(main))
@@ -151,11 +148,7 @@ def compare(
         on_sample=_ranked(on_sample),
         sample_facts=Facts.of(setup.sample.data) if sampled and setup.sample else None,
         advice=tuple(recommend(standings)),
-        remarks=(
-            *(() if setup.has_updates else (_NO_UPDATES,)),
-            *remarks_on(facts),
-            *remarks_on_stopped(standings),
-        ),
+        remarks=tuple(_remarks(setup, facts, standings)),
         record=_record(data, setup, seed, quick, time_limit, n_jobs),
     )
     write(target, found)
@@ -172,6 +165,23 @@ def _check(time_limit: object, n_jobs: object) -> None:
         raise InvalidInputError(
             f"n_jobs must be a number of threads, or -1 for one per processor, got {n_jobs!r}"
         )
+
+
+def _divide(
+    learners: Sequence[ComparedLearner],
+) -> tuple[list[ComparedLearner], list[ComparedLearner]]:
+    """Learners that are measured on all data, and those that are measured on a subsample."""
+    main = [each for each in learners if each.family != "river"]
+    sampled = [each for each in learners if each.on_sample]
+    # Our own learners are measured on the subsample only as references for slow ones.
+    return main, sampled if any(each.family == "river" for each in sampled) else []
+
+
+def _remarks(setup: ComparisonSetup, facts: Facts, standings: Sequence[Standing]) -> Iterator[str]:
+    if not setup.has_updates:
+        yield _NO_UPDATES
+    yield from remarks_on(facts)
+    yield from remarks_on_stopped(standings)
 
 
 class _FailedError(Exception):

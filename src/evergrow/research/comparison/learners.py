@@ -343,6 +343,6 @@ def _find(name: str) -> list[str]:
     if not found:
         allowed = [*(each.name for each in LEARNERS), "scikit-learn", "river", "peers", "forests"]
         near = get_close_matches(name, allowed, 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(allowed)}"
-        raise InvalidInputError(f"there is no learner {name!r}: {hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(allowed)}"
+        raise InvalidInputError(f"unknown learner {name!r}: {hint}")
     return found

@@ -157,7 +157,7 @@ def _resolve(
         return "features", where
     if not where.exists():
         raise FileNotFoundError(
-            f"there is no file or folder {display_name(source)}; the named data sets are "
+            f"no such file, folder or data set: {display_name(source)}; the named data sets are "
             f"{sorted(_SOURCES)}"
         )
     raise DatasetError(

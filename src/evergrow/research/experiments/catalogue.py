@@ -122,8 +122,8 @@ def _expand(name: str) -> tuple[str, ...]:
                 raise InvalidInputError(f"{name} is {illustration.why}: it has nothing to measure")
     if name not in experiment_names():
         near = get_close_matches(name, experiment_names(), 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else "evergrow experiment --list"
-        raise InvalidInputError(f"there is no experiment {name!r}: {hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else "see evergrow experiment --list"
+        raise InvalidInputError(f"unknown experiment {name!r}: {hint}")
     return (name,)
 
 

@@ -36,6 +36,14 @@ from evergrow.workspace.records import Change, ClassEntry, Example, Review
 Record = TypeVar("Record")
 
 _PAGE_SIZE = 200
+# What is downloaded to a file with this suffix; with any other one it is the model.
+_EXPORTS = {
+    ".onnx": "/v1/model?format=onnx",
+    ".html": "/v1/model?format=html",
+    ".zip": "/v1/pictures",
+    ".csv": "/v1/labels",
+    ".jsonl": "/v1/audit-log",
+}
 
 
 class Client:
@@ -284,14 +292,23 @@ class Client:
         return parse_record(Status, self._transport.send_json("GET", "/v1/status"))
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`evergrow.load` reads.
+        """Download a file; its suffix says what.
 
         The file appears only when it is complete.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced. ``.onnx`` for the model as an ONNX file,
+            ``.html`` for a page that works by itself, ``.zip`` for all labelled pictures in class
+            folders, ``.csv`` for the labels alone, ``.jsonl`` for the audit log; anything else for
+            the model as a file that :func:`evergrow.load` reads.
         """
         from evergrow.foundation.atomic import atomic_write
 
+        address = _EXPORTS.get(os.path.splitext(path)[1].lower(), "/v1/model")
         with atomic_write(path) as file:
-            self._transport.send("GET", "/v1/model", lambda response: _write(response, file))
+            self._transport.send("GET", address, lambda response: _write(response, file))
 
     def _batches(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         if len(items) <= 1:

@@ -246,7 +246,7 @@ class DecoderProcess:
 
 def _require_pipe(pipe: IO[bytes] | None) -> BinaryIO:
     if pipe is None:
-        raise FrameError("there is no decoder process")
+        raise FrameError("the decoder process is not running")
     return cast(BinaryIO, pipe)
 
 

@@ -95,10 +95,10 @@ ARCHITECTURES = {
 def enter_sandbox() -> None:
     """Restrict this process for the rest of its life; a ``SandboxError`` if that is impossible."""
     if sys.platform != "linux":
-        raise SandboxError(f"there is none for {sys.platform}")
+        raise SandboxError(f"{sys.platform} is not supported")
     found = ARCHITECTURES.get(platform.machine())
     if found is None or struct.calcsize("P") != 8:
-        raise SandboxError(f"there is none for {platform.machine()} processors")
+        raise SandboxError(f"{platform.machine()} processors are not supported")
     libc = ctypes.CDLL(None, use_errno=True)
     _require(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     program = make_filter(found)

@@ -34,7 +34,14 @@ from evergrow.service.http.responses import (
     client_has_etag,
     not_modified,
 )
-from evergrow.service.http.routes import changes, examples, health, overview, predictions
+from evergrow.service.http.routes import (
+    changes,
+    downloads,
+    examples,
+    health,
+    overview,
+    predictions,
+)
 from evergrow.service.http.service import Service
 
 _ROUTERS = (
@@ -43,6 +50,7 @@ _ROUTERS = (
     predictions.router,
     changes.router,
     overview.router,
+    downloads.router,
 )
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -96,7 +104,8 @@ def create_app(service: Service, host: str | None = None) -> FastAPI:
     for router in _ROUTERS:
         # Added to the application's own table, so that the table lists every route.
         app.router.routes.extend(router.routes)
-    page = PageFiles(files("evergrow.service").joinpath("page"))
+    # What every page of Evergrow has, and what only that of a service has.
+    page = PageFiles(files("evergrow").joinpath("page"), files("evergrow.service").joinpath("page"))
 
     async def index(request: Request) -> Response:
         return page.response("index.html", request)
@@ -119,10 +128,10 @@ class _File:
 
 
 class PageFiles:
-    """Files of known types in one folder of the package, loaded once: no other file is served."""
+    """Files of known types in folders of the package, loaded once: no other file is served."""
 
-    def __init__(self, folder: Traversable) -> None:
-        self._files = dict(_load_files(folder, ""))
+    def __init__(self, *folders: Traversable) -> None:
+        self._files = {name: file for folder in folders for name, file in _load_files(folder, "")}
 
     @property
     def names(self) -> list[str]:
@@ -133,7 +142,7 @@ class PageFiles:
         """Serve one file; raise a ``ProblemError`` if it does not exist."""
         file = self._files.get(name)
         if file is None:
-            raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such file")
+            raise ProblemError(HTTPStatus.NOT_FOUND, "no such file")
         headers = {
             "ETag": file.etag,
             # Revalidated every time, so that an update of the package is visible at once.

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.service.wire import File
 from evergrow.workspace.changes.transaction import MAX_EXAMPLES_PER_CHANGE
 from evergrow.workspace.names import NAME_PATTERN
 
@@ -126,3 +127,9 @@ class UndoBody(RequestBody):
     """The change to undo; by default the newest one."""
 
     event: EventNumber | None = None
+
+
+class DownloadBody(RequestBody):
+    """The file to download."""
+
+    file: File

@@ -1,24 +1,23 @@
-"""Model files for download, each written once for all requests of the same model."""
+"""Model files for download, each written once for all requests of the same model and format."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from typing import Self
 
-from evergrow.service.http.responses import unavailable
+from evergrow.export.html.runtime import RuntimeMissingError
+from evergrow.service.http.responses import ProblemError, unavailable
 
-_FILE_NAME = "model.evergrow"
-_CHUNK_BYTES = 1 << 20
-# Limit on files of different versions of the model: clients that download slowly while others
-# teach must not fill the disk.
-_MAX_FILES = 4
+_CHUNK_BYTES = 1 << 18
+# Limit on files of different formats and versions of the model: clients that download slowly while
+# others teach must not fill the disk.
+_MAX_FILES = 6
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class _File:
 class Export:
     """A model file that several requests share."""
 
-    def __init__(self, version: object, file: Future[_File]) -> None:
-        self.version = version
+    def __init__(self, key: object, file: Future[_File]) -> None:
+        self.key = key
         self.file = file
         self.n_users = 1
 
@@ -41,37 +40,50 @@ class Export:
         """Size of the file."""
         return self.file.result().n_bytes
 
+    def read_chunks(self) -> Iterator[bytes]:
+        """Read the file in chunks."""
+        with open(self.file.result().path, "rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+
 
 class Exports:
-    """Model files that are being downloaded; a context manager.
+    """Model files that are being downloaded.
 
-    Files are written and read in separate threads, so that slow clients do not delay requests that
-    read the database. ``write`` writes the model to a file; requests of one ``version`` share a
-    file.
+    Parameters
+    ----------
+    name : str
+        The name of the files, without suffix.
+    write : callable
+        Writes the model to a file, whose suffix is the format.
+    version : callable
+        Returns the version of the model; requests of one version and format share a file.
+    thread : Executor
+        Where files are written.
     """
 
-    def __init__(self, write: Callable[[Path], None], version: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        write: Callable[[Path], None],
+        version: Callable[[], object],
+        thread: Executor,
+    ) -> None:
+        self._name = name
         self._write = write
         self._version = version
-        self._write_thread = ThreadPoolExecutor(1, "export")
-        self._read_thread = ThreadPoolExecutor(1, "export reader")
+        self._thread = thread
         self._exports: dict[object, Export] = {}
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Self:
-        """Do nothing: the first request writes a file."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop the threads and remove all files."""
-        for thread in (self._write_thread, self._read_thread):
-            thread.shutdown(cancel_futures=True)
+    def close(self) -> None:
+        """Remove all files."""
         for export in self._exports.values():
             export.file.add_done_callback(_remove)
 
-    async def borrow(self) -> Export:
+    async def borrow(self, suffix: str) -> Export:
         """Return a file of the current model; :meth:`release` it afterwards."""
-        export = self._find_or_start()
+        export = self._find_or_start(suffix)
         try:
             # Shielded, because other requests may wait for it too.
             await asyncio.shield(asyncio.wrap_future(export.file))
@@ -80,17 +92,17 @@ class Exports:
             raise
         return export
 
-    def _find_or_start(self) -> Export:
-        version = self._version()
+    def _find_or_start(self, suffix: str) -> Export:
+        key = (suffix, self._version())
         with self._lock:
-            export = self._exports.get(version)
+            export = self._exports.get(key)
             if export is not None:
                 export.n_users += 1
                 return export
             if len(self._exports) >= _MAX_FILES:
                 raise unavailable("earlier versions of the model are still being downloaded")
-            export = Export(version, self._write_thread.submit(self._write_file))
-            self._exports[version] = export
+            export = Export(key, self._thread.submit(self._write_file, suffix))
+            self._exports[key] = export
             return export
 
     def release(self, export: Export) -> None:
@@ -99,23 +111,19 @@ class Exports:
             export.n_users -= 1
             if export.n_users:
                 return
-            del self._exports[export.version]
+            del self._exports[export.key]
         export.file.add_done_callback(_remove)
 
-    async def read_chunks(self, export: Export) -> AsyncIterator[bytes]:
-        """Read a file in chunks."""
-        loop = asyncio.get_running_loop()
-        with open(export.file.result().path, "rb") as file:
-            read = partial(file.read, _CHUNK_BYTES)
-            while chunk := await loop.run_in_executor(self._read_thread, read):
-                yield chunk
-
-    def _write_file(self) -> _File:
+    def _write_file(self, suffix: str) -> _File:
         folder = tempfile.TemporaryDirectory(prefix="evergrow-export-")
         try:
-            path = Path(folder.name) / _FILE_NAME
+            path = Path(folder.name) / f"{self._name}{suffix}"
             self._write(path)
             return _File(folder, path, path.stat().st_size)
+        except (ImportError, RuntimeMissingError) as error:
+            folder.cleanup()
+            # The message says what to install.
+            raise ProblemError(HTTPStatus.NOT_IMPLEMENTED, str(error)) from error
         except BaseException:
             folder.cleanup()
             raise

@@ -36,7 +36,11 @@ STATIC_PREFIX = "/static/"
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 PUBLIC_PATHS = HEALTH_PATHS | {"/", "/favicon.ico"}
 # Has a body but changes nothing.
-_ONLY_READING = frozenset({("POST", "/v1/predictions")})
+_ONLY_READING = frozenset({("POST", "/v1/predictions"), ("POST", "/v1/downloads")})
+# The rest of such a path is valid once, in place of a token: browsers send no header when they
+# save a link to disk.
+_LINK_PREFIX = "/v1/downloads/"
+USED_LINK = "this link was used already or has expired: start the download again"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _SCHEME = "bearer"
 # No token is longer, so longer ones are not hashed.
@@ -243,6 +247,8 @@ class HeadRequests(_HttpMiddleware):
             await send(message)
 
         scope["method"] = "GET"
+        # Those that would send much need not read it.
+        scope["without_body"] = True
         await self._app(scope, receive, send_without_body)
 
 
@@ -461,9 +467,9 @@ class Access(_HttpMiddleware):
         if needed_scope(scope["method"], scope["path"]) is None:
             await self._serve_paced(self._app, scope, receive, send)
             return
-        token = _token_of(scope)
+        token = token_of(scope)
         try:
-            found = self._find(token)
+            found = self._find(token, scope["path"])
         except ProblemError as error:
             refused = problem(error.status, error.detail, error.headers)
             await self._serve_paced(refused, scope, receive, send)
@@ -480,11 +486,15 @@ class Access(_HttpMiddleware):
             connection.accept_token(found)
         await self._app(scope, receive, send)
 
-    def _find(self, token: str | None) -> Actor | str:
+    def _find(self, token: str | None, path: str) -> Actor | str:
         """Return the owner of a token, or why it is refused."""
         check = self._service.token_check
         if check is None:
             raise unavailable("the workspace is not open yet")
+        if path.startswith(_LINK_PREFIX):
+            token = self._service.downloads.token_of(path.removeprefix(_LINK_PREFIX)) or token
+            if not token:
+                return USED_LINK
         if not token:
             return "a token is required: send 'Authorization: Bearer TOKEN'"
         return check(token)
@@ -546,7 +556,7 @@ def _address_of(scope: Scope) -> str:
     return "" if client is None else address_group(client[0])
 
 
-def _token_of(scope: Scope) -> str | None:
+def token_of(scope: Scope) -> str | None:
     """Return the bearer token of a request; empty ones and other schemes count as none."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     # Two headers are ambiguous: a proxy might have checked the other one.

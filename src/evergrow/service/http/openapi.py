@@ -35,6 +35,7 @@ _DESCRIPTIONS = {
     422: "Something in the request is not valid; the detail says what.",
     429: "Too many requests with one token; the header Retry-After says when to retry.",
     500: "Internal error.",
+    501: "This service cannot do it; the detail says what to install.",
     503: "The service is starting, stopping or busy; the header Retry-After says when to retry.",
     507: "The disk is full; nothing was changed.",
 }

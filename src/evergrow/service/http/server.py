@@ -216,7 +216,7 @@ def _check_tls(certfile: Any, keyfile: Any) -> None:
         raise InvalidInputError("certfile and keyfile must be used together")
     for path in (certfile, keyfile):
         if path is not None and not Path(path).is_file():
-            raise FileNotFoundError(f"there is no file {str(path)!r}")
+            raise FileNotFoundError(f"no such file: {str(path)!r}")
     if certfile is not None:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certfile, keyfile)

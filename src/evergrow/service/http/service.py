@@ -17,7 +17,7 @@ from typing import Any, Literal, Self, TypeVar
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.http.exports import Exports
+from evergrow.service.http.downloads import Downloads
 from evergrow.service.http.fairness import Actor, FairThreads, Pacer
 from evergrow.service.http.images import BatchEmbedder, ImagePipeline, single_threaded_network
 from evergrow.service.http.middleware import SCOPES
@@ -88,7 +88,7 @@ class Service:
         self._writer: WriterThread | None = None
         self._background: BackgroundThread | None = None
         self._readers: FairThreads | None = None
-        self._exports: Exports | None = None
+        self._downloads: Downloads | None = None
         # What tokens that may not teach predict with.
         self._shared_snapshot: Snapshot | None = None
         self._new_models = Pacer(_MODELS_PER_SECOND, _MODELS_BURST, 0.0)
@@ -136,9 +136,7 @@ class Service:
             WriterThread(workspace, max_queue=self.settings.max_queue, on_written=self._on_written)
         )
         self._readers = stack.enter_context(FairThreads(_N_READERS, "reader"))
-        self._exports = stack.enter_context(
-            Exports(workspace.export, partial(_model_version, workspace))
-        )
+        self._downloads = stack.enter_context(Downloads(workspace))
         self._workspace = workspace
         self.token_check = _token_check(self.folder, self.require_folder, self._session_token)
         self.metrics.add_gauge("queue", "Queued changes.", lambda: float(writer.n_waiting))
@@ -243,9 +241,9 @@ class Service:
         return self._writer
 
     @property
-    def exports(self) -> Exports:
-        """Model files for download."""
-        return self._require(self._exports)
+    def downloads(self) -> Downloads:
+        """Files for download."""
+        return self._require(self._downloads)
 
     async def read(self, actor: Actor, function: Callable[[], Result]) -> Result:
         """Run a function that may wait for the disk in a thread; tokens take turns."""
@@ -281,12 +279,6 @@ def _token_check(
         return Actor(found.name, frozenset(scope for scope in SCOPES if found.may(scope)))
 
     return check
-
-
-def _model_version(workspace: Workspace) -> object:
-    """Everything that a model file depends on."""
-    assessment = workspace.assessment
-    return workspace.snapshot.event, None if assessment is None else assessment.event
 
 
 def _save_snapshot(workspace: Workspace) -> None:

@@ -126,14 +126,14 @@ export async function predict(images, top = 5) {
   return (await answer.json()).predictions;
 }
 
-/** A file to save: "v1/model", or "v1/labels" for all labelled examples as CSV. */
-export async function download(path) {
-  const response = await request(path, { timeout: DOWNLOAD_MS });
-  try {
-    return await response.blob();
-  } catch {
-    throw new Unreachable();
-  }
+/** Prepares a file, and returns a link to it that is valid once: {ticket, name, n_bytes}. */
+export async function prepareDownload(file) {
+  return (await request("v1/downloads", { method: "POST", json: { file }, timeout: DOWNLOAD_MS })).json();
+}
+
+/** Where the browser finds a prepared file, without the token. */
+export function downloadAddress(ticket) {
+  return new URL(`v1/downloads/${ticket}`, document.baseURI).href;
 }
 
 export async function thumbnail(id) {

@@ -1,37 +1,50 @@
-/** Downloads of the workspace: the model, and the labels of all pictures. */
+/** The dialog that downloads the model, the pictures, the labels and the audit log. */
 
 import * as api from "./api.js";
 import { showMessage } from "./dialogs.js";
-import { button, element } from "./dom.js";
+import { button, element, fill } from "./dom.js";
+import { downloadFiles, savedText } from "./download_files.js";
 import { notifyError } from "./notifications.js";
 import { workspace } from "./workspace.js";
 
-const FILES = [
-  { title: "Model", about: "For evergrow predict and evergrow.load.", path: "v1/model", ending: ".evergrow" },
-  { title: "Labels (CSV)", about: "One line for each picture: its class and its kind.", path: "v1/labels", ending: ".csv" },
-];
-
 export function startDownload(control) {
-  control.addEventListener("click", () => showMessage("Download", element("ul", { class: "downloads" }, ...FILES.map(row))));
+  control.addEventListener("click", () => {
+    const rows = downloadFiles(workspace.status).map(row);
+    showMessage("Download", element("ul", { class: "downloads" }, ...rows));
+  });
 }
 
-function row(file) {
-  const control = button(file.title, () => save(file, control));
-  return element("li", { class: "stack tight" }, control, element("span", { class: "muted small" }, file.about));
+function row({ file, title, about, refused }) {
+  const says = element("span", { class: "muted small" }, refused ?? about);
+  const state = element("p", { class: "small", role: "status" });
+  const words = element("span", { class: "stack" }, element("strong", {}, title), says);
+  // Not `disabled`, which would take the focus away.
+  const control = button("", () => save(file, control, state), { class: "download" });
+  control.append(words, element("span", { class: "download-sign", "aria-hidden": "true" }));
+  if (refused !== null) control.disabled = true;
+  return element("li", {}, control, state);
 }
 
-/** Requests need the token, so a link alone cannot download. */
-async function save({ path, ending }, control) {
-  control.disabled = true;
+/**
+ * Requests need the token, which browsers do not send when they save a link. So the service prepares
+ * the file and gives a link that is valid once: the browser saves it to disk itself, of any size.
+ */
+async function save(file, control, state) {
+  if (control.ariaBusy === "true") return;
+  control.ariaBusy = "true";
+  state.classList.remove("problem");
+  fill(state, "Preparing the file …");
   try {
-    const url = URL.createObjectURL(await api.download(path));
-    element("a", { href: url, download: `${workspace.status?.name || "evergrow"}${ending}` }).click();
-    // The browser has begun to save it by then.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    const link = await api.prepareDownload(file);
+    element("a", { href: api.downloadAddress(link.ticket), download: link.name }).click();
+    fill(state, savedText(link));
   } catch (error) {
     api.expectProblem(error);
-    notifyError(error);
+    state.classList.add("problem");
+    fill(state, error.message);
+    // The dialog may have been closed meanwhile.
+    if (!state.isConnected) notifyError(error);
   } finally {
-    control.disabled = false;
+    control.ariaBusy = "false";
   }
 }

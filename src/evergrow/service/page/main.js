@@ -1,73 +1,23 @@
-/** Starts the page: asks for the token, shows one view at a time, and shows the connection state. */
+/** Starts the page: asks for the token, and shows the connection state. */
 
 import { checkToken, expectProblem, Unreachable } from "./api.js";
 import { announce, notify } from "./notifications.js";
-import { ask, closeDialogs } from "./dialogs.js";
-import { classPage, shownClass, startClassPage } from "./class_page.js";
-import { classesView, clearCovers, startClasses } from "./classes.js";
+import { ask } from "./dialogs.js";
+import { clearCovers } from "./classes.js";
 import { confusionView, startConfusion } from "./confusion.js";
 import { connection } from "./connection.js";
-import { startDownload } from "./download.js";
 import { byId } from "./dom.js";
 import { counted } from "./text.js";
-import { startFileInput } from "./file_input.js";
 import { workspace } from "./workspace.js";
 import { outbox } from "./outbox.js";
-import { reviewView, startReview } from "./review.js";
 import { reviewQueue } from "./review_queue.js";
-import { startHelp } from "./shortcuts.js";
-import { startTeachView, teachView } from "./teach_view.js";
-import { startTryView, tryView } from "./try_view.js";
 import { clearPictures, storageWarning } from "./taught_pictures.js";
 import { looksLikeToken, token, tokenOfAddress } from "./token.js";
 import { tray, tried } from "./tray.js";
-import { startUndo } from "./undo.js";
+import { addView, isOpen, leaveView, route, showSection, startViews, workspaceName } from "./views.js";
 
-const VIEWS = {
-  teach: { view: teachView, title: "Teach" },
-  try: { view: tryView, title: "Try it" },
-  review: { view: reviewView, title: "Review" },
-  classes: { view: classesView, title: "Classes" },
-  class: { view: classPage, title: "Class", tab: "classes" },
-  confusion: { view: confusionView, title: "Mix-ups" },
-};
-
-let current = null;
 // The last token of this tab, even if it was refused.
 let lastToken = token.value;
-
-/** Shows the view named in the address. */
-function route({ focus = true } = {}) {
-  if (workspace.status === null) return;
-  const [name, detail] = location.hash.slice(1).split("/");
-  // The link that skips to the content is not a view.
-  if (name === "main" && current !== null) return;
-  const known = Object.hasOwn(VIEWS, name) ? name : "teach";
-  // A read-only token has nothing to teach.
-  const next = known === "teach" && !workspace.teaches ? "try" : known;
-  if (current !== null) VIEWS[current].view.leave();
-  current = next;
-  showSection(`view-${next}`);
-  for (const link of document.querySelectorAll("#views a")) {
-    const here = link.hash === `#${VIEWS[next].tab ?? next}`;
-    if (here) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-  document.title = `${workspaceName()} · ${VIEWS[next].title}`;
-  if (focus) {
-    byId(`${next}-title`).focus({ preventScroll: true });
-    window.scrollTo(0, 0);
-  }
-  VIEWS[next].view.enter(detail);
-}
-
-function workspaceName() {
-  return workspace.status?.name || "Evergrow";
-}
-
-function showSection(id) {
-  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
-}
 
 /** Tries the token; shows the page, or the error. */
 async function enter() {
@@ -99,8 +49,7 @@ function waitForService() {
 }
 
 function askForToken(problem = "") {
-  if (current !== null) VIEWS[current].view.leave();
-  current = null;
+  leaveView();
   document.body.classList.add("outside");
   showSection("view-enter");
   byId("enter-problem").textContent = problem;
@@ -132,13 +81,12 @@ async function replaceToken(found) {
     } catch (error) {
       expectProblem(error);
       notify("bad", `The token in the address is not used, the one before stays. ${error.message}`);
-      if (current === null && token.value !== null) enter();
+      if (!isOpen() && token.value !== null) enter();
       return;
     }
   }
-  if (current !== null) {
-    VIEWS[current].view.leave();
-    current = null;
+  if (isOpen()) {
+    leaveView();
     close();
   }
   setToken(found);
@@ -212,45 +160,15 @@ function showState() {
   for (const tab of document.querySelectorAll("#views a[href='#teach']")) tab.hidden = !workspace.teaches;
 }
 
-/** Skips to the content without changing the address, which a reload needs. */
-function startSkipping() {
-  document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    byId("main").focus();
-  });
-}
-
 function start() {
   startToken();
-  startSkipping();
-  startTeachView();
-  startTryView();
-  startReview();
-  startClasses();
-  startClassPage();
+  addView("confusion", { view: confusionView, title: "Mix-ups" });
   startConfusion();
-  startUndo();
-  startHelp(byId("help"));
-  startDownload(byId("download"));
-  startFileInput(() => (current === null ? null : { view: current, label: current === "class" ? shownClass() : null }));
+  startViews({ isTaken: enterByAddress });
   for (const source of [connection, outbox, workspace]) source.addEventListener("change", showState);
   connection.addEventListener("change", () => {
     // A banner shows that it is offline.
     if (connection.online) announce("The service is back.");
-  });
-  window.addEventListener("hashchange", () => {
-    closeDialogs();
-    if (!enterByAddress()) route();
-  });
-  window.addEventListener("beforeunload", (event) => {
-    // Stored pictures survive; those in the tray, and those that could not be stored, do not.
-    if (tray.pictures.length > 0 || outbox.unstored > 0) event.preventDefault();
-  });
-  document.addEventListener("visibilitychange", () => {
-    if (current !== "teach" && current !== "try") return;
-    const { view } = VIEWS[current];
-    if (document.hidden) view.leave();
-    else view.enter();
   });
   // Refused under an unknown certificate: then the page cannot open offline.
   navigator.serviceWorker?.register("static/worker.js", { scope: "./" }).catch(() => {});

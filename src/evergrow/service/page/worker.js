@@ -25,6 +25,7 @@ const FILES = [
   "dialogs.js",
   "dom.js",
   "download.js",
+  "download_files.js",
   "file_input.js",
   "folders.js",
   "hold_button.js",
@@ -61,6 +62,7 @@ const FILES = [
   "undo.js",
   "upload_batch.js",
   "views.css",
+  "views.js",
   "workspace.js",
 ];
 const PAGE = new Set([ROOT.href, ...FILES.map((name) => new URL(`static/${name}`, ROOT).href)]);

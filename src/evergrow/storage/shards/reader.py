@@ -55,7 +55,7 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     """
     folder = Path(os.path.abspath(path))
     if not os.path.lexists(folder):
-        raise FileNotFoundError(f"there is no folder {str(path)!r}")
+        raise FileNotFoundError(f"no such folder: {str(path)!r}")
     if not folder.is_dir():
         raise NotADirectoryError(f"{os.fspath(path)!r} is not a folder of shards")
     return Shards(folder, Manifest.read(folder))

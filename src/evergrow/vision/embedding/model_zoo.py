@@ -39,6 +39,8 @@ class Pretrained:
     preprocessing: Preprocessing
     # The extra of Evergrow that installs the package.
     extra: str
+    # Of the weights; exported files name it.
+    licence: str
 
     @property
     def name(self) -> str:
@@ -126,6 +128,7 @@ def _lite(number: int, *, width: float, depth: float, side: int, onnx_sha256: st
             scale=128,
         ),
         extra="networks" if number else "vision",
+        licence="Apache-2.0",
     )
 
 

@@ -107,7 +107,7 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
     source = Path(path)
     onnx = import_extra("onnx")
     content = _limited_bytes(source)
-    model = _parse(content, display_name(source))
+    model = parse_onnx(content, display_name(source))
     external = [tensor for tensor in _constants(model) if _is_external(onnx, tensor)]
     if not external:
         # Unchanged: serialized again, it might have another hash.
@@ -125,7 +125,7 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
 def check_onnx(content: bytes, name: str) -> ImageModel:
     """Check an ONNX model and describe it; a ``ValueError`` if it is not a complete model."""
     onnx = import_extra("onnx")
-    model = _parse(content, name)
+    model = parse_onnx(content, name)
     if any(_is_external(onnx, tensor) for tensor in _constants(model)):
         raise InvalidInputError(f"{name} stores weights in other files")
     try:
@@ -144,7 +144,7 @@ def check_bounded(content: bytes, name: str, batch: Sequence[int]) -> None:
     of shape ``batch``.
     """
     onnx = import_extra("onnx")
-    model = _parse(content, name)
+    model = parse_onnx(content, name)
     if model.functions:
         raise InvalidInputError(f"{name} defines functions, which a model file may not")
     for node in _nodes(model):
@@ -221,7 +221,8 @@ def _limited_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _parse(content: bytes, name: str) -> Any:
+def parse_onnx(content: bytes, name: str) -> Any:
+    """Parse an ONNX file, unchecked; a ``ValueError`` that names it if it is anything else."""
     try:
         model = import_extra("onnx").load_model_from_string(content)
     # The parser has several implementations with different errors.

@@ -38,6 +38,15 @@ _MEDIA_TYPES = {name: media_type for name, (_, media_type) in _FORMATS.items()}
 _MEDIA_TYPES["MPO"] = _MEDIA_TYPES["JPEG"]
 # MIME types of all images that can be decoded.
 MEDIA_TYPES = tuple(dict.fromkeys(_MEDIA_TYPES.values()))
+# A file name extension for each of them.
+SUFFIX_OF_TYPE = {
+    media_type: f".{ending}"
+    for media_type, ending in zip(
+        MEDIA_TYPES,
+        ("jpg", "png", "webp", "bmp", "gif", "tif", "pnm", "avif", "heif"),
+        strict=True,
+    )
+}
 # What Pillow imports while it decodes some images: photographs with several frames or EXIF data,
 # palettes, colours in Lab.
 _LATE_MODULES = ("MpoImagePlugin", "TiffImagePlugin", "ImagePalette", "ImageCms")

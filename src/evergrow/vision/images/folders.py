@@ -16,6 +16,7 @@ from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, 
 from evergrow.foundation.formatting import natural_order, printable
 from evergrow.foundation.naming import display_name
 from evergrow.vision.images.decoder import SUFFIXES
+from evergrow.vision.images.label_table import LabelTable, read_label_table
 from evergrow.vision.images.results import warn_about
 from evergrow.vision.images.walk import Walk, list_entries
 
@@ -55,6 +56,8 @@ class LabelledImages:
         are not followed, pipes, and folders that cannot be opened.
     split : Path or None
         The folder of a split that was chosen, such as ``photos/train``.
+    fine : tuple of (str or None)
+        The fine class of each image as ``labels.csv`` of a workspace has it.
     """
 
     paths: list[Path]
@@ -64,6 +67,7 @@ class LabelledImages:
     split: Path | None = None
     # The folder of the classes.
     root: Path = Path()
+    fine: tuple[str | None, ...] = ()
 
     @property
     def doubt_about_depth(self) -> str | None:
@@ -155,7 +159,8 @@ def find_labelled(
     folder : path
         Each subfolder is a class with the name of the subfolder; images may lie deeper inside.
         Backslashes and characters that cannot be printed are escaped, so that class names stay
-        distinct.
+        distinct. If the folders were written by ``Workspace.export_pictures``, ``labels.csv`` next
+        to them has the names, which need not be those of the folders.
     split : {"train", "test"} or None, default="train"
         Which split to list if there are any: that for training, or that for measuring, which is
         ``test`` or else ``val``. With None, splits are not recognised.
@@ -182,7 +187,7 @@ def find_labelled(
     """
     root = Path(folder)
     if not root.exists():
-        raise FileNotFoundError(f"there is no folder {display_name(root)}")
+        raise FileNotFoundError(f"no such folder: {display_name(root)}")
     if not root.is_dir():
         raise NotADirectoryError(f"{display_name(root)} is not a folder")
     chosen = _choose_split(root, split, follow_links)
@@ -270,8 +275,17 @@ def _label_by_folder(
     problems += [
         BadImage(None, display_name(root / name), "the folder has no images") for name in empty
     ]
-    names = np.array([_class_name(one) for one in labels])
-    return LabelledImages(paths, names, tuple(problems), walk.unreadable, root=root)
+    table = read_label_table(root) or LabelTable({}, {}, {})
+    named = [table.find(path.relative_to(root)) for path in paths]
+    names = [name or _class_name(folder) for (name, _), folder in zip(named, labels, strict=True)]
+    return LabelledImages(
+        paths,
+        np.array(names),
+        tuple(problems),
+        walk.unreadable,
+        root=root,
+        fine=tuple(finer for _, finer in named),
+    )
 
 
 def _class_name(folder: str) -> str:
@@ -291,7 +305,7 @@ def _images_at(place: Any, walk: Walk) -> list[Path]:
     before = len(walk.unreadable)
     found = walk.match(place) if isinstance(place, str) else None
     if found is None and len(walk.unreadable) == before:
-        raise FileNotFoundError(f"there is no file, folder or match for {display_name(place)}")
+        raise FileNotFoundError(f"no file or folder matches {display_name(place)}")
     return found or []
 
 

@@ -19,8 +19,8 @@ from evergrow.foundation.regular_files import open_regular
 _MILLION = 1_000_000
 
 
-def import_extra(name: str, extra: str = "vision") -> Any:
-    """Import a module of an extra; the error says what to install if it is missing.
+def import_extra(name: str, extra: str = "vision", what: str = "images") -> Any:
+    """Import a module of an extra; the error says what needs it and what to install.
 
     >>> import_extra("no_such_module")
     Traceback (most recent call last):
@@ -30,7 +30,7 @@ def import_extra(name: str, extra: str = "vision") -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"images need the module {name}: {install_command(extra)}") from error
+        raise ImportError(f"{what} need the module {name}: {install_command(extra)}") from error
 
 
 @dataclass(frozen=True)

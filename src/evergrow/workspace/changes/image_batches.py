@@ -40,12 +40,19 @@ _MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class LabelledPath:
-    """An image file with its class and fine class."""
+class LabelledImage:
+    """An image file, or its content, with its class and fine class."""
 
-    path: Path
+    source: Path | bytes
     label: str
     fine: str | None
+    # What to call content without a file in problems.
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """The image in messages."""
+        return self.title or display_name(self.source)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ def find_labelled_paths(
     fine: str | None,
     fine_folders: bool,
     on_error: str,
-) -> list[LabelledPath]:
+) -> list[LabelledImage]:
     """The images with their labels; all names are checked before the slow work starts."""
     check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
     if label is not None:
@@ -74,7 +81,7 @@ def find_labelled_paths(
         fine_name = None if fine is None else normalise_name(fine, "fine")
         files = search_images(images)
         _report([*files.unreadable, *files.ignored], files.unreadable, on_error)
-        return [LabelledPath(path, name, fine_name) for path in files.paths]
+        return [LabelledImage(path, name, fine_name) for path in files.paths]
     if fine is not None:
         raise WorkspaceError("fine names all images of one class: give the label too")
     found = images
@@ -85,16 +92,16 @@ def find_labelled_paths(
         if not fine_folders:
             warn_doubt(found)
     _report(found.problems, found.unreadable, on_error)
-    root = found.root
+    fine_names = _fine_names(found) if fine_folders else [None] * len(found.paths)
     return [
-        LabelledPath(path, normalise_name(one), _fine_name(root, path) if fine_folders else None)
-        for path, one in zip(found.paths, found.labels.tolist(), strict=True)
+        LabelledImage(path, normalise_name(one), finer)
+        for path, one, finer in zip(found.paths, found.labels.tolist(), fine_names, strict=True)
     ]
 
 
 def read_batches(
     store: Store,
-    labelled: Sequence[LabelledPath],
+    labelled: Sequence[LabelledImage],
     on_error: str,
     n_jobs: int | None,
     request: Request,
@@ -121,7 +128,7 @@ def read_batches(
 
 
 def _batches(
-    embedder: Embedder, labelled: Sequence[LabelledPath], on_error: str
+    embedder: Embedder, labelled: Sequence[LabelledImage], on_error: str
 ) -> Iterator[ImageBatch]:
     ahead = prefetch(_read, labelled, effective_n_jobs(embedder.n_jobs))
     groups = group_by_size(ahead, _n_bytes, max_items=_MOST_IMAGES, max_bytes=_MOST_BYTES)
@@ -143,32 +150,38 @@ def _report(problems: Sequence[BadImage], unreadable: Sequence[BadImage], on_err
     warn_about(problems)
 
 
-def _fine_name(root: Path, path: Path) -> str | None:
-    parts = path.relative_to(root).parts
-    # The class, the fine class, perhaps more folders, the file.
-    return normalise_name(parts[1], "fine") if len(parts) > 2 else None
+def _fine_names(found: LabelledImages) -> list[str | None]:
+    """The fine class of each image, by a table next to the folders or by its folder."""
+    names = []
+    tabled = found.fine or (None,) * len(found.paths)
+    for path, by_table in zip(found.paths, tabled, strict=True):
+        parts = path.relative_to(found.root).parts
+        # The class, the fine class, perhaps more folders, the file.
+        name = by_table or (parts[1] if len(parts) > 2 else None)
+        names.append(None if name is None else normalise_name(name, "fine"))
+    return names
 
 
-def _read(one: LabelledPath) -> tuple[LabelledPath, Picture | BadImage]:
+def _read(one: LabelledImage) -> tuple[LabelledImage, Picture | BadImage]:
     try:
-        # The content of a path is bytes.
-        content = cast(bytes, read_content(one.path, DEFAULT_LIMITS))
+        # The content of a file is bytes.
+        content = cast(bytes, read_content(one.source, DEFAULT_LIMITS))
         image = decode_image(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
     except ImageError as error:
-        return one, BadImage(None, display_name(one.path), error.reason)
+        return one, BadImage(None, one.name, error.reason)
     except ValueError as error:
-        return one, BadImage(None, display_name(one.path), str(error))
+        return one, BadImage(None, one.name, str(error))
     # Made here, in threads, so that the gallery does not have to wait for it.
     thumbnail = make_thumbnail(image.pixels)
     return one, Picture(content, image.media_type, image.width, image.height, thumbnail)
 
 
-def _n_bytes(read: tuple[LabelledPath, Picture | BadImage]) -> int:
+def _n_bytes(read: tuple[LabelledImage, Picture | BadImage]) -> int:
     return len(read[1].content) if isinstance(read[1], Picture) else 0
 
 
 def _embed(
-    read: list[tuple[LabelledPath, Picture]], embedder: Embedder
+    read: list[tuple[LabelledImage, Picture]], embedder: Embedder
 ) -> tuple[list[NewExample], list[BadImage]]:
     if not read:
         return [], []
@@ -178,7 +191,7 @@ def _embed(
         # The bytes that are stored are embedded, even if the file changes meanwhile.
         found = embedder.extract([picture.content for _, picture in read], on_error="skip")
     problems = [
-        BadImage(None, display_name(read[problem.index or 0][0].path), problem.reason)
+        BadImage(None, read[problem.index or 0][0].name, problem.reason)
         for problem in found.problems
     ]
     chosen = [read[place] for place in found.kept.tolist()]

@@ -250,7 +250,7 @@ def _require_newest(connection: sqlite3.Connection, event: int) -> None:
         return
     asked = event_by_number(connection, event) if 0 < event < 1 << 63 else None
     if asked is None:
-        raise ConflictError(f"there is no event {event} to undo")
+        raise ConflictError(f"event {event} cannot be undone: it does not exist")
     if asked.undone_by is not None:
         raise ConflictError(f"event {event} was undone already, by event {asked.undone_by}")
     if asked.kind not in _UNDO or asked.body.get("erase") or newest.event is None:

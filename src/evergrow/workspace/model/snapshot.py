@@ -230,9 +230,7 @@ def _predict_least_squares(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Float
 def _predict_forest(snapshot: Snapshot, rows: Floats) -> tuple[Ids, Floats]:
     forest = snapshot.forest
     if forest is None:
-        raise ConflictError(
-            "there is no trained forest: the workspace has none, or it was not trained yet"
-        )
+        raise ConflictError("the workspace has no forest, or its forest was not trained yet")
     class_ids: Ids = forest.classes_
     # It knows only the first block.
     probabilities: Floats = forest.predict_proba(rows[:, : forest.n_features_in_])

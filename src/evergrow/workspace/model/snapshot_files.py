@@ -103,7 +103,7 @@ def find_unusable(
             continue
         nonce = nonce_of(int(path.name))
         if nonce is None:
-            found[path] = f"there is no event {int(path.name)}"
+            found[path] = f"event {int(path.name)} does not exist"
             continue
         try:
             _read(path, nonce, seed)

@@ -156,7 +156,7 @@ def example_by_id(connection: sqlite3.Connection, number: int) -> Example:
     if 0 < number < 1 << 63:
         found = connection.execute(f"{_EXAMPLE} WHERE e.id = ?", (number,)).fetchone()
     if found is None:
-        raise NoSuchExampleError(f"there is no example {number}")
+        raise NoSuchExampleError(f"example {number} does not exist")
     return _example(found)
 
 

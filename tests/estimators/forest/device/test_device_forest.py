@@ -20,9 +20,10 @@ from evergrow import (
     SVMForestClassifier,
     load,
 )
-from evergrow.estimators.forest.device import votes
+from evergrow.estimators.forest.device import device_forest, votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.flat_forest import Groups, GroupShape, Nodes
+from evergrow.estimators.forest.device.standardizer import DeviceStandardizer
 from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
 from evergrow.storage.device_rows import DeviceRows
@@ -249,23 +250,77 @@ def test_training_does_not_depend_on_the_device():
             np.testing.assert_array_equal(other._fitted.forest.tree_arrays(t)[name], array)
 
 
-def test_kernels_that_are_wrong_are_not_used(monkeypatch):
+class Compiled(GroupDescent):
+    """Like compiled kernels: it takes padded rows, and is checked; ``spoil`` changes its answer."""
+
+    is_compiled = True
+
+    def __init__(self, device, nodes, spoil):
+        super().__init__(device, nodes, GroupArrays(device, nodes))
+        self.n_features, self.width = self.width, self.width + 16
+        self.spoil = spoil
+
+    def leaves(self, rows):
+        assert rows.shape[1] == self.width
+        self.width, padded = self.n_features, self.width
+        try:
+            return self.spoil(super().leaves(rows[:, : self.n_features]))
+        finally:
+            self.width = padded
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Forests on a device have descents that answer as this function changes it."""
+
+    def use(spoil):
+        monkeypatch.setattr(
+            device_forest, "_descent", lambda device, _, nodes, __: Compiled(device, nodes, spoil)
+        )
+
+    return use
+
+
+def test_kernels_that_are_wrong_are_not_used(compiled):
     forest = NCMForestClassifier(4, random_state=0).fit(X[:900], Y[:900])
     expected = forest.predict_proba(X_QUERY)
-
-    class Wrong(GroupDescent):
-        is_compiled = True
-
-        def leaves(self, rows):
-            return super().leaves(rows.flip(0))
-
-    def descent(device, _, nodes, __):
-        return Wrong(device, nodes, GroupArrays(device, nodes))
-
-    monkeypatch.setattr("evergrow.estimators.forest.device.device_forest._descent", descent)
+    compiled(lambda leaves: leaves.flip(0))
     forest.set_params(device="torch-cpu")
     with pytest.warns(RuntimeWarning, match="plain torch is used"):
         found = forest.predict_proba(X_QUERY)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     # It warns once.
     np.testing.assert_allclose(forest.predict_proba(X_QUERY), expected, atol=1e-12)
+
+
+def test_one_row_between_two_sides_does_not_make_kernels_wrong(compiled):
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:900], Y[:900])
+    expected = forest.apply(X_QUERY)
+
+    def move_first(leaves):
+        leaves[0, 0] += 1
+        return leaves
+
+    compiled(move_first)
+    forest.set_params(device="torch-cpu")
+    for n in (1, 10, 300):
+        assert (forest.apply(X_QUERY[:n]) != expected[:n]).sum() == 1
+
+
+def test_kernels_may_be_replaced_by_another_thread(compiled, monkeypatch):
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:900], Y[:900])
+    expected = forest.apply(X_QUERY)
+    compiled(lambda leaves: leaves)
+    fitted = forest._fitted
+    copy = fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization)
+    nodes = Nodes.of(fitted.forest)
+    plain = GroupDescent(copy.device, nodes, GroupArrays(copy.device, nodes))
+    apply = DeviceStandardizer.apply
+
+    def replaced_meanwhile(self, rows, width):
+        copy.descent = plain
+        return apply(self, rows, width)
+
+    monkeypatch.setattr(DeviceStandardizer, "apply", replaced_meanwhile)
+    found = forest.set_params(device="torch-cpu").apply(X_QUERY)
+    np.testing.assert_array_equal(found, expected)

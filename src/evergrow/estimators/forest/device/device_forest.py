@@ -15,20 +15,21 @@ from evergrow.estimators.forest.device.descent import (
     GroupDescent,
     ThresholdDescent,
 )
-from evergrow.estimators.forest.device.features import DeviceFeatures
 from evergrow.estimators.forest.device.flat_forest import Nodes
+from evergrow.estimators.forest.device.standardizer import DeviceStandardizer
 from evergrow.estimators.forest.device.votes import LeafVotes
 from evergrow.foundation.device import Device, Tensor
 from evergrow.foundation.errors import warn_user
-from evergrow.foundation.rows import float_blocks
+from evergrow.storage.device_rows import upload_blocks
 
 # Rows that descend together: enough to fill the device, few enough for its cache.
 BLOCK_ROWS = 16384
 # Pairs of a row and a tree that descend together, and bytes of the probabilities of a block.
 _MOST_PAIRS = 1 << 24
 _PROBABILITY_BYTES = 256 << 20
-# Share of equal leaves that near-ties leave, at least.
-_LEAST_EQUAL = 0.99
+# Share of leaves in which kernels may differ from plain torch, at most: those of rows that are as
+# near to one side of a node as to the other.
+_MOST_DIFFERENT = 0.01
 _TOO_LARGE = "the trees do not fit: grow fewer trees, free memory, or use device='cpu'"
 _ADVICE = "predict with fewer trees or a smaller forest, free memory, or use device='cpu'"
 
@@ -42,29 +43,28 @@ class DeviceCache:
 
     def of(self, device: Device, forest: _core.Forest, scale: Any) -> DeviceForest:
         """Return the copy of a forest on a device; ``scale`` is its transform of the features."""
-        found = self._found.get(device)
-        if found is None:
-            with self._lock, device.report_full(_TOO_LARGE):
-                found = self._found.get(device)
-                if found is None:
-                    features = DeviceFeatures(
-                        device, scale.mean, scale.scale, scale.whitening, scale.length_features
-                    )
-                    found = self._found[device] = DeviceForest(device, forest, features)
-        return found
+        with self._lock, device.report_full(_TOO_LARGE):
+            if device not in self._found:
+                standardizer = DeviceStandardizer(
+                    device, scale.mean, scale.scale, scale.whitening, scale.length_features
+                )
+                self._found[device] = DeviceForest(device, forest, standardizer)
+            return self._found[device]
 
 
 class DeviceForest:
     """The trees of a forest and the transform of its features on one device."""
 
-    def __init__(self, device: Device, forest: _core.Forest, features: DeviceFeatures) -> None:
+    def __init__(
+        self, device: Device, forest: _core.Forest, standardizer: DeviceStandardizer
+    ) -> None:
         nodes = Nodes.of(forest)
-        self.device = device
-        self._forest, self._features = forest, features
+        self.device, self.standardizer = device, standardizer
+        self._forest = forest
         # Numbers of nodes are counted per tree.
         tree = np.searchsorted(nodes.roots, nodes.leaves, side="right") - 1
         self._node = device.tensor((nodes.leaves - nodes.roots[tree]).astype(np.int32))
-        self.descent: Descent = _descent(device, forest.kind, nodes, features.n_features)
+        self.descent: Descent = _descent(device, forest.kind, nodes, standardizer.n_features)
         # Most rows at once that compiled kernels were checked with; more may use other kernels.
         self._n_checked = 0
         # May be set, to measure others.
@@ -79,26 +79,15 @@ class DeviceForest:
         by_classes = _PROBABILITY_BYTES // (8 * self._forest.n_classes)
         return max(64, min(self.block_rows, by_trees, by_classes))
 
-    def blocks(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
-        """Transformed rows, a block at a time: (rows, block)."""
-        tensor = getattr(X, "tensor", None)
-        if tensor is None:
-            for rows, block in float_blocks(X, self.rows_at_once):
-                yield rows, self._transform(self.device.tensor(block))
-            return
-        for first in range(0, len(tensor), self.rows_at_once):
-            rows = slice(first, min(first + self.rows_at_once, len(tensor)))
-            yield rows, self._transform(self.device.tensor(tensor[rows]))
-
-    def _transform(self, rows: Tensor) -> Tensor:
-        return self._features.apply(rows, self.descent.width)
-
     def leaves(self, X: Any) -> Iterator[tuple[slice, Tensor]]:
         """Places of leaves, a block of rows at a time."""
-        for rows, block in self.blocks(X):
-            found = self.descent.leaves(block)
-            if self.descent.is_compiled and len(block) > 4 * self._n_checked:
-                found = self._check(block, found)
+        for rows, block in upload_blocks(X, self.device, self.rows_at_once):
+            # Another thread may replace it meanwhile, and each pads rows to its own width.
+            descent = self.descent
+            transformed = self.standardizer.apply(block, descent.width)
+            found = descent.leaves(transformed)
+            if descent.is_compiled and len(block) > 4 * self._n_checked:
+                found = self._check(transformed, found)
             yield rows, found
 
     def _check(self, block: Tensor, leaves: Tensor) -> Tensor:
@@ -111,7 +100,8 @@ class DeviceForest:
         plain = GroupDescent(self.device, nodes, GroupArrays(self.device, nodes))
         # Kernels need rows that are padded.
         expected = plain.leaves(block[:, : plain.width])
-        if float((expected == leaves).double().mean()) > _LEAST_EQUAL:
+        # Of few leaves a single one is a large share.
+        if int((expected != leaves).sum()) <= max(1, _MOST_DIFFERENT * leaves.numel()):
             self._n_checked = len(block)
             return leaves
         warn_user(
@@ -151,15 +141,13 @@ class DeviceForest:
     ) -> LeafVotes:
         """The votes of all leaves; the last ones are kept."""
         key = (trees, reading, votes)
-        found = self._votes
-        if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
-            with self._lock:
-                found = self._votes
-                if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
-                    # The old table goes first: both may not fit into the memory of the device.
-                    found = self._votes = None
-                    found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
-        return found[1]
+        with self._lock:
+            found = self._votes
+            if found is None or any(a is not b for a, b in zip(found[0], key, strict=True)):
+                # The old table goes first: both may not fit into the memory of the device.
+                found = self._votes = None
+                found = self._votes = (key, LeafVotes(self.device, trees, reading, votes))
+            return found[1]
 
 
 def _descent(device: Device, kind: str, nodes: Nodes, n_features: int) -> Descent:

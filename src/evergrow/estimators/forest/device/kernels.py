@@ -6,9 +6,10 @@ next; a counter per group gives each row its place there. The second brings the 
 of these places. Nothing is copied to the processor meanwhile, so that it runs ahead of the device:
 the number of tiles is not known there, and superfluous ones return at once.
 
-Products are made by tensor cores, which take numbers of eight bits and add up their products in
-single precision. A feature is split into two such numbers, and so is a feature of a training sample
-or plane. Those of class means have one byte each, and need no second number.
+Tensor cores multiply numbers of type bfloat16, which have mantissas of eight bits, and add up the
+products in single precision. A feature is the sum of two such numbers: the nearest one, and the
+nearest to the rest. So is a feature of a training sample or plane. Those of class means are bytes,
+which need no second number.
 """
 
 from __future__ import annotations
@@ -86,6 +87,78 @@ def _products(
     return products
 
 
+@triton.jit
+def _rows_of_tile(tile, local, order, counts, ends, tile_ends, TILE: tl.constexpr):
+    """Places of the rows of a tile, whether each is used, and the rows."""
+    count = tl.load(counts + local)
+    end = tl.load(ends + local)
+    n_tiles = (count + TILE - 1) // TILE
+    first = end - count + (tile - (tl.load(tile_ends + local) - n_tiles)) * TILE
+    place = first + tl.arange(0, TILE)
+    is_row = place < end
+    return place, is_row, tl.load(order + place, mask=is_row, other=0)
+
+
+@triton.jit
+def _nearest(scores, is_own):
+    """The column with the lowest score of each row among those of its node, and this score."""
+    own = tl.where(is_own, scores, float("inf"))
+    return tl.argmin(own, axis=1, tie_break_left=True), tl.min(own, axis=1)
+
+
+@triton.jit
+def _pass_group(
+    x,
+    row,
+    is_row,
+    begin,
+    last,
+    column_member,
+    column_target,
+    column_source,
+    column_offset,
+    column_scale,
+    vectors,
+    rests,
+    n_exact,
+    WIDTH: tl.constexpr,
+    TILE: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    FEATURES: tl.constexpr,
+    LEVELS: tl.constexpr,
+    HAS_RESTS: tl.constexpr,
+):
+    """Where the rows of a tile leave their group, as the bitwise not of an exit."""
+    best = tl.full((TILE,), float("inf"), tl.float32)
+    target = tl.full((TILE,), -1, tl.int32)
+    scores = tl.zeros((TILE, COLUMNS), tl.float32)
+    member = tl.full((COLUMNS,), -1, tl.int32)
+    for start in range(begin, last, COLUMNS):
+        column = start + tl.arange(0, COLUMNS)
+        is_column = column < last
+        source = tl.load(column_source + column, mask=is_column, other=-1)
+        offset = tl.load(column_offset + column, mask=is_column, other=0.0)
+        scale = tl.load(column_scale + column, mask=is_column, other=0.0)
+        member = tl.load(column_member + column, mask=is_column, other=-1)
+        products = _products(
+            x, row, is_row, vectors, rests, source, n_exact,
+            WIDTH, TILE, COLUMNS, FEATURES, HAS_RESTS,
+        )  # fmt: skip
+        scores = offset[None, :] - scale[None, :] * products
+        nearest, score = _nearest(scores, (member == 0)[None, :])
+        to = tl.load(column_target + start + nearest, mask=is_row, other=-1)
+        target = tl.where(score < best, to, target)
+        best = tl.minimum(best, score)
+
+    # Only groups of one chunk of columns have more than one node.
+    for _ in tl.static_range(LEVELS - 1):
+        is_inside = is_row & (target >= 0)
+        nearest, _score = _nearest(scores, member[None, :] == target[:, None])
+        to = tl.load(column_target + begin + nearest, mask=is_inside, other=-1)
+        target = tl.where(is_inside, to, target)
+    return target
+
+
 # Numbers that differ by step and forest; without this each of their kinds would be compiled.
 @triton.jit(
     do_not_specialize=[
@@ -93,12 +166,14 @@ def _products(
     ]
 )  # fmt: skip
 def _route_tiles(
+    # Rows, in the order of the groups that they have reached.
     x,
     order,
     counts,
     ends,
     tile_ends,
     tile_group,
+    # Groups of nodes, their columns and vectors.
     first_group,
     group_tree,
     group_begin,
@@ -110,6 +185,7 @@ def _route_tiles(
     vectors,
     rests,
     n_exact,
+    # What is written: where rows go next, or the leaf that they have reached.
     next_counts,
     next_groups,
     ranks,
@@ -129,48 +205,14 @@ def _route_tiles(
     local = tl.load(tile_group + tile)
     if local >= n_step_groups:
         return
-    count = tl.load(counts + local)
-    end = tl.load(ends + local)
-    n_tiles = (count + TILE - 1) // TILE
-    first = end - count + (tile - (tl.load(tile_ends + local) - n_tiles)) * TILE
-    place = first + tl.arange(0, TILE)
-    is_row = place < end
-    row = tl.load(order + place, mask=is_row, other=0)
+    place, is_row, row = _rows_of_tile(tile, local, order, counts, ends, tile_ends, TILE)
     group = first_group + local
-    begin = tl.load(group_begin + group)
-    last = tl.load(group_begin + group + 1)
-    best = tl.full((TILE,), float("inf"), tl.float32)
-    target = tl.full((TILE,), -1, tl.int32)
-    scores = tl.zeros((TILE, COLUMNS), tl.float32)
-    member = tl.full((COLUMNS,), -1, tl.int32)
-    column = begin + tl.arange(0, COLUMNS)
-    for start in range(begin, last, COLUMNS):
-        column = start + tl.arange(0, COLUMNS)
-        is_column = column < last
-        source = tl.load(column_source + column, mask=is_column, other=-1)
-        offset = tl.load(column_offset + column, mask=is_column, other=0.0)
-        scale = tl.load(column_scale + column, mask=is_column, other=0.0)
-        member = tl.load(column_member + column, mask=is_column, other=-1)
-        products = _products(
-            x, row, is_row, vectors, rests, source, n_exact,
-            WIDTH, TILE, COLUMNS, FEATURES, HAS_RESTS,
-        )  # fmt: skip
-        scores = offset[None, :] - scale[None, :] * products
-        shown = tl.where((member == 0)[None, :], scores, float("inf"))
-        nearest = tl.argmin(shown, axis=1, tie_break_left=True)
-        found = tl.min(shown, axis=1)
-        to = tl.load(column_target + start + nearest, mask=is_row, other=-1)
-        target = tl.where(found < best, to, target)
-        best = tl.minimum(best, found)
-
-    # Only groups of one chunk of columns have more than one node.
-    for _ in tl.static_range(LEVELS - 1):
-        inside = is_row & (target >= 0)
-        shown = tl.where(member[None, :] == target[:, None], scores, float("inf"))
-        nearest = tl.argmin(shown, axis=1, tie_break_left=True)
-        to = tl.load(column_target + begin + nearest, mask=inside, other=-1)
-        target = tl.where(inside, to, target)
-
+    target = _pass_group(
+        x, row, is_row, tl.load(group_begin + group), tl.load(group_begin + group + 1),
+        column_member, column_target, column_source, column_offset, column_scale,
+        vectors, rests, n_exact,
+        WIDTH, TILE, COLUMNS, FEATURES, LEVELS, HAS_RESTS,
+    )  # fmt: skip
     code = -1 - target
     goes_on = is_row & (code < n_groups)
     tree = tl.load(group_tree + group)
@@ -223,9 +265,11 @@ class TritonDescent:
         samples = self._padded(device, nodes.rows)
         is_exact = stored.dtype == torch.int8
         self._n_exact = len(stored) if is_exact else 0
-        self._vectors = torch.cat([stored.bfloat16(), samples.bfloat16()])
-        rests = [] if is_exact else [_rest(stored)]
-        self._rests = torch.cat([*rests, _rest(samples)])
+        # Triton's interpreter, which tests use, cannot multiply bfloat16.
+        self._dtype = torch.bfloat16 if device.is_gpu else torch.float32
+        self._vectors = torch.cat([self._rounded(stored), self._rounded(samples)])
+        rests = [] if is_exact else [self._rest(stored)]
+        self._rests = torch.cat([*rests, self._rest(samples)])
         # Stored vectors first, then training samples; -1 for none.
         source = arrays.source
         self._source = torch.where(
@@ -242,52 +286,38 @@ class TritonDescent:
         """Leaf of each row in each tree."""
         torch, arrays = import_torch(), self._arrays
         n, where = len(rows), rows.device
-        high = rows.bfloat16()
-        parts = torch.stack([high, (rows - high).bfloat16()], dim=1)
-        first = (arrays.entry - arrays.n_groups).to(torch.int32)
-        leaves = first.repeat(n, 1)
+        parts = torch.stack([self._rounded(rows), self._rest(rows)], dim=1)
+        leaves = (arrays.entry - arrays.n_groups).to(torch.int32).repeat(n, 1)
         if arrays.n_steps == 0 or n == 0:
             return leaves
         n_first = arrays.steps[1]
-        numbers = torch.arange(n, dtype=torch.int32, device=where)
-        order = numbers.repeat(n_first)
-        counts = torch.full((n_first,), n, dtype=torch.int32, device=where)
-        buffers = [torch.empty_like(order) for _ in range(3)]
+        arrivals = _Arrivals(
+            torch.arange(n, dtype=torch.int32, device=where).repeat(n_first),
+            torch.full((n_first,), n, dtype=torch.int32, device=where),
+        )
+        next_groups, ranks, unused = (torch.empty_like(arrivals.order) for _ in range(3))
         with torch.cuda.device(where) if where.type == "cuda" else nullcontext():
             for step in range(arrays.n_steps):
-                ends = torch.cumsum(counts, 0, dtype=torch.int32)
-                next_counts = self._route(step, parts, order, counts, ends, buffers, leaves)
+                counts = self._route(step, parts, arrivals, next_groups, ranks, leaves)
                 if step + 1 < arrays.n_steps:
-                    next_ends = torch.cumsum(next_counts, 0, dtype=torch.int32)
-                    grid = (triton.cdiv(len(order), _SCATTER),)
-                    _scatter_rows[grid](
-                        order,
-                        buffers[0],
-                        buffers[1],
-                        ends,
-                        len(ends),
-                        next_ends,
-                        next_counts,
-                        buffers[2],
-                        BLOCK=_SCATTER,
-                    )
-                order, buffers[2] = buffers[2], order
-                counts = next_counts
+                    upcoming = _Arrivals(unused, counts)
+                    _scatter(arrivals, next_groups, ranks, upcoming)
+                    arrivals, unused = upcoming, arrivals.order
         return leaves
 
     def _route(
         self,
         step: int,
         rows: Tensor,
-        order: Tensor,
-        counts: Tensor,
-        ends: Tensor,
-        buffers: list[Tensor],
+        arrivals: _Arrivals,
+        next_groups: Tensor,
+        ranks: Tensor,
         leaves: Tensor,
     ) -> Tensor:
         """Launch the first kernel of a step; return the number of rows of the groups behind it."""
         torch, arrays = import_torch(), self._arrays
-        first, n_groups = arrays.steps[step], len(counts)
+        order, counts = arrivals.order, arrivals.counts
+        n_groups = len(counts)
         tile = next(rows for least, rows in _TILES if len(order) >= least * n_groups)
         tile_ends = torch.cumsum((counts + (tile - 1)) // tile, 0, dtype=torch.int32)
         # Every group has at most one tile that is not full.
@@ -301,10 +331,10 @@ class TritonDescent:
             rows,
             order,
             counts,
-            ends,
+            arrivals.ends,
             tile_ends,
             tile_group,
-            first,
+            arrays.steps[step],
             arrays.tree,
             arrays.begin,
             arrays.member,
@@ -316,8 +346,8 @@ class TritonDescent:
             self._rests,
             self._n_exact,
             next_counts,
-            buffers[0],
-            buffers[1],
+            next_groups,
+            ranks,
             leaves,
             n_groups,
             arrays.n_groups,
@@ -334,8 +364,47 @@ class TritonDescent:
         )
         return next_counts
 
+    def _rounded(self, values: Tensor) -> Tensor:
+        """Values as tensor cores take them."""
+        return values.bfloat16().to(self._dtype)
 
-def _rest(values: Tensor) -> Tensor:
-    """What rounding to eight bits leaves, rounded itself."""
-    single = values.float()
-    return (single - single.bfloat16()).bfloat16()
+    def _rest(self, values: Tensor) -> Tensor:
+        """What rounding leaves, rounded itself."""
+        single = values.float()
+        return self._rounded(single - single.bfloat16())
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrivals:
+    """Rows that have reached the groups of a step, one group after the other.
+
+    Attributes
+    ----------
+    order : Tensor of shape (n_pairs,)
+        Numbers of the rows; what is behind the last end is not used.
+    counts, ends : Tensor of shape (n_groups,)
+        Number of rows of each group, and where they end in ``order``.
+    """
+
+    order: Tensor
+    counts: Tensor
+    ends: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        torch = import_torch()
+        object.__setattr__(self, "ends", torch.cumsum(self.counts, 0, dtype=torch.int32))
+
+
+def _scatter(arrivals: _Arrivals, next_groups: Tensor, ranks: Tensor, upcoming: _Arrivals) -> None:
+    """Launch the second kernel of a step, which fills the order of the upcoming rows."""
+    _scatter_rows[(triton.cdiv(len(arrivals.order), _SCATTER),)](
+        arrivals.order,
+        next_groups,
+        ranks,
+        arrivals.ends,
+        len(arrivals.ends),
+        upcoming.ends,
+        upcoming.counts,
+        upcoming.order,
+        BLOCK=_SCATTER,
+    )

@@ -55,7 +55,7 @@ def _read(name: str, path: Path, budget: Budget, sha256: Expected) -> Dataset:
 def _locate(path: Path, layouts: Sequence[Layout]) -> Layout | Path:
     """Return the version whose files are in the folder or its subfolder, or an archive."""
     if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {display_name(path)}")
+        raise FileNotFoundError(f"no such file or folder: {display_name(path)}")
     if not path.is_dir():
         return path
     for layout in layouts:

@@ -68,7 +68,7 @@ def _locate(folder: Path, stem: str) -> Path:
     for name in (stem, f"{stem}.gz", dotted, f"{dotted}.gz"):
         if (folder / name).exists():
             return folder / name
-    raise FileNotFoundError(f"there is no file {stem} or {stem}.gz in {display_name(folder)}")
+    raise FileNotFoundError(f"neither {stem} nor {stem}.gz is in {display_name(folder)}")
 
 
 def read_idx(file: BinaryIO, n_dimensions: int, budget: Budget, what: str) -> npt.NDArray[np.uint8]:

@@ -1,26 +1,20 @@
-"""Routes that read the workspace as a whole: classes, review, events, status, model."""
+"""Routes that read the workspace as a whole: classes, review, events, status."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import AsyncIterator, Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 from evergrow.foundation.confusion import most_confused
 from evergrow.service.http.bodies import Name, RequestBody
-from evergrow.service.http.exports import Export, Exports
 from evergrow.service.http.fairness import Actor
 from evergrow.service.http.openapi import refusals, with_etag
 from evergrow.service.http.requests import (
-    MAX_PAGE_SIZE,
     LimitQuery,
     NoQuery,
     PageQuery,
@@ -31,10 +25,6 @@ from evergrow.service.wire import ClassPage, Confusion, EventPage, ExampleList, 
 from evergrow.workspace.workspace import Workspace
 
 router = APIRouter(prefix="/v1", tags=["overview"])
-
-_MODEL_TYPE = "application/octet-stream"
-_CSV_TYPE = "text/csv"
-_LABEL_COLUMNS = ("id", "label", "fine", "fine_kind", "image", "media_type", "at", "actor")
 
 
 def _state(workspace: Workspace) -> Callable[[], object]:
@@ -149,49 +139,6 @@ async def confused_examples(request: Request, query: Annotated[_CellQuery, Query
     )
 
 
-@router.get(
-    "/labels",
-    response_class=Response,
-    responses={
-        **refusals(),
-        200: {"content": {_CSV_TYPE: {"schema": {"type": "string"}}}},
-    },
-)
-async def labels(request: Request, _: NoQuery) -> Response:
-    """Download the labels of all examples as CSV; images are named by their SHA-256.
-
-    Text that a spreadsheet would compute as a formula begins with a single quote.
-    """
-    headers = {"Content-Disposition": 'attachment; filename="labels.csv"'}
-    return StreamingResponse(_label_lines(request), media_type=_CSV_TYPE, headers=headers)
-
-
-async def _label_lines(request: Request) -> AsyncIterator[str]:
-    service = service_of(request)
-    workspace = service.workspace
-    yield _csv([_LABEL_COLUMNS])
-    after: str | None = None
-    while True:
-        read = partial(workspace.examples, after=after, limit=MAX_PAGE_SIZE)
-        page = await service.read(request.scope["actor"], read)
-        yield _csv([[getattr(one, name) for name in _LABEL_COLUMNS] for one in page.items])
-        after = page.next
-        if after is None:
-            return
-
-
-def _csv(rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([_without_formula(field) for field in row] for row in rows)
-    return text.getvalue()
-
-
-def _without_formula(field: object) -> object:
-    """Quote a text that a spreadsheet would compute: other users choose names."""
-    is_formula = isinstance(field, str) and field.startswith(("=", "+", "-", "@"))
-    return f"'{field}" if is_formula else field
-
-
 @router.get("/status", response_model=Status, responses=refusals())
 async def status(request: Request, _: NoQuery) -> Response:
     """Return the state of the workspace, the scopes of the token, and the limits of a request."""
@@ -207,35 +154,3 @@ async def status(request: Request, _: NoQuery) -> Response:
             "max_images": service.settings.max_images,
         }
     )
-
-
-@router.get(
-    "/model",
-    response_class=Response,
-    responses={
-        **refusals(409, 507),
-        200: {"content": {_MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
-    },
-)
-async def model(request: Request, _: NoQuery) -> Response:
-    """Download the model as a file that ``evergrow.load`` reads."""
-    exports = service_of(request).exports
-    return _ModelResponse(exports, await exports.borrow())
-
-
-class _ModelResponse(StreamingResponse):
-    """A download that releases its file however the transfer ends, even if it never starts."""
-
-    def __init__(self, exports: Exports, export: Export) -> None:
-        headers = {
-            "Content-Length": str(export.n_bytes),
-            "Content-Disposition": 'attachment; filename="model.evergrow"',
-        }
-        super().__init__(exports.read_chunks(export), media_type=_MODEL_TYPE, headers=headers)
-        self._release = partial(exports.release, export)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._release()

@@ -241,7 +241,7 @@ def _checked_source(
             f"{', '.join(sorted(TABLES))}"
         )
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {str(file)!r}")
+        raise FileNotFoundError(f"no such file: {str(file)!r}")
     if labels is not None and kind != ".npy":
         raise InvalidInputError(
             f"a file of labels can only be used with an .npy file, got {str(file)!r}"
@@ -250,7 +250,7 @@ def _checked_source(
         raise InvalidInputError(f"{str(file)!r} holds one array, which has no name")
     labels_file = None if labels is None else os.fspath(labels)
     if labels_file is not None and not os.path.isfile(labels_file):
-        raise FileNotFoundError(f"there is no file {labels_file!r}")
+        raise FileNotFoundError(f"no such file: {labels_file!r}")
     return file, Keys(features_key, labels_key, labels_file)
 
 

@@ -14,7 +14,7 @@ _LIMIT = 1e15
 _LENGTH_POWER = 0.1
 
 
-class DeviceFeatures:
+class DeviceStandardizer:
     """Centre, scale and whiten rows, and bring them to nearly equal length."""
 
     def __init__(

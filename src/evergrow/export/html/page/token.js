@@ -1,0 +1,3 @@
+/** This page needs no token. */
+
+export const token = Object.assign(new EventTarget(), { value: "" });

@@ -1,0 +1,89 @@
+"""Least squares: weights times features, which may be random ones, and a softmax."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from evergrow.estimators.linear.feature_map import FeatureMap
+from evergrow.estimators.linear.predictor import RLSPredictor
+from evergrow.export.onnx.graph import Graph
+from evergrow.export.onnx.heads.head import Head
+from evergrow.export.onnx.weights import HeadTypes
+
+Floats = npt.NDArray[np.float64]
+
+
+def add_linear_head(graph: Graph, rows: str, model: RLSPredictor, types: HeadTypes) -> Head:
+    """Add the scores and probabilities of least squares."""
+    with model._scores() as plain, model._scores(normalised=True) as normalised:
+        factors, n_features = plain.scale.factors, plain.features.n_features
+        known = factors > 0
+        weights = plain.weights[:, :n_features] * factors[:, None]
+        constants = plain.weights[:, -1] if plain.intercept else np.zeros(len(factors))
+        offsets = np.where(known, (constants - plain.scale.offsets) * factors, -np.inf)
+        # Both differ by one factor for all classes.
+        ratios = normalised.scale.factors[known] / factors[known]
+        features = plain.features
+    if not plain.intercept:
+        offsets = np.where(known, 0.0, -np.inf)
+    scores = _weigh(graph, graph.cast(rows, np.float64), features, weights, types)
+    scores = graph.add("Add", scores, graph.constant(offsets))
+    sharpness = float(ratios[0]) / model.temperature_
+    scaled = graph.add("Mul", scores, graph.constant(sharpness))
+    return Head(scores, graph.add("Softmax", scaled, axis=1), lambda: scores)
+
+
+def _weigh(graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes) -> str:
+    """Add the products of weights and features, of those features that have weights."""
+    n_copied, products = features.n_copied, []
+    if n_copied:
+        products.append((rows, weights[:, :n_copied].T))
+    if features.n_random:
+        products += _RANDOM[features.kind](graph, rows, features, weights[:, n_copied:], types)
+    parts = [
+        graph.add("MatMul", value, graph.matrix(matrix, types.weights))
+        for value, matrix in products
+    ]
+    total = parts[0]
+    for part in parts[1:]:
+        total = graph.add("Add", total, part)
+    return total
+
+
+Products = list[tuple[str, Floats]]
+
+
+def _add_relu(
+    graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes
+) -> Products:
+    used = _used(weights)
+    found = _project(graph, rows, features.projection[used], types)
+    return [(graph.add("Max", found, graph.constant(0.0)), weights[:, used].T)]
+
+
+def _add_rff(
+    graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes
+) -> Products:
+    n_cosines = len(features.projection)
+    scale = np.sqrt(2 / features.n_random)
+    products = []
+    for wave, own in (("Cos", weights[:, :n_cosines]), ("Sin", weights[:, n_cosines:])):
+        used = _used(own)
+        phases = _project(graph, rows, features.projection[used], types)
+        products.append((graph.add(wave, phases), own[:, used].T * scale))
+    return products
+
+
+_RANDOM = {"relu": _add_relu, "rff": _add_rff}
+
+
+def _project(graph: Graph, rows: str, directions: Floats, types: HeadTypes) -> str:
+    stored = graph.matrix(directions, types.large)
+    return graph.add("MatMul", rows, graph.add("Transpose", stored, perm=[1, 0]))
+
+
+def _used(weights: Floats) -> npt.NDArray[np.int64]:
+    """Places of features with a weight; of all if there is none, for a product needs some."""
+    used = np.flatnonzero(weights.any(axis=0))
+    return used if len(used) else np.arange(weights.shape[1])

@@ -1,0 +1,88 @@
+"""Images are resized to the very pixels that Pillow makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from evergrow.export.onnx.graph import Graph
+from evergrow.export.onnx.resizing import resize_images
+from evergrow.vision import Preprocessing
+from tests.export.onnx.runs import run
+
+FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+_made: dict[Preprocessing, bytes] = {}
+
+
+def resizer(preprocessing: Preprocessing, opset: int = 13) -> bytes:
+    graph = Graph(opset)
+    graph.rename(resize_images(graph, "images", preprocessing), "pixels")
+    images = helper.make_tensor_value_info("images", TensorProto.UINT8, ["n", "h", "w", 3])
+    pixels = helper.make_tensor_value_info("pixels", TensorProto.UINT8, list("abcd"))
+    made = helper.make_graph(graph.nodes, "resize", [images], [pixels], graph.initializers())
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(made, opset_imports=opsets, ir_version=8)
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+def noise(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(shape[1] * 1000 + shape[2]).integers(0, 256, shape, np.uint8)
+
+
+def differences(preprocessing: Preprocessing, images: np.ndarray[Any, Any]) -> int:
+    content = _made.setdefault(preprocessing, resizer(preprocessing))
+    (found,) = run(content, images=images)
+    expected = np.stack([preprocessing.fit_to_input(image) for image in images])
+    assert found.shape == expected.shape
+    return int((found != expected).sum())
+
+
+@pytest.mark.parametrize("interpolation", FILTERS)
+@pytest.mark.parametrize("resize", ["crop", "stretch"])
+@pytest.mark.parametrize(
+    "shape", [(64, 48), (33, 97), (97, 33), (1, 1), (1, 80), (300, 7), (40, 40)]
+)
+def test_the_pixels_are_those_of_pillow(
+    interpolation: str, resize: str, shape: tuple[int, int]
+) -> None:
+    preprocessing = Preprocessing(size=(40, 31), resize=resize, interpolation=interpolation)
+    n_different = differences(preprocessing, noise(2, *shape, 3))
+    # The last digit of a sine may differ between libraries, which moves a pixel once in a while.
+    assert n_different <= (2 if interpolation in ("hamming", "lanczos") else 0)
+
+
+@settings(max_examples=30)
+@given(
+    height=st.integers(1, 400),
+    width=st.integers(1, 400),
+    side=st.sampled_from([8, 32, 61]),
+    share=st.sampled_from([0.5, 0.875, 1.0]),
+)
+def test_images_of_any_size_are_resized_exactly(
+    height: int, width: int, side: int, share: float
+) -> None:
+    preprocessing = Preprocessing(size=side, crop_share=share)
+    assert differences(preprocessing, noise(1, height, width, 3)) == 0
+
+
+def test_extreme_pixels_do_not_overflow() -> None:
+    stripes = np.zeros((1, 90, 90, 3), np.uint8)
+    stripes[:, ::2] = 255
+    for interpolation in ("bicubic", "lanczos"):
+        preprocessing = Preprocessing(size=41, interpolation=interpolation, resize="stretch")
+        assert differences(preprocessing, stripes) == 0
+
+
+@pytest.mark.parametrize("opset", [13, 17, 18, 21])
+def test_graphs_are_valid_in_every_version_of_the_operators(opset: int) -> None:
+    preprocessing = Preprocessing(size=20)
+    images = noise(1, 50, 30, 3)
+    (found,) = run(resizer(preprocessing, opset), images=images)
+    np.testing.assert_array_equal(found[0], preprocessing.fit_to_input(images[0]))

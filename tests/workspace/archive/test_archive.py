@@ -1,0 +1,205 @@
+"""Labelled pictures in class folders, with a table that says which is which."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from evergrow import WorkspaceError
+from evergrow.vision.images import find_labelled
+from evergrow.vision.images.decoder import MEDIA_TYPES
+from evergrow.workspace import ConflictError, Workspace, WorkspaceFullError
+from tests.workspace.builders import new_example, new_workspace, picture
+
+HOSTILE = ["left/right", "..", "NUL", "labels.csv", "mug", "Mug", "=1+1", "'tis", "قهوة", "m" * 200]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with new_workspace(tmp_path) as workspace:
+        yield workspace
+
+
+def teach(workspace, labels, **options):
+    examples = [
+        new_example(label, n, picture=picture((label, n)), **options)
+        for n, label in enumerate(labels)
+    ]
+    return workspace.teach(examples)
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_folder_has_the_files_and_the_table(workspace, tmp_path):
+    teach(workspace, ["cup", "cup", "pen"])
+    done = workspace.export_pictures(tmp_path / "pictures")
+    assert (done.n_pictures, done.n_classes, done.n_without_picture, done.n_lost) == (3, 2, 0, 0)
+    rows = rows_of((tmp_path / "pictures/labels.csv").read_text())
+    assert [row["path"] for row in rows] == ["cup/1.png", "cup/2.png", "pen/3.png"]
+    for row in rows:
+        content = (tmp_path / "pictures" / row["path"]).read_bytes()
+        assert content == workspace.picture(int(row["id"]))
+        example = workspace.example(int(row["id"]))
+        assert (row["label"], row["time"], row["image"]) == (
+            example.label,
+            example.at,
+            example.image,
+        )
+
+
+def test_a_zip_file_has_the_same_content(workspace, tmp_path):
+    teach(workspace, HOSTILE)
+    workspace.export_pictures(tmp_path / "pictures")
+    workspace.export_pictures(tmp_path / "pictures.zip")
+    with workspace.picture_archive() as archive:
+        assert (tmp_path / "pictures.zip").stat().st_size == archive.n_bytes
+    with zipfile.ZipFile(tmp_path / "pictures.zip") as archive:
+        assert archive.testzip() is None
+        archive.extractall(tmp_path / "unzipped")
+    files = [path for path in (tmp_path / "pictures").rglob("*") if path.is_file()]
+    assert len(files) == len(HOSTILE) + 1
+    for path in files:
+        other = tmp_path / "unzipped" / path.relative_to(tmp_path / "pictures")
+        assert path.read_bytes() == other.read_bytes()
+
+
+def test_the_classes_are_found_again_whatever_their_names(workspace, tmp_path):
+    teach(workspace, HOSTILE)
+    workspace.export_pictures(tmp_path / "pictures")
+    found = find_labelled(tmp_path / "pictures")
+    labels = found.labels.tolist()
+    contents = {one.read_bytes(): label for one, label in zip(found.paths, labels, strict=True)}
+    assert contents == {picture((label, n)).content: label for n, label in enumerate(HOSTILE)}
+    assert found.problems == ()
+
+
+def test_given_fine_classes_are_in_the_table_and_guesses_are_not(workspace, tmp_path):
+    teach(workspace, ["dog"] * 2, fine="beagle")
+    teach(workspace, ["cat"] * 2)
+    workspace.export_pictures(tmp_path / "pictures")
+    rows = rows_of((tmp_path / "pictures/labels.csv").read_text())
+    assert [row["fine"] for row in rows] == ["beagle", "beagle", "", ""]
+    assert find_labelled(tmp_path / "pictures").fine == (None, None, "beagle", "beagle")
+
+
+def test_examples_without_a_picture_are_in_the_table_only(workspace, tmp_path):
+    teach(workspace, ["cup", "pen"])
+    workspace.teach([new_example("cup", "embedding"), new_example("key", "embedding")])
+    (lost,) = (tmp_path / "workspace/images").rglob(workspace.example(2).image)
+    lost.unlink()
+    done = workspace.export_pictures(tmp_path / "pictures.zip")
+    assert (done.n_pictures, done.n_classes, done.n_without_picture, done.n_lost) == (1, 1, 2, 1)
+    with zipfile.ZipFile(tmp_path / "pictures.zip") as archive:
+        rows = rows_of(archive.read("labels.csv").decode())
+        assert archive.namelist() == ["cup/1.png", "labels.csv"]
+    assert [(row["label"], row["path"]) for row in rows] == [
+        ("cup", "cup/1.png"),
+        ("cup", ""),
+        ("pen", ""),
+        ("key", ""),
+    ]
+
+
+def test_removed_examples_are_left_out(workspace, tmp_path):
+    teach(workspace, ["cup", "cup", "pen"])
+    workspace.remove(1)
+    workspace.forget("pen")
+    assert workspace.export_pictures(tmp_path / "pictures.zip").n_pictures == 1
+
+
+@pytest.mark.parametrize("name", ["pictures.zip", "pictures"])
+def test_without_pictures_nothing_is_written(workspace, tmp_path, name):
+    with pytest.raises(ConflictError, match="no examples yet"):
+        workspace.export_pictures(tmp_path / name)
+    workspace.teach([new_example("cup")])
+    with pytest.raises(ConflictError, match="taught as embeddings"):
+        workspace.export_pictures(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"workspace"}
+
+
+def test_a_folder_that_has_something_is_left_alone(workspace, tmp_path):
+    teach(workspace, ["cup"])
+    (tmp_path / "pictures").mkdir()
+    workspace.export_pictures(tmp_path / "pictures")
+    with pytest.raises(WorkspaceError, match="not empty"):
+        workspace.export_pictures(tmp_path / "pictures")
+
+
+@pytest.mark.parametrize("name", ["pictures.zip", "pictures"])
+def test_an_erasure_meanwhile_ends_the_export_and_leaves_no_file(workspace, tmp_path, name):
+    teach(workspace, ["cup", "pen"])
+    with workspace.picture_archive() as archive:
+        workspace.forget("pen", erase=True)
+        write = archive.write_zip if name.endswith(".zip") else archive.write_folder
+        with pytest.raises(WorkspaceError, match="erased during the export"):
+            write(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"workspace"}
+
+
+def test_a_picture_that_shrank_ends_the_export(workspace, tmp_path):
+    teach(workspace, ["cup"])
+    with workspace.picture_archive() as archive:
+        (file,) = (path for path in (tmp_path / "workspace/images").rglob("*") if path.is_file())
+        file.write_bytes(b"less")
+        with pytest.raises(WorkspaceError, match="try again"):
+            archive.write_zip(tmp_path / "pictures.zip")
+
+
+def test_a_reader_exports_while_another_process_may_write(workspace, tmp_path):
+    teach(workspace, ["cup"])
+    with Workspace.open(tmp_path / "workspace", read_only=True) as reader:
+        reader.export_pictures(tmp_path / "pictures.zip")
+        reader.export_audit_log(tmp_path / "log.jsonl")
+    assert (tmp_path / "log.jsonl").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+def test_files_of_every_type_are_found_by_their_suffix(workspace, tmp_path, media_type):
+    workspace.teach([new_example("cup", picture=replace(picture(0), media_type=media_type))])
+    workspace.export_pictures(tmp_path / "pictures")
+    assert len(find_labelled(tmp_path / "pictures").paths) == 1
+
+
+def test_a_full_disk_of_temporary_files_is_named(workspace, monkeypatch):
+    class FullFile:
+        def __init__(self, *_):
+            pass
+
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            pass
+
+    teach(workspace, ["cup"])
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile", FullFile)
+    with pytest.raises(WorkspaceFullError, match="free some space"):
+        workspace.picture_archive()
+
+
+def test_examples_are_read_by_an_index(workspace):
+    from evergrow.workspace.archive.archive import _EXAMPLES
+
+    with workspace._store.database.read_transaction() as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {_EXAMPLES}").fetchall()
+    assert not any("TEMP B-TREE" in row[-1] for row in plan), plan
+
+
+def test_memory_does_not_grow_with_the_pictures(workspace, tmp_path):
+    import tracemalloc
+
+    large = replace(picture(0), content=bytes(8 << 20))
+    workspace.teach([new_example("cup", 0, picture=large)])
+    with workspace.picture_archive() as archive:
+        tracemalloc.start()
+        archive.write_zip(tmp_path / "pictures.zip")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 2 << 20
