@@ -40,7 +40,7 @@ ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
 THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
-TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster page-runtime $(if $(TORCH),torch))
+TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow page-runtime $(if $(TORCH),torch))
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory export service cluster
 
 .DEFAULT_GOAL := help
@@ -128,7 +128,7 @@ results: $(STAMPS)/package $(STAMPS)/experiments
 	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
 	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
 
-docs: $(addprefix $(STAMPS)/,package docs vision service river)
+docs: $(addprefix $(STAMPS)/,package docs vision service river mlflow)
 	@echo "== building the documentation"
 	@$(BIN)/sphinx-build -W docs docs/_build/html
 
@@ -214,7 +214,8 @@ $(STAMPS)/core-address $(STAMPS)/core-thread: $(STAMPS)/core-%: $(SOURCES) | $(S
 
 # The package is in place by now, so this adds only what the extra names.
 $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/experiments \
-$(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster $(STAMPS)/river: pyproject.toml | $(STAMPS)/package
+$(STAMPS)/service $(STAMPS)/vision $(STAMPS)/cluster $(STAMPS)/river \
+$(STAMPS)/mlflow: pyproject.toml | $(STAMPS)/package
 	@echo "== installing the extra '$(notdir $@)'"
 	@$(PIP) install $(OFFLINE) 'evergrow[$(notdir $@)]'
 	@touch $@

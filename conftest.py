@@ -25,12 +25,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 ROOT = Path(__file__).parent
 
 # pytest imports modules to find their examples. Triton comes with torch's builds for GPUs only, and
-# a module of the integrations imports its program.
+# the modules and the page of the integrations need their programs.
 IMPORTING = {
-    "triton": "src/evergrow/estimators/forest/device/kernels.py",
-    "river": "src/evergrow/integrations/river.py",
+    "triton": ["src/evergrow/estimators/forest/device/kernels.py"],
+    "river": ["src/evergrow/integrations/river.py", "docs/integrations.md"],
+    "mlflow": [
+        "src/evergrow/integrations/mlflow.py",
+        "src/evergrow/mlflow.py",
+        "docs/integrations.md",
+    ],
 }
-collect_ignore = [path for package, path in IMPORTING.items() if find_spec(package) is None]
+collect_ignore = [
+    path for package, paths in IMPORTING.items() if find_spec(package) is None for path in paths
+]
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.
@@ -71,6 +78,8 @@ PATH_TIERS = {
     "tests/workspace/test_crashes.py": "process",
     "tests/workspace/test_full_disk.py": "process",
 }
+# MLflow warns of its own future, and of that of what it imports.
+WARNING_PATHS = ("docs/integrations.md", "tests/integrations/test_mlflow.py")
 # Tests that are marked as slow, and scikit-learn's checks of further configurations.
 OTHER_TIERS = ("configurations", "slow")
 # Tests of this marker run the code of GPUs on a GPU; others run it by torch on the processor.
@@ -104,6 +113,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item, names in tiers.items():
         for name in names:
             item.add_marker(name)
+        if item.path.as_posix().endswith(WARNING_PATHS):
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
         # The tests of one file share its fixtures.
         worker = next((tier for tier in SHARED_TIERS if tier in names), str(item.path))
         item.add_marker(pytest.mark.xdist_group(worker))

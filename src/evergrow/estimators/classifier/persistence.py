@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
+import tempfile
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
 
+from evergrow.foundation.errors import EvergrowError
 from evergrow.storage.models.format import write_model
+from evergrow.storage.models.loader import load
 
 Header = dict[str, Any]
 Tensors = dict[str, npt.NDArray[Any]]
 ModelContent = tuple[Header, Tensors]
+
+# The key of the content of a model file in the state of an estimator.
+_CONTENT = "model_file"
+# What set_output was called with, which is not in model files.
+_OUTPUT = "_sklearn_output_config"
 
 
 class SaveMixin:
@@ -45,6 +56,43 @@ class SaveMixin:
         array([1])
         """
         write_model(path, *self._to_file())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what skops stores: the content of a model file, whose types are all safe.
+
+        An estimator that cannot be saved is stored as its attributes, as any other.
+        """
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "model.evergrow")
+                self.save(path)
+                content = path.read_bytes()
+        except (EvergrowError, NotFittedError):
+            return self._attributes()
+        output = {name: vars(self)[name] for name in (_OUTPUT,) if name in vars(self)}
+        return {_CONTENT: content, **output}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over attributes, or the content of a model file."""
+        if _CONTENT not in state:
+            cast(Any, super()).__setstate__(state)
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.evergrow")
+            path.write_bytes(state[_CONTENT])
+            attributes = vars(load(path, expect=type(self)))
+        self.__dict__ = {**attributes, **{k: v for k, v in state.items() if k != _CONTENT}}
+
+    def _attributes(self) -> dict[str, Any]:
+        """Return the attributes of a copy."""
+        return cast("dict[str, Any]", cast(Any, super()).__getstate__())
+
+    # pickle and copy ask the first of these; skops asks the second, and then for the state.
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        return copyreg.__newobj__, (type(self),), self._attributes()  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copyreg.__newobj__, (type(self),)  # type: ignore[attr-defined]
 
 
 class InferenceSaveMixin(SaveMixin):

@@ -361,9 +361,9 @@ class Embedder(
         cloned.model = self.model
         return cloned
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _attributes(self) -> dict[str, Any]:
         """Everything but the network, which belongs to this process."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
+        return {name: value for name, value in super()._attributes().items() if name != "_loaded"}
 
     def _to_file(self) -> ModelContent:
         # Loading the network checks all parameters, so that the file can be used.
