@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import signal
@@ -97,8 +98,9 @@ def test_a_file_over_the_limit_of_memory_is_seen(monkeypatch: pytest.MonkeyPatch
     kept = []
 
     def load(_: str) -> None:
-        # More than a process that did much before may have left to use again.
-        kept.append(np.ones((96 << 20) // 8))
+        # Pages of its own: an array could lie where the process has free memory.
+        kept.append(mmap.mmap(-1, 96 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        np.frombuffer(kept[-1], dtype=np.uint8)[:] = 1
 
     monkeypatch.setattr(forged, "load_or_refuse", load)
     tally = forged.run("metric", seed=0, first=0, count=1)

@@ -70,7 +70,7 @@ def test_the_first_folder_counts(tmp_path):
     [
         ('import value from "./part.js";\n', "cannot be joined"),
         ("export default 1;\n", "cannot be joined"),
-        ('import { value } from "./missing.js";\n', "no module missing.js"),
+        ('import { value } from "./missing.js";\n', "module not found: missing.js"),
         ('import { value } from "./main.js";\n', "import each other"),
         ('const text = "</script>";\n', "end the script"),
     ],
