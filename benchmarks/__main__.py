@@ -18,6 +18,7 @@ from benchmarks import (
     forest_gpu,
     gpu,
     kernels,
+    label_studio,
     memory,
     predict,
     scaling,
@@ -81,6 +82,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     },
     "export": {**export.PARTS, "page": export_page.run},
     "gpu": gpu.PARTS,
+    "label-studio": {"clicks": label_studio.clicks, "kills": label_studio.kills},
     "service": service.PARTS,
     "cluster": {
         "limited": training.limited,

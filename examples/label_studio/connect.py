@@ -66,9 +66,9 @@ class LabelStudio:
         headers = {"Content-Type": kind}
         if self._header:
             headers["Authorization"] = self._header
-        request = urllib.request.Request(self.url + path, body, headers, method=method)
+        request = urllib.request.Request(self.url + path, body, headers, method=method)  # noqa: S310
         try:
-            with urllib.request.urlopen(request, timeout=120) as response:
+            with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
                 content = response.read()
         except urllib.error.HTTPError as error:
             detail = error.read().decode(errors="replace")[:1000]

@@ -47,6 +47,8 @@ class BackEnd:
         )
         self._threads = ThreadPoolExecutor(_N_PREDICTING, thread_name_prefix="label-studio-predict")
         self._looked_at: dict[int, float] = {}
+        # What webhooks announced and is not learnt yet.
+        self._announced: set[Future[SyncReport]] = set()
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
 
@@ -68,8 +70,8 @@ class BackEnd:
         """The version of the current model."""
         return model_version(self._learner.workspace.snapshot)
 
-    def set_up(self, value: Any) -> str:
-        """Connect a project, whose configuration must be supported; return the model's version."""
+    def set_up(self, value: Any) -> None:
+        """Connect a project, whose configuration must be supported."""
         number, _ = read_setup(value)
         now = time.monotonic()
         with self._lock:
@@ -78,7 +80,6 @@ class BackEnd:
                 self._looked_at[number] = now
         if is_due:
             self._synchroniser.submit(Hint(number))
-        return self.model_version
 
     def predict(self, request: PredictRequest) -> Future[list[dict[str, Any]]]:
         """Predict tasks in another thread; their images are fetched if they are not known."""
@@ -92,6 +93,24 @@ class BackEnd:
         version = model_version(snapshot)
         return [one.to_json(request.config, version) for one in answers]
 
-    def synchronise(self, hint: Hint | None = None) -> Future[SyncReport]:
-        """Read tasks again, those of a hint or all; the future gives what was done."""
-        return self._synchroniser.submit(hint)
+    def announce(self, hint: Hint) -> Future[SyncReport]:
+        """Read the tasks of a webhook again; the future gives what was done."""
+        done = self._synchroniser.submit(hint)
+        with self._lock:
+            self._announced.add(done)
+        done.add_done_callback(self._forget)
+        return done
+
+    def _forget(self, done: Future[SyncReport]) -> None:
+        with self._lock:
+            self._announced.discard(done)
+
+    @property
+    def announced(self) -> list[Future[SyncReport]]:
+        """What webhooks announced and is not learnt yet."""
+        with self._lock:
+            return list(self._announced)
+
+    def synchronise(self) -> Future[SyncReport]:
+        """Compare all tasks of all connected projects; the future gives what was done."""
+        return self._synchroniser.submit(None)

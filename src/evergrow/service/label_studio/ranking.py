@@ -39,9 +39,12 @@ _N_PLACES = 20
 _MAX_TASKS = 2000
 # Embeddings of labelled examples that candidates are compared with, the newest ones.
 _MAX_LABELLED = 2000
-# Lessons of this time are served by one round; the pause is also a multiple of its duration.
-_PAUSE_SECONDS = 0.5
-_PAUSE_RATIO = 2.0
+# Predictions that are changed in one round: all places, and some choices.
+_MAX_CHANGED = 2 * _N_PLACES
+# Lessons of this time are served by one round; the pause is also a multiple of its duration, so
+# that Label Studio, which is one process in its simplest form, has time for annotators.
+_PAUSE_SECONDS = 1.0
+_PAUSE_RATIO = 4.0
 _FETCH_SECONDS = 60.0
 _AT_ONCE = 500
 _WITHOUT_ANNOTATIONS = {
@@ -141,7 +144,8 @@ class Ranker:
             tasks[row].id: place / len(tasks)
             for place, row in enumerate(self._order(matrix).tolist())
         }
-        new = []
+        new: list[dict[str, Any]] = []
+        changed: list[tuple[int, dict[str, Any]]] = []
         for task in tasks:
             wanted = answers[task.id].to_json(config, project.model_version)
             wanted["score"] = places.get(task.id, 1.0)
@@ -149,11 +153,15 @@ class Ranker:
             if stored is None:
                 new.append({**wanted, "task": task.id})
             elif _differs(stored, wanted):
-                if self._stopping.is_set():
-                    return
-                self._api.change_prediction(stored["id"], wanted)
+                changed.append((stored["id"], wanted))
         for first in range(0, len(new), _AT_ONCE):
             self._api.add_predictions(project.id, new[first : first + _AT_ONCE])
+        # The next tasks first, then those that lost their place, then new choices.
+        changed.sort(key=lambda one: one[1]["score"])
+        for number, wanted in changed[:_MAX_CHANGED]:
+            if self._stopping.is_set():
+                return
+            self._api.change_prediction(number, wanted)
 
     def _order(self, matrix: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
         """Rows of the next tasks, the most useful first."""

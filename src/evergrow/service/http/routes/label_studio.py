@@ -7,6 +7,7 @@ by a thread of the back end, so a client that stops waiting loses nothing.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from evergrow.service.http.responses import JSON_TYPE, json_response, unavailabl
 from evergrow.service.label_studio.api import LabelStudioError
 from evergrow.service.label_studio.learner import LearnerBusyError
 from evergrow.service.label_studio.messages import read_predict, read_webhook
+from evergrow.service.label_studio.synchroniser import SyncReport
 from evergrow.service.wire import (
     LabelStudioHealth,
     LabelStudioPredictions,
@@ -34,8 +36,9 @@ from evergrow.service.wire import (
 
 router = APIRouter(prefix=LABEL_STUDIO_PREFIX, tags=["label-studio"])
 
-# Label Studio waits for one second.
+# Label Studio waits for one second, and for three when it sets a project up.
 _WEBHOOK_SECONDS = 0.8
+_SETUP_SECONDS = 1.5
 _SYNC_SECONDS = 600.0
 _REFUSALS = refusals(404, body=True)
 _ANY_OBJECT: dict[str, Any] = {
@@ -52,6 +55,13 @@ class _AnyQuery(RequestBody):
 AnyQuery = Annotated[_AnyQuery, Query()]
 
 
+def _watch(done: Future[SyncReport]) -> asyncio.Future[SyncReport]:
+    """Watch a synchronisation; nobody may wait for its end. It logs its errors itself."""
+    found = asyncio.wrap_future(done)
+    found.add_done_callback(lambda one: one.cancelled() or one.exception())
+    return found
+
+
 @router.get("/health", response_model=LabelStudioHealth, responses=refusals(404))
 async def label_studio_health(request: Request, _: AnyQuery) -> Response:
     """Report that the back end is there."""
@@ -63,9 +73,17 @@ async def label_studio_health(request: Request, _: AnyQuery) -> Response:
     "/setup", response_model=LabelStudioSetup, responses=_REFUSALS, openapi_extra=_ANY_OBJECT
 )
 async def label_studio_setup(request: Request, _: AnyQuery) -> Response:
-    """Connect a project: its configuration needs one image and one choice of classes."""
+    """Connect a project: its configuration needs one image and one choice of classes.
+
+    Label Studio asks before every prediction. What webhooks announced is learnt first, so that a
+    correction is in the next prediction.
+    """
     back_end = service_of(request).label_studio
-    return json_response(LabelStudioSetup(await read_foreign_json(request, back_end.set_up)))
+    await read_foreign_json(request, back_end.set_up)
+    announced = {_watch(one) for one in back_end.announced}
+    if announced:
+        await asyncio.wait(announced, timeout=_SETUP_SECONDS)
+    return json_response(LabelStudioSetup(back_end.model_version))
 
 
 @router.post(
@@ -106,9 +124,7 @@ async def label_studio_webhook(request: Request, _: AnyQuery) -> Response:
     hint = await read_foreign_json(request, read_webhook)
     if hint is None:
         return json_response(LabelStudioWebhook("ignored"))
-    done = asyncio.wrap_future(back_end.synchronise(hint))
-    # Errors are logged by the back end, which tries again.
-    done.add_done_callback(lambda one: one.cancelled() or one.exception())
+    done = _watch(back_end.announce(hint))
     await asyncio.wait({done}, timeout=_WEBHOOK_SECONDS)
     if not done.done() or done.cancelled() or done.exception() is not None:
         return json_response(LabelStudioWebhook("queued"), HTTPStatus.ACCEPTED)
@@ -118,13 +134,12 @@ async def label_studio_webhook(request: Request, _: AnyQuery) -> Response:
 @router.post("/sync", response_model=LabelStudioSync, responses=refusals(404))
 async def label_studio_sync(request: Request, _: NoQuery) -> Response:
     """Compare all tasks of all connected projects with what was learnt from them."""
-    done = asyncio.wrap_future(service_of(request).label_studio.synchronise())
+    done = _watch(service_of(request).label_studio.synchronise())
     try:
         async with asyncio.timeout(_SYNC_SECONDS):
             report = await asyncio.shield(done)
     except (LabelStudioError, LearnerBusyError) as error:
         raise unavailable(str(error)) from error
     except TimeoutError:
-        done.add_done_callback(lambda one: one.cancelled() or one.exception())
         raise unavailable("it takes longer than this request may; it continues") from None
     return json_response(LabelStudioSync(**{**vars(report), "problems": tuple(report.problems)}))
