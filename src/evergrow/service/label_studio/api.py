@@ -12,6 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -189,9 +190,12 @@ class LabelStudioApi:
         >>> api.image_path(7, "s3://bucket/a.jpg")
         '/tasks/7/resolve/?fileuri=czM6Ly9idWNrZXQvYS5qcGc='
         """
-        if len(location) > _MAX_ADDRESS or not location.isprintable():
+        try:
+            parts = urlsplit(location)
+        except ValueError:
+            parts = None
+        if parts is None or len(location) > _MAX_ADDRESS or not location.isprintable():
             raise ForeignImageError(f"task {task}: the address of its image is not valid")
-        parts = urlsplit(location)
         if parts.scheme in _STORAGE_SCHEMES:
             encoded = base64.urlsafe_b64encode(location.encode()).decode()
             return f"/tasks/{task}/resolve/?fileuri={encoded}"
@@ -306,18 +310,23 @@ class _Credentials:
 def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
     """Read a response; raise a ``LabelStudioError`` unless it has the status 2xx."""
     deadline = time.monotonic() + _WHOLE_SECONDS
-    if 300 <= response.status < 400:
-        raise LabelStudioError(_redirected(response), response.status)
     pieces, n_bytes = [], 0
-    while piece := response.read(_CHUNK_BYTES):
-        n_bytes += len(piece)
-        if n_bytes > limit:
-            raise LabelStudioError(
-                f"Label Studio sent more than the limit of {format_size(limit)}", response.status
-            )
-        if time.monotonic() > deadline:
-            raise LabelStudioError(f"Label Studio sent nothing whole in {_WHOLE_SECONDS:g} seconds")
-        pieces.append(piece)
+    # Its connection is not used again after an error.
+    with closing(response):
+        if 300 <= response.status < 400:
+            raise LabelStudioError(_redirected(response), response.status)
+        while piece := response.read(_CHUNK_BYTES):
+            n_bytes += len(piece)
+            if n_bytes > limit:
+                raise LabelStudioError(
+                    f"Label Studio sent more than the limit of {format_size(limit)}",
+                    response.status,
+                )
+            if time.monotonic() > deadline:
+                raise LabelStudioError(
+                    f"Label Studio did not send all of a response in {_WHOLE_SECONDS:g} seconds"
+                )
+            pieces.append(piece)
     if response.status >= 300:
         raise LabelStudioError(_refused(response.status), response.status)
     return b"".join(pieces)

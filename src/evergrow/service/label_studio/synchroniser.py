@@ -139,6 +139,8 @@ class Synchroniser:
         self._on_changed = on_changed
         self._claims = Claims()
         self._projects: dict[int, ConnectedProject] = {}
+        # Projects that were heard of and could not be read yet.
+        self._wanted: set[int] = set()
         self._jobs: queue.Queue[_Job | None] = queue.Queue()
         self._stopping = threading.Event()
         self._whole_at = time.monotonic()
@@ -240,10 +242,12 @@ class Synchroniser:
             if hint.project is None:
                 keys = [key for task in hint.tasks for key in self._claims.with_task(task)]
                 named |= {key.project for key in keys}
-        for number in named | (self._projects.keys() if whole or not jobs else set()):
+        self._wanted |= named
+        for number in self._wanted | (self._projects.keys() if whole or not jobs else set()):
             mine = [hint for hint in hints if hint.project in (number, None)]
             everything = Hint(number, whole=True)
             self._do_project(number, [everything] if whole else mine, report)
+            self._wanted.discard(number)
         return report
 
     def _do_project(self, number: int, hints: Sequence[Hint], report: SyncReport) -> None:
