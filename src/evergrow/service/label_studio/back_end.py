@@ -13,7 +13,7 @@ from evergrow.service.label_studio.learner import Learner
 from evergrow.service.label_studio.messages import Hint, PredictRequest, read_setup
 from evergrow.service.label_studio.predictions import model_version, predict_tasks
 from evergrow.service.label_studio.ranking import Ranker
-from evergrow.service.label_studio.synchroniser import Synchroniser, SyncReport
+from evergrow.service.label_studio.synchroniser import Synchroniser, SyncResult
 from evergrow.service.label_studio.task_images import TaskImages
 
 # Requests to predict at a time: each may wait for images.
@@ -48,7 +48,7 @@ class BackEnd:
         self._threads = ThreadPoolExecutor(_N_PREDICTING, thread_name_prefix="label-studio-predict")
         self._looked_at: dict[int, float] = {}
         # What webhooks announced and is not learnt yet.
-        self._announced: set[Future[SyncReport]] = set()
+        self._announced: set[Future[SyncResult]] = set()
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
 
@@ -93,7 +93,7 @@ class BackEnd:
         version = model_version(snapshot)
         return [one.to_json(request.config, version) for one in answers]
 
-    def announce(self, hint: Hint) -> Future[SyncReport]:
+    def announce(self, hint: Hint) -> Future[SyncResult]:
         """Read the tasks of a webhook again; the future gives what was done."""
         done = self._synchroniser.submit(hint)
         with self._lock:
@@ -101,16 +101,16 @@ class BackEnd:
         done.add_done_callback(self._forget)
         return done
 
-    def _forget(self, done: Future[SyncReport]) -> None:
+    def _forget(self, done: Future[SyncResult]) -> None:
         with self._lock:
             self._announced.discard(done)
 
     @property
-    def announced(self) -> list[Future[SyncReport]]:
+    def announced(self) -> list[Future[SyncResult]]:
         """What webhooks announced and is not learnt yet."""
         with self._lock:
             return list(self._announced)
 
-    def synchronise(self) -> Future[SyncReport]:
+    def synchronise(self) -> Future[SyncResult]:
         """Compare all tasks of all connected projects; the future gives what was done."""
         return self._synchroniser.submit(None)

@@ -64,7 +64,7 @@ class _NotSupportedError(Exception):
 
 
 @dataclass
-class SyncReport:
+class SyncResult:
     """What a synchronisation did: numbers of tasks, and why some of them failed."""
 
     n_tasks: int = 0
@@ -103,7 +103,7 @@ class _Job:
     """A hint, or None to compare all tasks of all projects."""
 
     hint: Hint | None
-    result: Future[SyncReport] = field(default_factory=Future)
+    result: Future[SyncResult] = field(default_factory=Future)
 
 
 class Synchroniser:
@@ -161,7 +161,7 @@ class Synchroniser:
         self._jobs.put(None)
         self._thread.join()
 
-    def submit(self, hint: Hint | None) -> Future[SyncReport]:
+    def submit(self, hint: Hint | None) -> Future[SyncResult]:
         """Read tasks again, those of a hint or all; the future gives what was done."""
         job = _Job(hint)
         self._jobs.put(job)
@@ -229,13 +229,13 @@ class Synchroniser:
                     self._projects.pop(number)
         self._recalled = True
 
-    def _do(self, jobs: Sequence[_Job]) -> SyncReport:
+    def _do(self, jobs: Sequence[_Job]) -> SyncResult:
         """Do the jobs at once, or look for changes if there are none."""
         hints = [job.hint for job in jobs if job.hint is not None]
         whole = len(hints) < len(jobs) or time.monotonic() > self._whole_at + _WHOLE_SECONDS
         if whole:
             self._whole_at = time.monotonic()
-        report = SyncReport()
+        report = SyncResult()
         named = {hint.project for hint in hints if hint.project is not None}
         for hint in hints:
             # Some messages name no project.
@@ -250,7 +250,7 @@ class Synchroniser:
             self._wanted.discard(number)
         return report
 
-    def _do_project(self, number: int, hints: Sequence[Hint], report: SyncReport) -> None:
+    def _do_project(self, number: int, hints: Sequence[Hint], report: SyncResult) -> None:
         tasks = frozenset[int]().union(*(hint.tasks for hint in hints))
         # A hint without tasks may mean that the configuration has changed.
         refresh = any(not hint.tasks for hint in hints)
@@ -294,7 +294,7 @@ class Synchroniser:
         self._projects[number] = found
         return found
 
-    def _compare_all(self, found: ConnectedProject, report: SyncReport) -> None:
+    def _compare_all(self, found: ConnectedProject, report: SyncResult) -> None:
         listed = self._compare(found, self._api.tasks(found.project.id), report)
         claimed = self._claims.of_project(found.project.id, found.project.created)
         # A task may be missing because pages moved while they were read.
@@ -302,7 +302,7 @@ class Synchroniser:
         if left:
             self._compare_some(found, left, report)
 
-    def _compare_changed(self, found: ConnectedProject, report: SyncReport) -> None:
+    def _compare_changed(self, found: ConnectedProject, report: SyncResult) -> None:
         if found.seen is None:
             self._compare_all(found, report)
             return
@@ -310,7 +310,7 @@ class Synchroniser:
         self._compare(found, self._api.tasks(found.project.id, updated_since(since)), report)
 
     def _compare_some(
-        self, found: ConnectedProject, tasks: Sequence[int], report: SyncReport
+        self, found: ConnectedProject, tasks: Sequence[int], report: SyncResult
     ) -> None:
         for first in range(0, len(tasks), PAGE_SIZE):
             some = tasks[first : first + PAGE_SIZE]
@@ -325,7 +325,7 @@ class Synchroniser:
         self,
         found: ConnectedProject,
         values: Iterable[Any],
-        report: SyncReport,
+        report: SyncResult,
         *,
         partial_list: bool = False,
     ) -> set[int]:
@@ -371,7 +371,7 @@ class Synchroniser:
             return False
         return True
 
-    def _apply(self, found: ConnectedProject, task: Task, report: SyncReport) -> None:
+    def _apply(self, found: ConnectedProject, task: Task, report: SyncResult) -> None:
         """Move the example of a task, or take it back."""
         key = found.key(task.id)
         claim = self._claims.get(key)
@@ -407,7 +407,7 @@ class Synchroniser:
         self._claims.drop(key)
         return 0
 
-    def _teach(self, found: ConnectedProject, tasks: Sequence[Task], report: SyncReport) -> None:
+    def _teach(self, found: ConnectedProject, tasks: Sequence[Task], report: SyncResult) -> None:
         """Fetch the images of tasks and teach them."""
         if not tasks:
             return
@@ -428,7 +428,7 @@ class Synchroniser:
                 report.add_problem(f"task {task.id}: {image}")
 
     def _teach_one(
-        self, key: TaskKey, label: str, image: EmbeddedImage, report: SyncReport
+        self, key: TaskKey, label: str, image: EmbeddedImage, report: SyncResult
     ) -> None:
         request = self._request(key)
         # Label Studio decides: an image that another class has moves.

@@ -24,7 +24,7 @@ from evergrow.service.http.responses import JSON_TYPE, json_response, unavailabl
 from evergrow.service.label_studio.api import LabelStudioError
 from evergrow.service.label_studio.learner import LearnerBusyError
 from evergrow.service.label_studio.messages import read_predict, read_webhook
-from evergrow.service.label_studio.synchroniser import SyncReport
+from evergrow.service.label_studio.synchroniser import SyncResult
 from evergrow.service.wire import (
     LabelStudioHealth,
     LabelStudioPredictions,
@@ -55,7 +55,7 @@ class _AnyQuery(RequestBody):
 AnyQuery = Annotated[_AnyQuery, Query()]
 
 
-def _watch(done: Future[SyncReport]) -> asyncio.Future[SyncReport]:
+def _watch(done: Future[SyncResult]) -> asyncio.Future[SyncResult]:
     """Watch a synchronisation; nobody may wait for its end. It logs its errors itself."""
     found = asyncio.wrap_future(done)
     found.add_done_callback(lambda one: one.cancelled() or one.exception())
