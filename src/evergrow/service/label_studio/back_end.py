@@ -13,7 +13,8 @@ from evergrow.service.label_studio.learner import Learner
 from evergrow.service.label_studio.messages import Hint, PredictRequest, read_setup
 from evergrow.service.label_studio.predictions import model_version, predict_tasks
 from evergrow.service.label_studio.ranking import Ranker
-from evergrow.service.label_studio.synchroniser import Synchroniser, SyncResult
+from evergrow.service.label_studio.reconciliation import SyncResult
+from evergrow.service.label_studio.synchroniser import Synchroniser
 from evergrow.service.label_studio.task_images import TaskImages
 
 # Requests to predict at a time: each may wait for images.

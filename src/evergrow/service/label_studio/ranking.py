@@ -30,7 +30,7 @@ from evergrow.service.label_studio.predictions import (
     class_probabilities,
     predict_tasks,
 )
-from evergrow.service.label_studio.synchroniser import ConnectedProject
+from evergrow.service.label_studio.reconciliation import ConnectedProject
 from evergrow.service.label_studio.task_images import TaskImages
 
 # Tasks that have a place; annotators seldom do more before the order is computed again.

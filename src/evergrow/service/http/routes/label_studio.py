@@ -24,7 +24,7 @@ from evergrow.service.http.responses import JSON_TYPE, json_response, unavailabl
 from evergrow.service.label_studio.api import LabelStudioError
 from evergrow.service.label_studio.learner import LearnerBusyError
 from evergrow.service.label_studio.messages import read_predict, read_webhook
-from evergrow.service.label_studio.synchroniser import SyncResult
+from evergrow.service.label_studio.reconciliation import SyncResult
 from evergrow.service.wire import (
     LabelStudioHealth,
     LabelStudioPredictions,
