@@ -305,8 +305,9 @@ class Pair:
 
     studio: LabelStudioProcess
     service: ServiceProcess
-    project: int
     person: Person
+    # The personal access token of Label Studio; a person can have one.
+    token: str
 
 
 @contextmanager
@@ -317,7 +318,8 @@ def connected_pair(
     tokens = new_workspace(folder / "things", features=features)
     secret = folder / "label-studio-token"
     with LabelStudioProcess(folder / "label-studio", program) as studio:
-        secret.write_text(studio.personal_token())
+        token = studio.personal_token()
+        secret.write_text(token)
         service = ServiceProcess(
             folder / "things",
             (
@@ -337,7 +339,7 @@ def connected_pair(
                 some = pictures[first : first + example.UPLOAD_AT_ONCE]
                 client.upload(project, [one.path for one in some])
             example.connect(client, project, f"http://127.0.0.1:{service.port}", tokens.teach)
-            yield Pair(studio, service, project, Person(client, project))
+            yield Pair(studio, service, Person(client, project), token)
 
 
 def webhook_seconds(pair: Pair) -> list[float]:

@@ -102,8 +102,7 @@ def test_a_deleted_task_is_taken_back(pair: Pair, pictures: list[Photograph]) ->
 
 
 def test_the_log_has_no_token(pair: Pair) -> None:
-    secret = pair.service.folder.with_name("label-studio-token").read_text()
-    assert secret not in pair.service.log.read_text()
+    assert pair.token not in pair.service.log.read_text()
 
 
 def test_the_example_of_the_guide_connects_a_folder(
@@ -115,7 +114,7 @@ def test_the_example_of_the_guide_connects_a_folder(
     (tmp_path / "a" / "one.jpg").write_bytes(pictures[0].path.read_bytes())
     environment = {
         **os.environ,
-        "LABEL_STUDIO_API_KEY": pair.studio.personal_token(),
+        "LABEL_STUDIO_API_KEY": pair.token,
         "EVERGROW_TOKEN": Tokens(pair.service.folder).add("example", "teach"),
     }
     command = [sys.executable, str(EXAMPLE), str(tmp_path), "--classes", "cup", "pen"]
