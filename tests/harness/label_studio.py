@@ -156,9 +156,9 @@ def photographs(folder: Path, n: int) -> list[Photograph]:
     """Pictures of nine classes in one folder: of EVERGROW_DATA, or drawn if that is not set."""
     folder.mkdir(parents=True)
     data = os.environ.get("EVERGROW_DATA")
-    source = Path(data or "/nowhere") / "caltech_images"
+    source = None if data is None else Path(data) / "caltech_images"
     found = []
-    if source.is_dir():
+    if source is not None and source.is_dir():
         classes = sorted(path for path in source.iterdir() if path.is_dir())[:N_CLASSES]
         for number in range(n):
             of_class = classes[number % len(classes)]
