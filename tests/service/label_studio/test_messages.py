@@ -76,7 +76,24 @@ def test_a_request_to_predict_needs_tasks() -> None:
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 NAMES = st.sampled_from(
-    ["action", "annotation", "annotations", "choices", "completed_by", "data", "from_name", "id", "image", "label_config", "project", "result", "schema", "task", "tasks", "value"]
+    [
+        "action",
+        "annotation",
+        "annotations",
+        "choices",
+        "completed_by",
+        "data",
+        "from_name",
+        "id",
+        "image",
+        "label_config",
+        "project",
+        "result",
+        "schema",
+        "task",
+        "tasks",
+        "value",
+    ]
 )
 ANYTHING = st.recursive(
     SCALARS | st.sampled_from(["class", "cup", "ANNOTATION_CREATED", "TASKS_DELETED", CONFIG]),
