@@ -182,9 +182,7 @@ class Settings:
     }
 
     def __post_init__(self) -> None:
-        # The token must not appear in an error.
-        shown = {name: value for name, value in vars(self).items() if name in self._rules}
-        check_parameters(shown, self._rules)
+        check_parameters(vars(self), self._rules)
         if self.label_studio and not self.label_studio_token:
             raise InvalidInputError(
                 "label_studio needs label_studio_token, an access token of that Label Studio"
