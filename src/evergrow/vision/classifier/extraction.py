@@ -44,8 +44,8 @@ def list_sources(images: Any) -> list[Any]:
         return list(found.paths)
     if isinstance(images, (str, os.PathLike)):
         raise InvalidTypeError(
-            "images must be a folder or a list of sources; folder not found: "
-            f"{display_name(images)}. Put the path of one image into a list"
+            f"images must be a folder or a list of sources, got one {type(images).__name__}: put "
+            f"it into a list; folder not found: {display_name(images)}"
         )
     check_sources(images)
     sources = [_read_open_file(source) for source in images]
