@@ -37,13 +37,15 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "subsection_order": [f"../examples/gallery/{section}" for section in _SECTIONS],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "ExampleTitleSortKey",
     "abort_on_example_error": True,
     # Names of the package in an example's code are links to the API.
     "doc_module": ("evergrow",),
     "reference_url": {"evergrow": None},
+    "backreferences_dir": "gallery/backreferences",
     "reset_modules": ("gallery_style.reset",),
     "image_srcset": ["2x"],
+    "thumbnail_size": (640, 360),
     "capture_repr": (),
     "remove_config_comments": True,
     "show_memory": False,
@@ -57,4 +59,5 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"Evergrow {release}"
 html_sidebars = {"**": []}
 html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}

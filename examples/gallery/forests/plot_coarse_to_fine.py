@@ -57,8 +57,9 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# With few fine labels, ``"ridge-h"``, the default method, is far ahead of the others: it
-# guesses the missing fine labels by ridge regression within each coarse class and learns from
-# the guesses, too. On these data coarse labels alone help little. The methods are those of
-# Ristin et al. (2015) and one of ours: :doc:`/papers` says where their equations are in the
-# code, :doc:`/subcategories` how to use them.
+# With few fine labels, ``"ridge-h"``, the default method, is far ahead of the others. It
+# guesses the missing fine labels by ridge regression within each coarse class, and learns from
+# the guesses as well. Coarse labels without guesses help little on these data.
+#
+# All but ``"ridge-h"`` are methods of Ristin et al. (2015): :doc:`/papers` says where their
+# equations are in the code, and :doc:`/subcategories` how to use them.

@@ -1,6 +1,6 @@
 """
-A tree before and after new classes
-===================================
+A growing tree, before and after new classes
+============================================
 
 Each node of an NCM tree holds the means of a few classes. Each mean leads left or right, and a
 sample follows the nearest mean (Eqs. 2 and 6 of Ristin et al., 2014; :doc:`/papers` says where

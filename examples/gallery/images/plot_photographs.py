@@ -41,7 +41,7 @@ print("Classes:", ", ".join(model.classes_))
 
 # %%
 # Each test picture has two answers: before the new class and, after the arrow, with it. The
-# title is red if the second one is wrong.
+# title is red if the second answer is wrong.
 
 truth = np.array([path.parent.name for path in test])
 for name, answers in (("before", before), ("after", after)):
@@ -57,8 +57,9 @@ plt.show()
 
 # %%
 # A model can only answer with classes that it knows, so the first answers to umbrellas are
-# wrong. If such pictures should be noticed, the answer may be "unknown":
-# :ref:`sphx_glr_gallery_labels_plot_rejection.py`. The other answers did not change.
+# wrong. After three pictures, most of them are right, and the answers to all other pictures are
+# the same as before. To notice pictures of classes that were never taught, let the model answer
+# "unknown": :ref:`sphx_glr_gallery_labels_plot_rejection.py`.
 #
 # The model is one file, which other processes load. On the command line, ``evergrow fit``,
 # ``evergrow add`` and ``evergrow predict`` do the same (:doc:`/command_line`).

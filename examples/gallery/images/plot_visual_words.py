@@ -50,15 +50,15 @@ figure.colorbar(shown, ax=axes, ticks=[0.3, 0.5, 0.8], label="evidence for the c
 plt.show()
 
 # %%
-# Some things stand out, such as the red caps. Where the background is like that of training
-# pictures of one class, it counts as much as the thing.
+# Some things stand out, such as the first mushroom. Where the background is like that of
+# training pictures of one class, it counts as much as the thing.
 #
 # What a word looks like
 # ----------------------
 #
 # :func:`~evergrow.vision.leaf_patches` collects patches that fall into one leaf. For each class
-# we take the leaf of the first tree that occurs in more of its pictures than of the other's
-# than any other leaf.
+# we take one leaf of the first tree: it occurs in many pictures of the class and in few of the
+# other class.
 
 in_first_tree = words[:, : bag.codebook_.words_per_tree_[0]]
 figure, axes = plt.subplots(2, 10, figsize=(9, 2), layout="constrained")

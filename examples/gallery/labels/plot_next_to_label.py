@@ -2,8 +2,8 @@
 What to label next
 ==================
 
-:func:`~evergrow.next_to_label` chooses the examples to label next. Its choices cover the
-examples without labels, and follow a classifier of the labels so far to where it hesitates
+:func:`~evergrow.next_to_label` chooses the examples to label next. It covers the examples
+without labels, and prefers those of which a classifier is unsure that knows the labels so far
 (:doc:`/clean_data`). We begin with 1078 digits without labels and ask for ten labels at a time.
 """
 
@@ -43,8 +43,8 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# The first ten choices know nothing of classes, and yet nine of the ten digits are among them:
-# each choice must be unlike the choices before it. Ten digits at random repeat some and miss
+# The first ten choices know nothing of classes, and yet nearly all digits are among them: each
+# choice should cover examples that the others do not. Ten digits at random repeat some and miss
 # others.
 
 figure, axes = plt.subplots(2, 10, figsize=(9, 2.2), layout="constrained")

@@ -25,10 +25,10 @@ metrics = {
     "NCMMetric": NCMMetric(random_state=0),
 }
 colours = ListedColormap(["C0", "C1", "C2"])
-extent = (-3, 7, -5.5, 6.5)
+extent = (-3, 7, -7, 7)
 x, height = np.meshgrid(np.linspace(*extent[:2], 300), np.linspace(*extent[2:], 300))
 
-figure, axes = plt.subplots(1, 3, figsize=(9, 4), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(9, 4.6), layout="constrained")
 for panel, (name, metric) in zip(axes, metrics.items(), strict=True):
     model = NCMClassifier(metric=metric).fit(X, y)
     answers = model.predict(np.column_stack([x.ravel(), height.ravel()])).reshape(x.shape)
@@ -36,6 +36,7 @@ for panel, (name, metric) in zip(axes, metrics.items(), strict=True):
     panel.scatter(*X.T, c=y, cmap=colours, s=5)
     panel.scatter(*centres.T, c="black", marker="x", s=60)
     panel.set(title=f"{name}: {model.score(X, y):.0%}", xticks=[], yticks=[])
+    panel.set(xlim=extent[:2], ylim=extent[2:])
 plt.show()
 
 # %%
