@@ -25,8 +25,8 @@ print(f"{len(listed)} labels are listed, {n_found} of them are among the 60")
 print(f"Estimated share of wrong labels: {found.share_wrong:.1%}; we changed {60 / len(truth):.1%}")
 
 # %%
-# The most suspicious label comes first. Above are the first seven, below the listed labels that
-# we did *not* change: some of these digits are hard to read.
+# The most suspicious label comes first. The upper row shows the first seven, the lower row
+# listed labels that we did *not* change: some of these digits are hard to read.
 
 figure, axes = plt.subplots(2, 7, figsize=(9, 3.4), layout="constrained")
 for panel in axes.flat:
@@ -39,10 +39,10 @@ for panels, issues in zip(axes, (found.wrong, unchanged), strict=True):
 plt.show()
 
 # %%
-# Each label is judged by a model that never saw it. So a wrong label scores like a label drawn
-# at random, and comparing the two gives the ``certainty`` that a label is wrong
-# (:doc:`/clean_data`). A lower ``certainty`` lists more labels. Here is how many changed ones
-# are among them.
+# Each label is judged by a model that never saw it. So a label that is wrong by chance scores
+# like one drawn at random, and comparing labels with random ones gives the ``certainty`` that
+# each is wrong (:doc:`/clean_data`). A lower ``certainty`` lists more labels. This is how many
+# changed labels are among them:
 
 longer = label_issues(X, given, certainty=0.02).wrong
 hits = np.cumsum([one.index in changed for one in longer])

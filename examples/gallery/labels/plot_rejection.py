@@ -1,6 +1,6 @@
 """
-When the answer should be "unknown"
-===================================
+Reject examples of unknown classes
+==================================
 
 A classifier names one of its classes, whatever it is shown.
 :class:`~evergrow.RejectingClassifier` wraps a classifier and answers "unknown" to examples that
@@ -21,6 +21,7 @@ model = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
 model.fit(X[y < 8], y[y < 8])
 
 answers = model.predict(X_test)
+# Among numbers, the label for "unknown" is -1.
 print("Answers to the first ten eights and nines:", answers[~known][:10])
 print(f"Unknown: {np.mean(answers[~known] == -1):.0%} of the eights and nines")
 print(f"Unknown: {np.mean(answers[known] == -1):.0%} of the digits that it knows")
@@ -53,5 +54,6 @@ right.legend()
 plt.show()
 
 # %%
-# Known digits are rejected about as often as asked for, and eights and nines much more often.
-# How much more depends on the features: see :doc:`/unknown` for measurements on photographs.
+# Known digits are rejected a little more often than asked for, eights and nines much more
+# often. How much more depends on the features: see :doc:`/unknown` for measurements on
+# photographs.

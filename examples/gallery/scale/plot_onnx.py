@@ -2,7 +2,7 @@
 Export a model to ONNX, and check it
 ====================================
 
-An ONNX file runs where Evergrow is not installed: in Python, JavaScript, C++ and on phones
+An ONNX file runs where Evergrow is not installed, such as in C++ or in a browser
 (:doc:`/export`). We export four models and check that each file answers like its model.
 """
 
@@ -52,8 +52,8 @@ index, probabilities, _, _ = session.run(None, {"features": X_test.astype(np.flo
 print("First answers:", [classes[place] for place in index[:10]])
 
 # %%
-# Probabilities of the forest and of its file lie on the diagonal. ONNX files compute in single
-# precision, which explains differences of this size.
+# Probabilities of the forest and of its file lie on the diagonal. The file returns them in
+# single precision, which explains differences of this size.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.plot(models["NCMForestClassifier"].predict_proba(X_test).ravel(), probabilities.ravel(), ".")

@@ -1,6 +1,6 @@
 """
-More data than memory, and workers
-==================================
+Shards: more data than memory
+=============================
 
 A folder of shards is one matrix in many files. Every estimator takes it in place of an array
 and reads a block at a time (:doc:`/shards`). The model is the one that the array gives.
@@ -34,9 +34,9 @@ print(f"{shards.shape[0]} rows in {len(shards.parts)} files")
 # Forests
 # -------
 #
-# With a ``memory_limit``, a forest keeps its samples in a file. :func:`evergrow.cluster` moves
-# the work to the workers of a Ray cluster; without an address, the work is done in this
-# process. Either way the trees are the same to the last bit.
+# With a ``memory_limit``, a forest keeps its samples in a file. Inside
+# :func:`evergrow.cluster`, the workers of a Ray cluster grow the trees; without an address this
+# process does. The forest is the one that the array gives.
 
 ADDRESS = None  # or "auto", "host:port", "ray://host:10001"
 forest = NCMForestClassifier(10, random_state=0).fit(X, y)
