@@ -16,13 +16,13 @@ from evergrow import ERCForest, RLSClassifier
 from evergrow.vision import BagOfWords, LocalFeatures, RandomPatches, leaf_patches, word_map
 
 things = ["tree", "mushroom"]
-images = [np.asarray(draw_picture(thing, seed)) for seed in range(30) for thing in things]
-labels = np.tile(things, 30)
-n = 44  # for training
+images = [np.asarray(draw_picture(thing, seed)) for seed in range(25) for thing in things]
+labels = np.tile(things, 25)
+n = 38  # for training
 
 bag = BagOfWords(
     ERCForest(n_words=300, random_state=0),
-    features=LocalFeatures("haar", patches=RandomPatches(800, max_size=0.3)),
+    features=LocalFeatures("haar", patches=RandomPatches(600, max_size=0.3)),
     n_training_descriptors=20000,
     random_state=0,
 )
