@@ -52,7 +52,7 @@ figure.colorbar(shown, ax=axes, label="share of the digit's test examples")
 plt.show()
 
 # %%
-# After forgetting, no answer is a three, and threes get the answers that the other classes
-# leave for them. ``forget(X, y)`` forgets single examples, and needs no sums per class. Forests
+# After forgetting, no answer is a three, and threes are taken for other digits, mostly nines
+# and twos. ``forget(X, y)`` forgets single examples, and needs no sums per class. Forests
 # forget as well, by taking the examples out of their trees: see :doc:`/teaching` and
 # :doc:`/growing`.
