@@ -38,6 +38,8 @@ IMPORTING = {
 collect_ignore = [
     path for package, paths in IMPORTING.items() if find_spec(package) is None for path in paths
 ]
+# Copies of the examples that `make docs` makes; tests/test_gallery.py runs the originals.
+collect_ignore_glob = ["docs/_build/*", "docs/gallery/*"]
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.
@@ -73,6 +75,7 @@ PATH_TIERS = {
     "tests/service/http/test_malicious_images.py": "process",
     "tests/storage/shards/test_interrupted.py": "process",
     "tests/storage/shards/test_killed.py": "process",
+    "tests/test_gallery.py": "guides",
     "tests/test_kernels.py": "process",
     "tests/test_readme.py": "guides",
     "tests/workspace/test_crashes.py": "process",
