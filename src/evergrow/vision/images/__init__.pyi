@@ -1,4 +1,6 @@
-from .folders import LabelledImages, find_images, find_labelled
+from .folders import find_images
+from .labelled.finder import find_labelled
+from .labelled.labelled_images import LabelledImages
 from .reader import iterate_images, read_image, read_images
 from .results import Extraction, ReadImages
 from .sources import ReadLimits
