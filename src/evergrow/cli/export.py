@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import check_output, load_model, report_split
-from evergrow.cli.options import FORCE, QUIET, command, output_forms
+from evergrow.cli.models import check_output, find_images, load_model
+from evergrow.cli.options import DEFAULT_READING, FORCE, QUIET, command, output_forms
 from evergrow.cli.output import FACTS, is_for_people, report, write_fields, write_json, write_table
 from evergrow.cli.workspace.access import is_workspace, read_workspace
 from evergrow.foundation.formatting import format_count, format_percent
@@ -196,27 +196,25 @@ def _compare(model: Any, output: str, folder: str, *, quiet: bool) -> Comparison
     from evergrow.export import compare_onnx
     from evergrow.foundation.labels import ClassList
     from evergrow.vision.classifier import ImageClassifier
-    from evergrow.vision.images import find_labelled
 
     if not isinstance(model, ImageClassifier):
         raise click.ClickException(
             f"--check needs a model of images, not {type(model).__name__}, which takes numbers: "
             "use evergrow.export.compare_onnx in Python"
         )
-    found = find_labelled(folder, split="test")
-    report_split(found, quiet=quiet)
+    found = find_images(folder, DEFAULT_READING, split="test", quiet=quiet)
     column_of = ClassList(model.classes_).column_by_text
     known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
     if not known:
         raise click.ClickException(
             f"the model knows none of the classes in {click.format_filename(folder)!r}"
         )
-    left_out = len(found.paths) - len(known)
+    left_out = len(found.sources) - len(known)
     if left_out:
         images = format_count(left_out, "image")
         report(f"{images} of classes that the model does not know left out.", quiet=quiet)
     truth = model.classes_[[column_of[label] for label in found.labels[known].tolist()]]
-    return compare_onnx(model, output, [found.paths[i] for i in known], truth)
+    return compare_onnx(model, output, [found.sources[i] for i in known], truth)
 
 
 def _write(found: Comparison, form: str | None) -> None:

@@ -31,8 +31,8 @@ from evergrow.service.http.fairness import Actor, Allowance, Pacer
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.writer import lower_priority
 from evergrow.service.wire import DownloadLink, File
-from evergrow.vision.images.label_table import format_rows
 from evergrow.vision.images.folder_names import FolderNames
+from evergrow.vision.images.label_table import format_rows
 from evergrow.workspace.workspace import Workspace
 
 # The ending of the file's name, which begins with that of the workspace, and its media type.

@@ -18,7 +18,7 @@ from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.naming import display_name
 from evergrow.vision.images import Extraction, LabelledImages, find_labelled, iterate_images
 from evergrow.vision.images.folders import raise_unreadable, search_images
-from evergrow.vision.images.labelled.finder import Split, source_kind
+from evergrow.vision.images.labelled.finder import Split
 from evergrow.vision.images.labelled.labelled_images import warn_doubt
 from evergrow.vision.images.prefetch import MAX_GROUP_BYTES, group_by_size
 from evergrow.vision.images.reader import check_sources, find_bad_images

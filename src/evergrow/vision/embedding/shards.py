@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -63,10 +63,12 @@ class _Images:
     def where(self, wanted: npt.NDArray[np.bool_]) -> _Images:
         """The images that a mask selects."""
         places = np.flatnonzero(wanted).tolist()
-        names, sources, labels = (
-            tuple(column[i] for i in places) for column in (self.names, self.sources, self.labels)
+        return _Images(
+            self.root,
+            tuple(self.names[i] for i in places),
+            tuple(self.sources[i] for i in places),
+            tuple(self.labels[i] for i in places),
         )
-        return _Images(self.root, names, sources, labels)
 
 
 def shard_images(
@@ -122,7 +124,7 @@ def shard_images(
     images = _Images(
         str(root),
         tuple(os.path.relpath(_full_name(source), root) for source in found.sources),
-        tuple(Path(os.path.abspath(one)) if isinstance(one, Path) else one for one in found.sources),
+        tuple(map(_absolute, found.sources)),
         tuple(found.labels.tolist()),
     )
     embedder = Embedder(verbose=verbose) if embedder is None else embedder
@@ -147,6 +149,10 @@ def shard_images(
                 raise InvalidInputError(f"none of the {len(new.names)} images could be read")
     warn_about(problems[len(found.problems) :])
     return Sharded(n_added, len(images.names) - len(new.names), tuple(problems))
+
+
+def _absolute(source: Path | StoredImage) -> Path | StoredImage:
+    return Path(os.path.abspath(source)) if isinstance(source, Path) else source
 
 
 def _full_name(source: Path | StoredImage) -> str:
@@ -236,7 +242,8 @@ def _hash_images(images: _Images, places: Sequence[int]) -> npt.NDArray[np.uint8
         # File names need not be valid text.
         hashed.update(os.fsencode(images.names[place]) + b"\0")
         try:
-            hashed.update(read_content(images.sources[place], DEFAULT_LIMITS))
+            # The content of files and stored images is bytes.
+            hashed.update(cast(bytes, read_content(images.sources[place], DEFAULT_LIMITS)))
         except ImageError:
             continue
         found[row] = np.frombuffer(hashed.digest(), dtype=np.uint8)

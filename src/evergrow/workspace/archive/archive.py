@@ -27,8 +27,8 @@ from evergrow.foundation.atomic import atomic_write, name_full_disk
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.regular_files import open_regular
 from evergrow.vision.images.decoder import SUFFIX_OF_TYPE
-from evergrow.vision.images.label_table import COLUMNS, LABEL_TABLE, format_rows, parse_field
 from evergrow.vision.images.folder_names import FolderNames
+from evergrow.vision.images.label_table import COLUMNS, LABEL_TABLE, format_rows, parse_field
 from evergrow.workspace.archive.zip_stream import ZipStream
 from evergrow.workspace.records import ConflictError
 from evergrow.workspace.store.database import translate_disk_errors

@@ -22,7 +22,10 @@ from evergrow.vision.images.walk import Walk, list_entries
 
 def read_class_folders(root: Path, *, split: str | None, follow_links: bool) -> LabelledImages:
     """List the images of a folder with one subfolder per class, or with splits of such folders."""
-    chosen = None if split is None else _choose_split(root, split, follow_links)
+    chosen = None
+    splits = {} if split is None else _find_splits(root, follow_links)
+    if split is not None and splits:
+        chosen = choose_split(splits, split, display_name(root))
     root = root if chosen is None else chosen
     walk = Walk(follow_links=follow_links)
     classes = [entry.name for entry in list_entries(root) if _is_class_folder(entry, follow_links)]
@@ -39,15 +42,15 @@ def read_class_folders(root: Path, *, split: str | None, follow_links: bool) -> 
             f"no folder in {display_name(root)} has images{describe_skipped(walk)}; "
             f"{known_suffixes()}"
         )
-    return replace(_label_by_folder(root, found, classes, walk), split=chosen)
+    return replace(_label_by_folder(root, found, classes, walk), split=chosen, splits=tuple(splits))
 
 
 def _is_class_folder(entry: os.DirEntry[str], follow_links: bool) -> bool:
     return entry.is_dir(follow_symlinks=follow_links)
 
 
-def _choose_split(root: Path, split: str, follow_links: bool) -> Path | None:
-    """The folder of a split; None if the subfolders are not splits of a data set.
+def _find_splits(root: Path, follow_links: bool) -> dict[str, Path]:
+    """The folders of splits; none if the subfolders are not splits of a data set.
 
     They are if two or more have the names of splits and contain folders, and the others contain no
     images. A class that is called "train" contains images.
@@ -60,8 +63,8 @@ def _choose_split(root: Path, split: str, follow_links: bool) -> Path | None:
             if kind is not None and _has_folders(folder, follow_links):
                 splits[kind] = folder
             elif Walk(follow_links=follow_links).search(folder):
-                return None
-    return choose_split(splits, split, display_name(root)) if len(splits) > 1 else None
+                return {}
+    return splits if len(splits) > 1 else {}
 
 
 def _has_folders(folder: Path, follow_links: bool) -> bool:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
 from evergrow.foundation.formatting import format_size, list_names
@@ -66,13 +66,13 @@ class ImageCrop(StoredImage):
 
     def read_bytes(self, limits: ReadLimits) -> bytes:
         """Decode the image, and encode the box."""
-        content = read_content(self.path, limits)
-        image = decode_image(content, limits, None)
-        if self.size is not None and self.size != (image.width, image.height):
-            said, has = (f"{width} x {height}" for width, height in (self.size, image.pixels.shape[1::-1]))
+        # The content of a file is bytes.
+        image = decode_image(cast(bytes, read_content(self.path, limits)), limits, None)
+        if self.size not in (None, (image.width, image.height)):
+            said = "{} x {}".format(*self.size or ())
             raise InvalidInputError(
-                f"the annotations say {said} pixels, but upright it has {has}: boxes would be "
-                "elsewhere"
+                f"the annotations say {said} pixels, but upright it has {image.width} x "
+                f"{image.height}: boxes would be elsewhere"
             )
         left, top, width, height = self.box
         right, bottom = math.ceil(left + width), math.ceil(top + height)
@@ -207,9 +207,9 @@ def _parse_images(content: Mapping[str, list[Any]]) -> dict[Any, _Image]:
             raise InvalidInputError(f'{where} must have a "file_name"')
         if number in images:
             raise InvalidInputError(f"{where} has the id of another image, {number!r}")
-        size = entry.get("width"), entry.get("height")
-        is_known = all(type(one) is int and one > 0 for one in size)
-        images[number] = _Image(name, size if is_known else None)  # type: ignore[arg-type]
+        width, height = entry.get("width"), entry.get("height")
+        is_known = all(type(one) is int and one > 0 for one in (width, height))
+        images[number] = _Image(name, (width, height) if is_known else None)
     return images
 
 

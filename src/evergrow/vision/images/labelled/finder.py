@@ -29,7 +29,7 @@ def find_labelled(
     images: StrPath | None = None,
     outside: bool = False,
 ) -> LabelledImages:
-    """List labelled images: class folders, a table, COCO annotations or WebDataset tar files.
+    r"""List labelled images: class folders, a table, COCO annotations or WebDataset tar files.
 
     The format is recognised by the source: a folder has one subfolder per class, or splits of a
     data set (``train``, ``val``, ``test``, ...) with these; a file that ends in ``.csv`` or
@@ -80,7 +80,7 @@ def find_labelled(
     ...         path.parent.mkdir(exist_ok=True)
     ...         _ = path.write_text("")
     ...     table = pathlib.Path(folder, "table.csv")
-    ...     _ = table.write_text("image,class\\ncat/1.jpg,pet\\ndog/2.jpg,guard\\n")
+    ...     _ = table.write_text("image,class\ncat/1.jpg,pet\ndog/2.jpg,guard\n")
     ...     find_labelled(folder).labels.tolist(), find_labelled(table).labels.tolist()
     (['cat', 'dog', 'dog'], ['pet', 'guard'])
     """
@@ -117,7 +117,8 @@ def source_kind(source: StrPath) -> Literal["folder", "table", "coco", "webdatas
     name = os.fspath(source).lower()
     if os.path.isdir(source):
         return "folder"
-    if name.endswith(webdataset.SUFFIXES):
+    # A pattern may end in braces.
+    if name.removesuffix("}").endswith(webdataset.SUFFIXES):
         return "webdataset"
     if name.endswith(table.SUFFIXES):
         return "table"

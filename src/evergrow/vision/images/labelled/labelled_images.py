@@ -60,6 +60,8 @@ class LabelledImages:
     split : Path or None
         The split that was chosen: a folder such as ``photos/train``, or the value of the column
         ``split`` of a table.
+    splits : tuple of str
+        All splits that there are, of train, val and test.
     fine : tuple of (str or None)
         The fine class of each image as ``labels.csv`` of a workspace has it.
     """
@@ -69,6 +71,7 @@ class LabelledImages:
     problems: tuple[BadImage, ...]
     unreadable: tuple[BadImage, ...] = ()
     split: Path | None = None
+    splits: tuple[str, ...] = ()
     # The folder of the classes, or the file that names the images.
     root: Path = Path()
     fine: tuple[str | None, ...] = ()
@@ -127,7 +130,7 @@ def choose_split(found: Mapping[str, Found], wanted: str, where: str) -> Found:
     kind = split_kind(wanted)
     if kind is None:
         raise InvalidInputError(f"split must be train, val or test, got {wanted!r}")
-    for name in (kind, _NEXT_BEST.get(kind)):
+    for name in (kind, _NEXT_BEST.get(kind, kind)):
         if name in found:
             return found[name]
     raise InvalidInputError(
@@ -137,9 +140,9 @@ def choose_split(found: Mapping[str, Found], wanted: str, where: str) -> Found:
 
 
 def check_label(label: str) -> str | None:
-    """Why a text cannot be a class, or None if it can.
+    r"""Why a text cannot be a class, or None if it can.
 
-    >>> check_label("cup"), check_label(" "), check_label("a\\0b")
+    >>> check_label("cup"), check_label(" "), check_label("a\0b")
     (None, 'it has no label', 'its label has a control character')
     """
     if not label.strip():

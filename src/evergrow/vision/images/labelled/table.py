@@ -55,7 +55,13 @@ def read_table(
 ) -> LabelledImages:
     """List the images that a table names; bad rows are problems with their line numbers."""
     rows = list(_read_rows(path, columns))
-    rows, chosen = _choose_rows(rows, split, path)
+    splits = {} if split is None else _find_splits(rows)
+    chosen = None
+    if split is not None and splits:
+        own = choose_split(splits, split, display_name(path))
+        chosen = path / own[0].split
+        # Rows that cannot be read may belong to any split.
+        rows = own + [row for row in rows if row.fault is not None]
     seen: dict[tuple[str, str], int] = {}
     good: list[tuple[Path, _Row]] = []
     unreadable: list[BadImage] = []
@@ -82,28 +88,23 @@ def read_table(
         problems,
         tuple(unreadable),
         split=chosen,
+        splits=tuple(splits),
         root=path,
         fine=tuple(row.fine or None for _, row in good),
     )
 
 
-def _choose_rows(
-    rows: list[_Row], split: str | None, path: Path
-) -> tuple[list[_Row], Path | None]:
-    """The rows of the wanted split, if the table has a column of splits with known names."""
-    of_split: dict[str, list[_Row]] = {}
-    broken = [row for row in rows if row.fault is not None]
+def _find_splits(rows: list[_Row]) -> dict[str, list[_Row]]:
+    """The rows of each split; none if there is no column of splits with known names."""
+    splits: dict[str, list[_Row]] = {}
     for row in rows:
         kind = split_kind(row.split)
         if kind is not None:
-            of_split.setdefault(kind, []).append(row)
+            splits.setdefault(kind, []).append(row)
         elif row.fault is None:
             # No splits, or folds and the like, among which there is nothing to choose.
-            return rows, None
-    if split is None or not of_split:
-        return rows, None
-    chosen = choose_split(of_split, split, display_name(path))
-    return chosen + broken, path / chosen[0].split
+            return {}
+    return splits
 
 
 def _read_rows(path: Path, columns: tuple[str, str] | None) -> Iterator[_Row]:
@@ -185,11 +186,10 @@ def _read_header(
             fine = lower.index("fine") if tuple(names) == COLUMNS else -1
             return _Header(names, *places, fine, _first(lower, _SPLIT_NAMES)), delimiter
         best = max(best, names, key=len)
-    wanted = f"{columns[0]!r} and {columns[1]!r}" if columns else "path and label, or image and class"
+    wanted = "path and label, or image and class" if columns is None else " and ".join(columns)
+    hint = "; --columns PATH,LABEL, or columns in Python, names others" if columns is None else ""
     raise _refusal(
-        path,
-        f"its first line must name the columns, {wanted}; it has {list_names(best)}"
-        + ("" if columns else " (name others with --columns PATH,LABEL, or columns in Python)"),
+        path, f"its first line must name the columns {wanted}, it has {list_names(best)}{hint}"
     )
 
 

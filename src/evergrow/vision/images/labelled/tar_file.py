@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 import threading
 import weakref
@@ -23,6 +24,7 @@ from evergrow.foundation.naming import display_name
 from evergrow.foundation.regular_files import open_regular
 
 _BLOCK = 512
+_OCTAL = re.compile(rb"[0-7]+")
 _CHUNK_BYTES = 1 << 20
 # Images hardly shrink. What grows more than this was made to fill the disk.
 _MAX_GROWTH = 20
@@ -32,6 +34,7 @@ _MAX_EXTENSION = 1 << 16
 _LONGEST_NAME = 1000
 _REGULAR, _FOLDER = (b"0", b"\0", b"7"), b"5"
 _GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL = b"L", b"K", b"x", b"g"
+_EXTENSIONS = (_GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,41 +112,40 @@ class TarFile:
         return unpacked
 
     def _members(self, file: BinaryIO) -> Iterator[Member]:
-        end = file.seek(0, os.SEEK_END)
-        at, n_members = 0, 0
+        n_members = 0
         extension: dict[str, str] = {}
+        for header in self._headers(file):
+            if header.kind in _EXTENSIONS:
+                if header.n_bytes > _MAX_EXTENSION:
+                    self._refuse(f"the header of a long name has {format_size(header.n_bytes)}")
+                extension |= self._parse_extension(header.kind, file.read(header.n_bytes))
+                continue
+            name = extension.pop("path", header.name)
+            n_members += 1
+            if n_members > _MAX_MEMBERS:
+                self._refuse(f"it has more than {_MAX_MEMBERS} members")
+            if header.kind in _REGULAR:
+                yield Member(self._checked_name(name), header.offset, header.n_bytes)
+            elif header.kind != _FOLDER:
+                self._refuse(f"{name!r} is a link, a device or of another kind")
+
+    def _headers(self, file: BinaryIO) -> Iterator[_Header]:
+        """Yield all headers; the file is at the content of the header that was yielded last."""
+        end = file.seek(0, os.SEEK_END)
+        at = 0
         while True:
             file.seek(at)
             block = file.read(_BLOCK)
+            if not block:
+                # Otherwise a file that ends after any of its members would look complete.
+                self._refuse("it is truncated: the empty blocks at its end are missing")
             if not block.strip(b"\0"):
-                # Two empty blocks end a tar file; some writers leave them out.
                 return
             header = self._parse_header(block, at)
-            at += _BLOCK
-            is_extension = header.kind in (_PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK)
-            n_bytes = header.n_bytes
-            if not is_extension and "size" in extension:
-                n_bytes = self._number(extension["size"], at)
-            if header.kind == _FOLDER:
-                n_bytes = 0
-            if at + n_bytes > end:
+            if header.offset + header.n_bytes > end:
                 self._refuse(f"it is truncated: {header.name!r} ends beyond it")
-            if is_extension:
-                if n_bytes > _MAX_EXTENSION:
-                    self._refuse(f"the header of a long name has {format_size(n_bytes)}")
-                found = self._parse_extension(header.kind, file.read(n_bytes))
-                extension = {**extension, **found}
-            else:
-                name = extension.get("path", header.name)
-                extension = {}
-                if header.kind in _REGULAR:
-                    yield Member(self._checked_name(name), at, n_bytes)
-                elif header.kind != _FOLDER:
-                    self._refuse(f"{name!r} is a link, a device or of another kind")
-                n_members += 1
-                if n_members > _MAX_MEMBERS:
-                    self._refuse(f"it has more than {_MAX_MEMBERS} members")
-            at += -(-n_bytes // _BLOCK) * _BLOCK
+            yield header
+            at = header.offset + -(-header.n_bytes // _BLOCK) * _BLOCK
 
     def _parse_header(self, block: bytes, at: int) -> _Header:
         if len(block) < _BLOCK:
@@ -153,22 +155,17 @@ class TarFile:
             self._refuse(f"its header at byte {at} is damaged, or it is not a tar file")
         name = _text(block[:100])
         prefix = _text(block[345:500]) if block[257:263] == b"ustar\0" else ""
-        return _Header(
-            f"{prefix}/{name}" if prefix else name,
-            block[156:157],
-            self._number(block[124:136], at),
-        )
+        kind = block[156:157]
+        n_bytes = 0 if kind == _FOLDER else self._number(block[124:136], at)
+        return _Header(f"{prefix}/{name}" if prefix else name, kind, at + _BLOCK, n_bytes)
 
-    def _number(self, field: bytes | str, at: int) -> int:
-        """A number: in bytes octal, or binary if the first bit is set; in text decimal."""
-        if isinstance(field, bytes) and field[0] & 0x80:
+    def _number(self, field: bytes, at: int) -> int:
+        """A number in octal digits, or in binary if the first bit is set."""
+        if field[0] & 0x80:
             found = int.from_bytes(field[1:], "big") if field[0] == 0x80 else -1
         else:
-            digits = field.strip(b" \0") if isinstance(field, bytes) else field
-            try:
-                found = int(digits or b"0", 8 if isinstance(digits, bytes) else 10)
-            except ValueError:
-                found = -1
+            digits = field.strip(b" \0") or b"0"
+            found = int(digits, 8) if _OCTAL.fullmatch(digits) else -1
         if found < 0:
             self._refuse(f"its header at byte {at} is damaged, or it is not a tar file")
         return found
@@ -189,8 +186,11 @@ class TarFile:
             name = _text(key)
             if name.startswith("GNU.sparse"):
                 self._refuse("it has a sparse file")
+            if name == "size" and kind == _PAX:
+                # Only for files of 8 GiB and more; no image is that large.
+                self._refuse("it has a member of 8 GiB or more")
             # A name that holds for all members has no meaning here.
-            if name in ("path", "size") and kind == _PAX:
+            if name == "path" and kind == _PAX:
                 found[name] = _text(value)
             content = content[size:]
         return found
@@ -213,6 +213,8 @@ class TarFile:
 class _Header:
     name: str
     kind: bytes
+    # Where the content is.
+    offset: int
     n_bytes: int
 
 
