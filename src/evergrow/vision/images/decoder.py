@@ -102,11 +102,18 @@ class ImageHeader:
     # As stored in the file, before the orientation is applied.
     width: int
     height: int
+    orientation: int
 
     @property
     def media_type(self) -> str:
         """The MIME type."""
         return _MEDIA_TYPES[self.format]
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        """Width and height of the upright image."""
+        sideways = self.orientation in _SIDEWAYS
+        return (self.height, self.width) if sideways else (self.width, self.height)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +131,8 @@ def read_header(content: bytes) -> ImageHeader:
     """Read format and size of an encoded image; a ``ValueError`` says why that is impossible."""
     try:
         with _open(content) as image:
-            return ImageHeader(image.format, *image.size)
+            width, height = image.size
+            return ImageHeader(image.format, width, height, _orientation(image))
     except UnknownFormatError:
         raise
     except Exception as error:

@@ -48,6 +48,8 @@ class _Row:
     split: str = ""
     # Why the row cannot be used.
     fault: str | None = None
+    # A prediction that the image fits no class.
+    is_unknown: bool = False
 
 
 def read_table(
@@ -71,6 +73,9 @@ def read_table(
         before = seen.setdefault((row.path, row.label), row.line)
         if row.fault is None and before != row.line:
             ignored.append(BadImage(None, name, f"the same row as in line {before}"))
+            continue
+        if row.is_unknown:
+            ignored.append(BadImage(None, name, "it was predicted to fit no class"))
             continue
         fault = row.fault or check_label(row.label) or (check_label(row.fine) if row.fine else None)
         if fault is None:
@@ -149,6 +154,7 @@ class _Header:
     label: int
     fine: int
     split: int
+    known: int
 
     @property
     def is_own(self) -> bool:
@@ -167,7 +173,8 @@ class _Header:
         if self.is_own:
             # Texts that a spreadsheet would compute begin with a quote.
             path, label, fine = (parse_field(field) for field in (path, label, fine))
-        return _Row(line, path, label, fine, split)
+        is_unknown = self.known >= 0 and fields[self.known] == "false"
+        return _Row(line, path, label, fine, split, is_unknown=is_unknown)
 
 
 def _read_header(
@@ -184,7 +191,8 @@ def _read_header(
         if places is not None:
             lower = [name.lower() for name in names]
             fine = lower.index("fine") if tuple(names) == COLUMNS else -1
-            return _Header(names, *places, fine, _first(lower, _SPLIT_NAMES)), delimiter
+            known = lower.index("known") if lower[:1] == ["image"] and "known" in lower else -1
+            return _Header(names, *places, fine, _first(lower, _SPLIT_NAMES), known), delimiter
         best = max(best, names, key=len)
     wanted = "path and label, or image and class" if columns is None else " and ".join(columns)
     hint = "; --columns PATH,LABEL, or columns in Python, names others" if columns is None else ""
