@@ -7,7 +7,6 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -15,6 +14,7 @@ import evergrow
 from evergrow.vision import find_labelled
 from tests.cli.conftest import terminal
 from tests.vision.classifier.pictures import folder_of, picture
+from tests.vision.embedding.models import onnx_model
 from tests.vision.images.labelled.files import coco, pictures, shard, table
 from tests.vision.images.videos import FakeCamera, write_video
 
@@ -27,9 +27,9 @@ def tar_of_colours(path, **options):
 
 
 SOURCES = {
-    "table": lambda folder, **options: table(folder, **options),
-    "annotations": lambda folder, **options: coco(folder, **options),
-    "boxes": lambda folder, **options: coco(folder, **options),
+    "table": table,
+    "annotations": coco,
+    "boxes": coco,
     "tar": lambda folder, **options: tar_of_colours(folder / "a.tar", **options),
 }
 
@@ -55,9 +55,11 @@ def test_a_model_is_trained_taught_and_measured(run, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_shards_of_features_are_made(run, tmp_path, kind):
+    (tmp_path / "n.onnx").write_bytes(onnx_model().SerializeToString())
     path, more = source(kind, tmp_path / "data")
-    assert "6 rows added" in run.ok(f"shard {path} -o shards{more}").stderr
-    assert "0 rows added, 6 already present" in run.ok(f"shard {path} -o shards{more}").stderr
+    line = f"shard {path} -o shards --network n.onnx{more}"
+    assert "6 rows added" in run.ok(line).stderr
+    assert "0 rows added, 6 already present" in run.ok(line).stderr
 
 
 def test_label_issues_takes_a_table(run, tmp_path):
@@ -189,10 +191,8 @@ def test_a_file_of_answers_can_be_read_again(run, trained, photos):
     run.ok(f"predict {trained} in -o answers.json")
     run.ok(f"predict {trained} in -o answers.jsonl")
     run.ok(f"predict {trained} in -o answers.tsv")
-    expected = {
-        os.path.join("in", row["image"][3:]): row["label"]
-        for row in rows_of(run(f"predict {trained} in --csv").stdout)
-    }
+    rows = rows_of(run(f"predict {trained} in --csv").stdout)
+    expected = {row["image"]: row["label"] for row in rows}
     assert len(expected) == 6
     for name in ("answers.csv", "answers.json"):
         found = find_labelled(name)
@@ -324,9 +324,6 @@ def test_a_camera_that_stops_is_an_error(run, trained, monkeypatch):
     monkeypatch.setattr("evergrow.vision.images.video.open_camera", lambda _: camera)
     result = run.fails(f"predict {trained} --camera 1 --every 1", says="it stopped sending")
     assert len(result.stdout.splitlines()) == 3
-    run.fails(f"predict {trained} --camera 63", says="camera 63") if not os.path.exists(
-        "/dev/video63"
-    ) else None
 
 
 @pytest.mark.parametrize(
@@ -342,29 +339,3 @@ def test_a_camera_that_stops_is_an_error(run, trained, monkeypatch):
 )
 def test_options_that_do_not_go_together_are_refused(run, trained, arguments, says):
     run.fails(f"predict {trained} {arguments}", code=2, says=says)
-
-
-def test_a_workspace_learns_every_format_and_gives_it_back(run, things, tmp_path):
-    (tmp_path / "new").mkdir()
-    before = json.loads(run.ok(f"status {things} --json").stdout)["n_examples"]
-    for k, kind in enumerate(SOURCES):
-        path, more = source(kind, tmp_path / kind, seed=200 + 10 * k)
-        assert "Taught 6 images" in run.ok(f"learn {things} {path}{more}").stderr
-    run.ok(f"export {things} -o pictures/ --coco")
-    run.ok(f"export {things} -o labels.csv")
-    expected = find_labelled("pictures")
-    assert len(expected.sources) == before + 6 * len(SOURCES)
-    for name in ("labels.csv", "annotations.json"):
-        found = find_labelled(f"pictures/{name}")
-        assert sorted(found.paths) == sorted(expected.paths)
-        run.ok(f"evaluate {things} pictures/{name}")
-    assert len(rows_of(Path("labels.csv").read_text())) == len(expected.sources)
-    run.fails(f"export {things} -o x.evergrow --coco", code=2, says="--coco goes with pictures")
-    run.fails(f"export {things} -o labels.csv", says="use --force")
-
-
-def test_a_workspace_answers_frames(run, trained_workspace, tmp_path):
-    write_video(tmp_path / "clip.avi", "red", "green")
-    result = run.ok(f"predict {trained_workspace} clip.avi --csv")
-    assert len(rows_of(result.stdout)) == 4
-    assert np.all([row["time"] for row in rows_of(result.stdout)])

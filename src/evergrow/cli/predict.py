@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -207,7 +206,7 @@ def _predict_frames(
     name = f"camera {source}" if isinstance(source, int) else source
     try:
         frames = iterate_frames(source, **every)
-        while group := list(islice(frames, 1 if is_camera else _FRAMES_AT_ONCE)):
+        for group in _group(frames, 1 if is_camera else _FRAMES_AT_ONCE):
             for answer in _frame_answers(classifier, name, group, k):
                 writer.add(answer)
     except ImageError as error:
@@ -217,6 +216,24 @@ def _predict_frames(
         if not is_camera:
             raise
     return []
+
+
+def _group(frames: Iterable[Frame], size: int) -> Iterator[list[Frame]]:
+    """Yield frames in groups; those before an error are yielded too."""
+    group: list[Frame] = []
+    failure: ImageError | None = None
+    try:
+        for frame in frames:
+            group.append(frame)
+            if len(group) == size:
+                yield group
+                group = []
+    except ImageError as error:
+        failure = error
+    if group:
+        yield group
+    if failure is not None:
+        raise failure
 
 
 def _frame_answers(
