@@ -143,7 +143,7 @@ def test_classes_called_train_and_test_can_be_learnt(run, tmp_path):
     for name, colour in (("train", "red"), ("test", "green")):
         folder_of(tmp_path / "vehicles" / name / "photos", colour, n=2)
     result = run.ok(f"fit vehicles -o m.evergrow {HSL} --yes")
-    assert "If its folder is a class, use --split none." in result.stderr
+    assert "If it is a class, use '--split none'." in result.stderr
     run.ok(f"fit vehicles -o m.evergrow {HSL} --yes --force --split none")
     assert evergrow.load("m.evergrow").classes_.tolist() == ["test", "train"]
 

@@ -143,7 +143,7 @@ def _report_split(found: LabelledImages, *, quiet: bool) -> None:
     """Say which split is used, and what to do if folders of that name are classes."""
     if found.split is None:
         return
-    others = " If its folder is a class, use --split none." if found.by_folder else ""
+    others = " If it is a class, use '--split none'." if found.by_folder else ""
     report(f"Using the split {click.format_filename(found.split)!r}.{others}", quiet=quiet)
 
 

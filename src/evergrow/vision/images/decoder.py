@@ -102,18 +102,11 @@ class ImageHeader:
     # As stored in the file, before the orientation is applied.
     width: int
     height: int
-    orientation: int
 
     @property
     def media_type(self) -> str:
         """The MIME type."""
         return _MEDIA_TYPES[self.format]
-
-    @property
-    def upright_size(self) -> tuple[int, int]:
-        """Width and height of the upright image."""
-        sideways = self.orientation in _SIDEWAYS
-        return (self.height, self.width) if sideways else (self.width, self.height)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +124,21 @@ def read_header(content: bytes) -> ImageHeader:
     """Read format and size of an encoded image; a ``ValueError`` says why that is impossible."""
     try:
         with _open(content) as image:
-            width, height = image.size
-            return ImageHeader(image.format, width, height, _orientation(image))
+            return ImageHeader(image.format, *image.size)
     except UnknownFormatError:
         raise
+    except Exception as error:
+        raise InvalidInputError(_reason(error)) from error
+
+
+def read_upright_size(content: bytes, limits: ReadLimits) -> tuple[int, int]:
+    """Width and height of the upright image; a ``ValueError`` says why that is impossible."""
+    try:
+        with _open(content) as image:
+            width, height = image.size
+            # Checked first: the orientation of a PNG may come after its pixels.
+            limits.check_size(width, height)
+            return (height, width) if _orientation(image) in _SIDEWAYS else (width, height)
     except Exception as error:
         raise InvalidInputError(_reason(error)) from error
 

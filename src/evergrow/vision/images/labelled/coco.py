@@ -19,7 +19,7 @@ from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
 from evergrow.foundation.formatting import format_size, list_names
 from evergrow.foundation.naming import display_name
 from evergrow.foundation.regular_files import open_regular
-from evergrow.vision.images.decoder import decode_image, read_header
+from evergrow.vision.images.decoder import decode_image, read_upright_size
 from evergrow.vision.images.labelled.labelled_images import (
     LabelledImages,
     check_label,
@@ -375,6 +375,6 @@ def upright_size(image: str | os.PathLike[str]) -> tuple[int, int]:
     # The content of a file is bytes.
     content = cast(bytes, read_content(image, DEFAULT_LIMITS))
     try:
-        return read_header(content).upright_size
+        return read_upright_size(content, DEFAULT_LIMITS)
     except ValueError as error:
         raise ImageError(display_name(image), str(error)) from error
