@@ -107,6 +107,11 @@ class _Image:
     name: str
     size: tuple[int, int] | None
 
+    def problem(self, path: Path, reason: str, annotation: _Annotation | None = None) -> BadImage:
+        """What is wrong with the image, or with an annotation of it."""
+        which = "" if annotation is None else f" annotation {annotation.number}"
+        return BadImage(None, f"{display_name(path)} image {self.name!r}{which}", reason)
+
 
 def read_coco(path: Path, files: NamedFiles, *, crop: bool) -> LabelledImages:
     """List the images of annotations, each with its category; or all boxes, with ``crop``."""
@@ -115,19 +120,25 @@ def read_coco(path: Path, files: NamedFiles, *, crop: bool) -> LabelledImages:
     unreadable: list[BadImage] = []
     ignored: list[BadImage] = []
     for number, image in images.items():
-        name = f"{display_name(path)} image {image.name!r}"
         own = annotations.get(number, [])
         if not own:
-            ignored.append(BadImage(None, name, "it has no annotation"))
+            ignored.append(image.problem(path, "it has no annotation"))
             continue
         try:
             file = files.find(image.name)
             if crop:
-                _add_boxes(image, file, own, name, found, unreadable, ignored)
+                for one in own:
+                    if one.is_crowd:
+                        ignored.append(image.problem(path, "it is a crowd", one))
+                    elif one.box is None:
+                        unreadable.append(image.problem(path, "it has no box with an area", one))
+                    else:
+                        crop_of = ImageCrop(file, one.box, image.size, one.number)
+                        found.append((crop_of, one.category))
             else:
                 found.append((file, _only_category(own)))
         except InvalidInputError as error:
-            unreadable.append(BadImage(None, name, str(error)))
+            unreadable.append(image.problem(path, str(error)))
     problems = (*unreadable, *ignored)
     require_images(found, problems, path, "boxes" if crop else "images")
     return LabelledImages(
@@ -147,26 +158,6 @@ def _only_category(annotations: list[_Annotation]) -> str:
             "(crop=True in Python) to take each box as an image"
         )
     return names[0]
-
-
-def _add_boxes(
-    image: _Image,
-    file: Path,
-    annotations: Iterable[_Annotation],
-    name: str,
-    found: list[tuple[Path | StoredImage, str]],
-    unreadable: list[BadImage],
-    ignored: list[BadImage],
-) -> None:
-    for one in annotations:
-        if one.is_crowd:
-            ignored.append(BadImage(None, f"{name} annotation {one.number}", "it is a crowd"))
-        elif one.box is None:
-            unreadable.append(
-                BadImage(None, f"{name} annotation {one.number}", "it has no box with an area")
-            )
-        else:
-            found.append((ImageCrop(file, one.box, image.size, one.number), one.category))
 
 
 def is_coco(path: str | os.PathLike[str]) -> bool:

@@ -149,7 +149,7 @@ def check_label(label: str) -> str | None:
         return "it has no label"
     if len(label) > _LONGEST_LABEL:
         return f"its label has {len(label)} characters, more than {_LONGEST_LABEL}"
-    if any(unicodedata.category(one) in _NOT_IN_NAMES for one in label):
+    if not label.isprintable() and any(unicodedata.category(one) in _NOT_IN_NAMES for one in label):
         return "its label has a control character"
     return None
 

@@ -51,14 +51,13 @@ class NamedFiles:
             raise InvalidInputError("it has no path" if not name else "its path is too long")
         if "\0" in name:
             raise InvalidInputError("its path has a zero byte")
-        relative = Path(name)
         if not self.outside:
             self._require_inside(name)
-        path = self.folder / relative
+        path = os.path.join(self.folder, name)
         mode = self._mode(path)
         if mode is None and "\\" in name:
             # Written on Windows.
-            path = self.folder / name.replace("\\", "/")
+            path = os.path.join(self.folder, name.replace("\\", "/"))
             mode = self._mode(path)
         if mode is None:
             raise InvalidInputError(f"{name!r}: there is no such file")
@@ -66,7 +65,7 @@ class NamedFiles:
             raise InvalidInputError(f"{name!r} is not a regular file")
         if not self.follow_links and self._has_link(path):
             raise InvalidInputError(f"{name!r}: a link is not followed")
-        return path
+        return Path(path)
 
     def _require_inside(self, name: str) -> None:
         portable = name.replace("\\", "/")
@@ -77,19 +76,19 @@ class NamedFiles:
         if ".." in portable.split("/"):
             raise InvalidInputError(f"{name!r} leaves the folder of the file")
 
-    def _mode(self, path: Path) -> int | None:
+    def _mode(self, path: str) -> int | None:
         try:
             return os.stat(path).st_mode
         except OSError as error:
             reason = _MISSING.get(error.errno or 0, (error.strerror or str(error)).lower())
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return None
-            raise InvalidInputError(f"{str(path)!r}: {reason}") from error
+            raise InvalidInputError(f"{path!r}: {reason}") from error
         except ValueError as error:
             # Characters that no file name has.
             raise InvalidInputError("its path is not valid") from error
 
-    def _has_link(self, path: Path) -> bool:
+    def _has_link(self, path: str) -> bool:
         inside = os.path.relpath(path, self.folder)
         expected = os.path.join(os.path.realpath(self.folder), inside)
         return os.path.realpath(path) != os.path.normpath(expected)

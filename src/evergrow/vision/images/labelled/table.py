@@ -51,6 +51,10 @@ class _Row:
     # A prediction that the image fits no class.
     is_unknown: bool = False
 
+    def problem(self, table: Path, reason: str) -> BadImage:
+        """What is wrong with the row."""
+        return BadImage(None, f"{display_name(table)} line {self.line}", reason)
+
 
 def read_table(
     path: Path, files: NamedFiles, *, split: str | None, columns: tuple[str, str] | None
@@ -69,13 +73,12 @@ def read_table(
     unreadable: list[BadImage] = []
     ignored: list[BadImage] = []
     for row in rows:
-        name = f"{display_name(path)} line {row.line}"
         before = seen.setdefault((row.path, row.label), row.line)
         if row.fault is None and before != row.line:
-            ignored.append(BadImage(None, name, f"the same row as in line {before}"))
+            ignored.append(row.problem(path, f"the same row as in line {before}"))
             continue
         if row.is_unknown:
-            ignored.append(BadImage(None, name, "it was predicted to fit no class"))
+            ignored.append(row.problem(path, "it was predicted to fit no class"))
             continue
         fault = row.fault or check_label(row.label) or (check_label(row.fine) if row.fine else None)
         if fault is None:
@@ -84,7 +87,7 @@ def read_table(
                 continue
             except InvalidInputError as error:
                 fault = str(error)
-        unreadable.append(BadImage(None, name, fault))
+        unreadable.append(row.problem(path, fault))
     problems = (*unreadable, *ignored)
     require_images(good, problems, path, "images")
     return LabelledImages(

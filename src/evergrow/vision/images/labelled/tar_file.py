@@ -150,7 +150,8 @@ class TarFile:
     def _parse_header(self, block: bytes, at: int) -> _Header:
         if len(block) < _BLOCK:
             self._refuse("it is truncated within a header")
-        summed = sum(block[:148]) + 8 * 32 + sum(block[156:])
+        # The checksum itself counts as spaces.
+        summed = sum(block) - sum(block[148:156]) + 8 * 32
         if self._number(block[148:156], at) != summed:
             self._refuse(f"its header at byte {at} is damaged, or it is not a tar file")
         name = _text(block[:100])

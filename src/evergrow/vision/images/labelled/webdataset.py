@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
 from evergrow.foundation.formatting import format_size
@@ -68,11 +68,11 @@ def read_webdataset(paths: Sequence[Path], where: Path) -> LabelledImages:
     for path in paths:
         archive = TarFile(path)
         for sample in _samples(archive):
-            name = f"{display_name(path)} sample {sample.key!r}"
             try:
                 member = _image_of(sample)
                 label = _label_of(sample, archive)
             except InvalidInputError as error:
+                name = f"{display_name(path)} sample {sample.key!r}"
                 unreadable.append(BadImage(None, name, str(error)))
                 continue
             images.append(TarImage(archive, member))
@@ -86,12 +86,12 @@ def read_webdataset(paths: Sequence[Path], where: Path) -> LabelledImages:
 def _samples(archive: TarFile) -> Iterator[_Sample]:
     sample = _Sample("")
     for member in archive.members():
-        path = PurePosixPath(member.name)
+        folder, _, name = member.name.rpartition("/")
+        stem, dot, ending = name.partition(".")
         # Hidden files are no samples; Macs add some with the names of the others.
-        if path.name.startswith(".") or "." not in path.name:
+        if not stem or not dot:
             continue
-        stem, _, ending = path.name.partition(".")
-        key = str(path.with_name(stem))
+        key = f"{folder}/{stem}" if folder else stem
         if key != sample.key:
             if sample.members:
                 yield sample
