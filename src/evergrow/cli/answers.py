@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -94,7 +94,7 @@ def open_writer(form: str | None, output: str | None, columns: Columns) -> Itera
     form = FILE_FORMS[os.path.splitext(output)[1].lower()]
     with atomic_write(output) as file:
         if form == "coco":
-            from evergrow.vision.images.labelled.coco import CocoWriter
+            from evergrow.vision.images.labelled.coco_writer import CocoWriter
 
             with CocoWriter() as annotations:
                 yield _Coco(annotations, os.path.dirname(os.path.abspath(output)))
@@ -151,9 +151,7 @@ class _Relative:
     folder: str
 
     def add(self, answer: Answer) -> None:
-        from dataclasses import replace
-
-        from evergrow.vision.images.labelled.coco import relative_name
+        from evergrow.vision.images.labelled.coco_writer import relative_name
 
         self.writer.add(replace(answer, image=relative_name(answer.image, self.folder)))
 
@@ -169,7 +167,7 @@ class _Coco:
     folder: str
 
     def add(self, answer: Answer) -> None:
-        from evergrow.vision.images.labelled.coco import relative_name, upright_size
+        from evergrow.vision.images.labelled.coco_writer import relative_name, upright_size
 
         label = None if answer.label is None else str(answer.label)
         name = relative_name(answer.image, self.folder)

@@ -1,5 +1,5 @@
 from .folders import find_images
-from .labelled.coco import save_coco
+from .labelled.coco_writer import save_coco
 from .labelled.finder import find_labelled
 from .labelled.labelled_images import LabelledImages
 from .labelled.sorted_folders import SortedImages, sort_images

@@ -28,7 +28,7 @@ from evergrow.foundation.regular_files import open_regular
 from evergrow.vision.images.decoder import SUFFIX_OF_TYPE
 from evergrow.vision.images.folder_names import FolderNames
 from evergrow.vision.images.label_table import COLUMNS, LABEL_TABLE, format_rows, parse_field
-from evergrow.vision.images.labelled.coco import CocoWriter
+from evergrow.vision.images.labelled.coco_writer import CocoWriter
 from evergrow.workspace.archive.zip_stream import ZipStream
 from evergrow.workspace.records import ConflictError
 from evergrow.workspace.store.database import translate_disk_errors
