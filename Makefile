@@ -31,7 +31,7 @@ SLOW := browser or configurations or guides or papers or process or ray or slow
 # How long `make fuzz` fuzzes each format, and how many at a time.
 FUZZ_SECONDS ?= 3600
 FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-FUZZ_TARGETS := form image lesson model page_lessons shards workspace
+FUZZ_TARGETS := coco form image lesson model page_lessons shards table tar workspace
 # What runs under sanitizers: the twins' tests of the core, and the corpus of the fuzzers.
 ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
     estimators/forest/test_updates_twin.py estimators/forest/test_svm_twin.py \

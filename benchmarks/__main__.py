@@ -16,6 +16,7 @@ from benchmarks import (
     export_page,
     fit,
     forest_gpu,
+    formats,
     gpu,
     kernels,
     memory,
@@ -80,6 +81,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "next": curation.next_labels,
     },
     "export": {**export.PARTS, "page": export_page.run},
+    "formats": formats.PARTS,
     "gpu": gpu.PARTS,
     "service": service.PARTS,
     "cluster": {

@@ -20,6 +20,7 @@ PAGES += (
     "docs/compare.md",
     "docs/cluster.md",
     "docs/export.md",
+    "docs/formats.md",
 )
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)

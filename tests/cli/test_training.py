@@ -159,7 +159,7 @@ def bad_image(folder):
         (empty, "put the images of each class into a folder of their own"),
         (flat, "put the images of each class into a folder of their own"),
         (no_images, "has images"),
-        (nothing, "no such folder"),
+        (nothing, "no such file or folder"),
         (a_file, "is not a folder"),
         (bad_image, "bad.jpg"),
     ],

@@ -14,12 +14,12 @@ import click
 from evergrow.cli.models import find_to_learn
 from evergrow.cli.options import (
     JOBS,
-    NO_FOLLOW_LINKS,
     ON_ERROR,
     QUIET,
     YES,
     command,
     output_forms,
+    reads_labelled,
     verbosity,
 )
 from evergrow.cli.output import report, write_description
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
 @click.option("--info", is_flag=True, help="Describe the shards.")
 @output_forms("json", "tsv")
+@reads_labelled
 @ON_ERROR
-@NO_FOLLOW_LINKS
 @YES
 @JOBS
 @QUIET
@@ -80,7 +80,7 @@ def shard(
     info: bool,
     form: str | None,
     on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     yes: bool,
     jobs: int,
     quiet: bool,
@@ -88,22 +88,25 @@ def shard(
 ) -> None:
     """Append the features of each SOURCE to a folder of shards.
 
-    A SOURCE is a folder with one folder of images per class, which are embedded, or a file of
-    features: .npz, .npy or .parquet. Rows that are already in the shards are not added again, so an
+    A SOURCE has labelled images, which are embedded: a folder with one folder of images per class,
+    a table, COCO annotations or tar files as in 'evergrow fit'; or it is a file of features: .npz,
+    .npy or .parquet. Rows that are already in the shards are not added again, so an
     interrupted command can be run again to resume.
     """
     if not sources and not verify and not info:
         raise click.UsageError("name a SOURCE to append, or use --verify or --info")
     if form is not None and not info:
         raise click.UsageError(f"--{form} goes with --info")
+    from evergrow.vision.images.labelled.finder import source_kind
+
     verbose = verbosity(quiet)
     of_images: dict[str, Any] = {"network": network, "jobs": jobs, "on_error": on_error}
     of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
             with _explain_bad_folder(folder):
-                if os.path.isdir(source):
-                    found = find_to_learn(source, follow_links=follow_links, yes=yes, quiet=quiet)
+                if source_kind(source) is not None:
+                    found = find_to_learn(source, reading, yes=yes, quiet=quiet)
                     done = _append_images(folder, found, **of_images, **of_both)
                 else:
                     done = _append_table(folder, source, **of_tables, **of_both)
