@@ -9,6 +9,8 @@ LOCK ?=
 # The torch to test the code of GPUs with, such as torch==2.13.0, perhaps with options of pip such as
 # an index of builds without CUDA; empty to skip these tests unless torch is installed.
 TORCH ?=
+# Whether to install Label Studio, in an environment of its own, and test its back end with it.
+LABEL_STUDIO_TESTS ?=
 # ON makes compiler warnings errors, as .ci/run does; another compiler may warn of other things.
 WERROR ?= OFF
 
@@ -40,7 +42,7 @@ ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
 THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
-TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow page-runtime $(if $(TORCH),torch))
+TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow page-runtime $(if $(TORCH),torch) $(if $(LABEL_STUDIO_TESTS),label-studio))
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory export service cluster
 
 .DEFAULT_GOAL := help
@@ -149,6 +151,7 @@ lock: $(STAMPS)/build-tools
 	@{ $(BUILD_REQUIRES); printf '%s\n' build cibuildwheel cmake ninja pip-audit twine; } \
 	    > $(STAMPS)/requires
 	@$(COMPILE) $(STAMPS)/requires --output-file requirements/release.txt
+	@$(COMPILE) requirements/label-studio.in --output-file requirements/label-studio.txt
 
 clean:
 	@echo "== removing what was built"
@@ -230,6 +233,17 @@ $(STAMPS)/page-runtime: src/evergrow/export/html/runtime.py | $(STAMPS)/venv
 	else \
 	    echo "== npm is not installed: tests of exported pages are skipped"; \
 	fi
+	@touch $@
+
+# Label Studio pins its dependencies, so it has an environment of its own; tests find it there.
+.PHONY: build/label-studio
+build/label-studio: $(STAMPS)/label-studio
+$(STAMPS)/label-studio: requirements/label-studio.txt | $(STAMPS)/venv
+	@echo "== installing Label Studio in build/label-studio"
+	@rm -rf build/label-studio
+	@$(BIN)/python -m venv build/label-studio
+	@build/label-studio/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --require-hashes --requirement requirements/label-studio.txt
 	@touch $@
 
 # Without its dependencies: those of the default build include CUDA.

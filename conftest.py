@@ -68,6 +68,7 @@ PATH_TIERS = {
     "tests/estimators/forest/storage/test_memory_limit_processes.py": "process",
     "tests/estimators/forest/test_threads.py": "process",
     "tests/fuzz/test_targets.py": "process",
+    "tests/service/label_studio/test_real_server.py": "process",
     "tests/service/page/": "browser",
     "tests/service/http/test_broken_downloads.py": "process",
     "tests/service/http/test_server.py": "process",

@@ -19,6 +19,7 @@ from benchmarks import (
     formats,
     gpu,
     kernels,
+    label_studio,
     memory,
     predict,
     scaling,
@@ -83,6 +84,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "export": {**export.PARTS, "page": export_page.run},
     "formats": formats.PARTS,
     "gpu": gpu.PARTS,
+    "label-studio": {"clicks": label_studio.clicks, "kills": label_studio.kills},
     "service": service.PARTS,
     "cluster": {
         "limited": training.limited,
