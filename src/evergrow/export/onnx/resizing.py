@@ -74,6 +74,8 @@ def _crop(graph: Graph, images: str, preprocessing: Preprocessing) -> tuple[_Sid
     new_height, new_width = (graph.constant(side) for side in preprocessing.height_and_width)
     if preprocessing.resize == "stretch":
         return _Side(height, zero, height, new_height), _Side(width, zero, width, new_width)
+    if preprocessing.resize != "crop":
+        return _crop_whole_pixels(graph, (height, width), preprocessing)
     ratios = graph.add("Div", height, new_height), graph.add("Div", width, new_width)
     share = graph.constant(preprocessing.crop_share)
     unit = graph.add("Mul", graph.add("Min", *ratios), share)
@@ -85,6 +87,28 @@ def _crop(graph: Graph, images: str, preprocessing: Preprocessing) -> tuple[_Sid
         return _Side(length, graph.add("Max", begin, zero), end, new)
 
     return cut(height, new_height), cut(width, new_width)
+
+
+def _crop_whole_pixels(
+    graph: Graph, sides: tuple[str, str], preprocessing: Preprocessing
+) -> tuple[_Side, _Side]:
+    """The part of the image that other libraries leave if they resize it before they cut it."""
+    side = preprocessing.height_and_width[0]
+    new_shorter = graph.constant(float(round(side / preprocessing.crop_share)))
+    shorter, new = graph.add("Min", *sides), graph.constant(float(side))
+    round_half = {"torchvision": "Round", "transformers": "Floor"}[preprocessing.resize]
+
+    def cut(length: str) -> _Side:
+        resized = graph.add("Floor", graph.add("Div", graph.add("Mul", new_shorter, length), shorter))
+        margin = graph.add("Div", graph.add("Sub", resized, new), graph.constant(2.0))
+        first = graph.add(round_half, margin)
+        last = graph.add("Add", first, new)
+        begin, end = (
+            graph.add("Div", graph.add("Mul", one, length), resized) for one in (first, last)
+        )
+        return _Side(length, begin, graph.add("Min", end, length), graph.constant(side))
+
+    return cut(sides[0]), cut(sides[1])
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,9 +23,12 @@ _INTERPOLATIONS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"
 # The axes of (height, width, channel) in the order of each layout.
 _LAYOUTS = {"nchw": (2, 0, 1), "nhwc": (0, 1, 2)}
 _CHANNELS = {"rgb": slice(None), "bgr": slice(None, None, -1)}
+# Libraries that resize the whole image and then cut out its centre, at whole pixels: half of an odd
+# margin is rounded to even, or down.
+_WHOLE_PIXELS: dict[str, Callable[[float], int]] = {"torchvision": round, "transformers": math.floor}
 
 _RULES: dict[str, list[Rule]] = {
-    "resize": [Choice(("crop", "stretch"))],
+    "resize": [Choice(("crop", "stretch", *_WHOLE_PIXELS))],
     "crop_share": [Number(0.0, 1.0, open_low=True)],
     "interpolation": [Choice(_INTERPOLATIONS)],
     "layout": [Choice(tuple(_LAYOUTS))],
@@ -52,9 +56,12 @@ class Preprocessing:
     ----------
     size : int or (int, int), default=224
         Side of the input, or its height and width.
-    resize : {"crop", "stretch"}, default="crop"
+    resize : {"crop", "stretch", "torchvision", "transformers"}, default="crop"
         ``"crop"`` cuts out the centre of the image with the aspect ratio of the input and resizes
-        it; ``"stretch"`` resizes the whole image and may distort it.
+        it; ``"stretch"`` resizes the whole image and may distort it. The others cut out the part
+        that these libraries leave: they resize the image, so that its shorter side is that of the
+        input divided by ``crop_share``, and cut out the centre, both in whole pixels. Images are
+        then decoded in full size.
     crop_share : float, default=0.875
         Size of the crop, as a share of the largest possible one. Ignored by "stretch".
     interpolation : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}
@@ -101,6 +108,11 @@ class Preprocessing:
                 )
             # JSON has lists, not tuples; equal values must have the same hash.
             object.__setattr__(self, name, tuple(value) if is_list else value)
+        height, width = self.height_and_width
+        if self.resize in _WHOLE_PIXELS and height != width:
+            raise InvalidInputError(
+                f"size must be one number if resize is {self.resize!r}, got {self.size!r}"
+            )
 
     @classmethod
     def from_json(cls, values: object) -> Self:
@@ -127,8 +139,10 @@ class Preprocessing:
         return tuple(shape[axis] for axis in _LAYOUTS[self.layout])
 
     @property
-    def min_side(self) -> int:
-        """An image may be decoded with sides no shorter than this without loss of detail."""
+    def min_side(self) -> int | None:
+        """An image may be decoded with sides no shorter than this; None for full size only."""
+        if self.resize in _WHOLE_PIXELS:
+            return None
         share = self.crop_share if self.resize == "crop" else 1.0
         return math.ceil(max(self.height_and_width) / share)
 
@@ -165,6 +179,8 @@ class Preprocessing:
         height, width = image.shape[:2]
         if self.resize == "stretch":
             return (0.0, 0.0, float(width), float(height))
+        if self.resize in _WHOLE_PIXELS:
+            return self._whole_pixel_box(height, width)
         target_height, target_width = self.height_and_width
         unit = min(height / target_height, width / target_width) * self.crop_share
         cut_width, cut_height = unit * target_width, unit * target_height
@@ -175,6 +191,20 @@ class Preprocessing:
             max(top, 0.0),
             min(left + cut_width, float(width)),
             min(top + cut_height, float(height)),
+        )
+
+    def _whole_pixel_box(self, height: int, width: int) -> tuple[float, float, float, float]:
+        """The part of an image that becomes the centre of its resized copy."""
+        side = self.height_and_width[0]
+        shorter = round(side / self.crop_share)
+        new_height, new_width = (int(shorter * one / min(height, width)) for one in (height, width))
+        place = _WHOLE_PIXELS[self.resize]
+        top, left = place((new_height - side) / 2), place((new_width - side) / 2)
+        return (
+            left * width / new_width,
+            top * height / new_height,
+            min((left + side) * width / new_width, float(width)),
+            min((top + side) * height / new_height, float(height)),
         )
 
 

@@ -163,10 +163,31 @@ function nearestPlaces(from, to, outSize, size) {
 export function boxOf({ width, height }, preprocessing) {
   if (preprocessing.resize === "stretch") return [0, 0, width, height];
   const [targetHeight, targetWidth] = sizeOf(preprocessing);
+  if (preprocessing.resize !== "crop") return wholePixelBox({ width, height }, targetHeight, preprocessing);
   const unit = Math.min(height / targetHeight, width / targetWidth) * preprocessing.crop_share;
   const [cutWidth, cutHeight] = [unit * targetWidth, unit * targetHeight];
   const [left, top] = [(width - cutWidth) / 2, (height - cutHeight) / 2];
   return [Math.max(left, 0), Math.max(top, 0), Math.min(left + cutWidth, width), Math.min(top + cutHeight, height)];
+}
+
+// Half of an odd margin in whole pixels: to even, or down.
+const PLACES = { torchvision: roundToEven, transformers: Math.floor };
+
+function roundToEven(value) {
+  return value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value);
+}
+
+/** The part of an image that is left by libraries which resize it before they cut out its centre. */
+function wholePixelBox({ width, height }, side, { resize: library, crop_share: share }) {
+  const shorter = roundToEven(side / share);
+  const [newWidth, newHeight] = [width, height].map((one) => Math.floor((shorter * one) / Math.min(width, height)));
+  const [left, top] = [newWidth, newHeight].map((one) => PLACES[library]((one - side) / 2));
+  return [
+    (left * width) / newWidth,
+    (top * height) / newHeight,
+    Math.min(((left + side) * width) / newWidth, width),
+    Math.min(((top + side) * height) / newHeight, height),
+  ];
 }
 
 /** Height and width of the input. */
