@@ -14,11 +14,13 @@ import click
 from evergrow.cli.models import find_to_learn
 from evergrow.cli.options import (
     JOBS,
+    NETWORK,
     NO_FOLLOW_LINKS,
     ON_ERROR,
     QUIET,
     YES,
     command,
+    make_embedder,
     output_forms,
     verbosity,
 )
@@ -41,12 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", "folder", type=click.Path(), required=True, help="Folder of shards."
 )
-@click.option(
-    "--network",
-    default="efficientnet-lite0",
-    metavar="NAME|FILE",
-    help="Network that embeds images: a known name or an ONNX file.",
-)
+@NETWORK
 @click.option(
     "--features-key", metavar="NAME", help="Array or column of features; X in .npz files."
 )
@@ -142,9 +139,9 @@ def _explain_bad_folder(folder: str) -> Iterator[None]:
 def _append_images(
     folder: str, found: LabelledImages, *, network: str, jobs: int, verbose: int, **options: Any
 ) -> Sharded:
-    from evergrow.vision.embedding import Embedder, shard_images
+    from evergrow.vision.embedding import shard_images
 
-    embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
+    embedder = make_embedder(network, n_jobs=jobs, verbose=verbose)
     on_wait = partial(_report_waiting, folder)
     return shard_images(
         folder, found, embedder=embedder, verbose=verbose, on_wait=on_wait, **options

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evergrow.export.onnx.resizing import can_be_vertical_first
+from evergrow.vision.embedding.preprocessing import can_be_vertical_first
 from tests.export.html.cases import write_cases
 from tests.service.page_logic.test_node import find_node
 

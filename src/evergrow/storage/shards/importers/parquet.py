@@ -27,7 +27,7 @@ def open_parquet(path: Path, keys: Keys) -> Iterator[ParquetRows]:
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(
-            f"reading Parquet files needs pyarrow: {install_command('cluster', 'pyarrow')}"
+            f"reading Parquet files needs pyarrow: {install_command('tables', 'pyarrow')}"
         ) from error
     try:
         file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
