@@ -108,6 +108,9 @@ class PretrainedFolder:
             raise
         # Libraries raise almost anything for a configuration that they did not write.
         except Exception as error:
+            own = _find_own(error)
+            if own is not None:
+                raise own from error
             reason = " ".join(str(error).split())[:400]
             raise InvalidInputError(f"{self.name} {problem}: {reason}") from error
 
@@ -141,6 +144,15 @@ class PretrainedFolder:
                 yield
         finally:
             hook.remove()
+
+
+def _find_own(error: BaseException | None) -> InvalidInputError | None:
+    """The error of Evergrow that led to an error of a library, if there is one."""
+    for _ in range(10):
+        if error is None or isinstance(error, InvalidInputError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def find_folder(name: str | os.PathLike[str]) -> Path:

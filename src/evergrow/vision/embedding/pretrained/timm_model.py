@@ -34,7 +34,6 @@ _NOT_OF_NETWORKS = (
     "exportable",
     "features_only",
     "no_jit",
-    "num_classes",
     "pretrained",
     "scriptable",
 )
@@ -73,6 +72,8 @@ def load_timm(
     refused = sorted(set(arguments) & set(_NOT_OF_NETWORKS) | _prefixed(arguments, "pretrained"))
     if refused:
         raise InvalidInputError(f"{folder.name} sets {refused[0]!r}, which a folder may not")
+    # The head is left out, whatever its number of classes.
+    arguments = {name: value for name, value in arguments.items() if name != "num_classes"}
     known = {name: described[name] for name in _KNOWN if name in described}
 
     def create() -> Any:
