@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     "evergrow shard photos/ -o features",
     "evergrow shard features.npz more.parquet -o features --dtype float16",
     "evergrow shard rows.npy --labels classes.npy -o features",
+    "evergrow shard part-*.parquet --embedding vector --label species -o features",
     "evergrow shard --verify --info -o features",
 )
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
@@ -45,9 +46,19 @@ if TYPE_CHECKING:
 )
 @NETWORK
 @click.option(
-    "--features-key", metavar="NAME", help="Array or column of features; X in .npz files."
+    "--features-key",
+    "--embedding",
+    "features_key",
+    metavar="NAME",
+    help="Array or column of features; X in .npz files, else the only column of lists.",
 )
-@click.option("--labels-key", metavar="NAME", help="Array or column of labels; y, label or labels.")
+@click.option(
+    "--labels-key",
+    "--label",
+    "labels_key",
+    metavar="NAME",
+    help="Array or column of labels; y, label or labels.",
+)
 @click.option("--labels", type=click.Path(), help="An .npy file of labels for an .npy file.")
 @click.option(
     "--dtype",
@@ -85,9 +96,10 @@ def shard(
 ) -> None:
     """Append the features of each SOURCE to a folder of shards.
 
-    A SOURCE is a folder with one folder of images per class, which are embedded, or a file of
-    features: .npz, .npy or .parquet. Rows that are already in the shards are not added again, so an
-    interrupted command can be run again to resume.
+    A SOURCE is a folder with one folder of images per class, which are embedded, or a table of
+    features: an .npz, .npy, .parquet or .arrow file, a folder of .parquet files, or a dataset that
+    was saved by 'save_to_disk' of the library datasets. Rows that are already in the shards are not
+    added again, so an interrupted command can be run again to resume.
     """
     if not sources and not verify and not info:
         raise click.UsageError("name a SOURCE to append, or use --verify or --info")
@@ -99,7 +111,7 @@ def shard(
     with _cluster(address):
         for source in sources:
             with _explain_bad_folder(folder):
-                if os.path.isdir(source):
+                if os.path.isdir(source) and not _is_table_folder(source):
                     found = find_to_learn(source, follow_links=follow_links, yes=yes, quiet=quiet)
                     done = _append_images(folder, found, **of_images, **of_both)
                 else:
@@ -146,6 +158,12 @@ def _append_images(
     return shard_images(
         folder, found, embedder=embedder, verbose=verbose, on_wait=on_wait, **options
     )
+
+
+def _is_table_folder(folder: str) -> bool:
+    from evergrow.storage.shards.importers import find_table_files
+
+    return find_table_files(folder) is not None
 
 
 def _append_table(folder: str, source: str, **options: Any) -> Sharded:
