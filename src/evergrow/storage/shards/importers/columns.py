@@ -16,6 +16,8 @@ from evergrow.foundation.extras import install_command
 from evergrow.storage.shards.importers.source import LABELS, Block, Keys, report_damage
 
 _BLOCK_BYTES = 8 << 20
+# Read at a time of each column.
+_READ_BYTES = 1 << 20
 # Repeated values compress well on disk but not in memory.
 _MOST_TOGETHER = 8192
 # Where the library datasets describes its columns, and the place of a row without a class.
@@ -38,7 +40,10 @@ def open_parquet(path: Path, keys: Keys) -> Iterator[ColumnRows]:
     """Open a Parquet file; its columns are selected by name, or inferred if unambiguous."""
     pyarrow = import_pyarrow("pyarrow", "pyarrow.parquet")
     try:
-        file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+        # By default all groups of rows are fetched ahead, which is the whole file.
+        file = pyarrow.parquet.ParquetFile(
+            path, page_checksum_verification=True, pre_buffer=False, buffer_size=_READ_BYTES
+        )
     except (pyarrow.ArrowException, OSError) as error:
         raise ShardError(f"{str(path)!r} is not a Parquet file: {error}") from error
     with file:
