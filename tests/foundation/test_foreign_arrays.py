@@ -106,9 +106,7 @@ def test_rows_of_other_widths_are_named() -> None:
     pa, pandas = import_library("pyarrow"), import_library("pandas")
     rows = [[1.0, 2.0], [3.0, 4.0], [5.0]]
     for values in (pa.array(rows), pandas.Series(rows)):
-        with pytest.raises(
-            InvalidInputError, match="row 2 has 1 features"
-        ):
+        with pytest.raises(InvalidInputError, match="row 2 has 1 features"):
             RLSClassifier().fit(values, [0, 1, 1])
     for values in (pa.array([[1.0], None]), pandas.Series([[1.0], None])):
         with pytest.raises(InvalidInputError, match="row 1 is missing"):

@@ -170,6 +170,7 @@ class Embedder(
         name: str | os.PathLike[str],
         *,
         output: Output = "auto",
+        size: int | None = None,
         preprocessing: Preprocessing | None = None,
         **parameters: Any,
     ) -> Self:
@@ -191,6 +192,9 @@ class Embedder(
             which all weights must be in the folder; ``"class_token"``, the first token of the last
             layer; ``"mean"``, the mean of all patches or positions. For timm ``"pooler_output"`` is
             what ``num_classes=0`` returns.
+        size : int, default=None
+            Side of the images instead of that of the folder, for networks that take any, such as
+            DINOv2: smaller images take less time and memory.
         preprocessing : Preprocessing, default=None
             How images are prepared; None for what the folder says.
         **parameters
@@ -202,12 +206,12 @@ class Embedder(
             An embedder with an :class:`OnnxModel`.
         """
         if isinstance(name, str) and name in PRETRAINED:
-            if output != "auto":
-                raise InvalidInputError(f"output must be 'auto' for {name}, got {output!r}")
+            if output != "auto" or size is not None:
+                raise InvalidInputError(f"output and size cannot be chosen for {name}")
             return cls(name, preprocessing=preprocessing, **parameters)
         from evergrow.vision.embedding.pretrained.conversion import convert_folder
 
-        model, prepared = convert_folder(name, preprocessing, output)
+        model, prepared = convert_folder(name, preprocessing, size, output)
         return cls(model, preprocessing=prepared, **parameters)
 
     @classmethod

@@ -84,6 +84,7 @@ def import_transformers() -> Any:
     pytest.importorskip("torch", reason="networks of transformers run in torch")
     pytest.importorskip("onnxscript", reason="networks are converted by onnxscript")
     with quiet():
+        import_torchvision()
         library = pytest.importorskip("transformers", reason="folders are written by transformers")
         library.utils.logging.set_verbosity(50)
         library.utils.logging.disable_progress_bar()
@@ -91,26 +92,38 @@ def import_transformers() -> Any:
 
 
 def import_timm() -> Any:
-    """The library, or skip.
-
-    timm imports torchvision. Where its build is for another torch, its operators are not there, but
-    its transforms are Python, and work once the operators that it describes exist.
-    """
-    torch = pytest.importorskip("torch", reason="networks of timm run in torch")
+    """The library, or skip."""
+    pytest.importorskip("torch", reason="networks of timm run in torch")
     pytest.importorskip("onnxscript", reason="networks are converted by onnxscript")
     if importlib.util.find_spec("timm") is None:
         pytest.skip("folders are written by timm")
     with quiet():
-        try:
-            pytest.importorskip("torchvision", reason="timm needs torchvision")
-        except RuntimeError:
-            library = torch.library.Library("torchvision", "FRAGMENT")
-            for name in ("nms", "qnms"):
-                library.define(f"{name}(Tensor dets, Tensor scores, float threshold) -> Tensor")
-            _declared.append(library)
-            for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
-                del sys.modules[name]
+        if not import_torchvision():
+            pytest.skip("timm needs torchvision")
         return importlib.import_module("timm")
+
+
+def import_torchvision() -> bool:
+    """Import torchvision, if it is installed.
+
+    Where its build is for another torch, its operators are not there, but its transforms are
+    Python, and work once the operators that it describes exist.
+    """
+    if importlib.util.find_spec("torchvision") is None:
+        return False
+    try:
+        importlib.import_module("torchvision")
+    except RuntimeError:
+        import torch
+
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float threshold) -> Tensor")
+        _declared.append(library)
+        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        importlib.import_module("torchvision")
+    return True
 
 
 # A library of operators is removed with its object.

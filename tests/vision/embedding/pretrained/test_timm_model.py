@@ -98,6 +98,12 @@ def test_outputs_can_be_chosen(folder_of: Any) -> None:
         )
 
 
+def test_images_of_another_size(folder_of: Any) -> None:
+    folder = folder_of("vit_small_patch14_reg4_dinov2")
+    embedder = Embedder.from_pretrained(folder, size=28, cache=False)
+    assert embedder.transform(pictures()).shape == (5, 48)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

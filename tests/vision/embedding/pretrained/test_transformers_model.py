@@ -151,6 +151,15 @@ def test_outputs_that_a_network_lacks(
         Embedder.from_pretrained(folder_of(family), output=output)
 
 
+def test_images_of_another_size(folder_of: Any, embedder_of: Any) -> None:
+    smaller = Embedder.from_pretrained(folder_of("dinov2"), size=28, cache=False)
+    assert smaller.preprocessing.size == 28  # type: ignore[union-attr]
+    usual = embedder_of("dinov2").transform(pictures())
+    assert not np.allclose(smaller.transform(pictures()), usual, atol=1e-3)
+    with pytest.raises(InvalidInputError, match="cannot be converted"):
+        Embedder.from_pretrained(folder_of("vit"), size=48)
+
+
 def test_modules_in_memory(folder_of: Any, embedder_of: Any) -> None:
     library, folder = import_transformers(), folder_of("clip")
     with quiet():

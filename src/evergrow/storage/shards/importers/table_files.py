@@ -251,7 +251,7 @@ def shard_table(
     files = find_table_files(source) if os.path.isdir(source) else None
     done = [
         _shard_file(path, *_checked_source(one, features_key, labels_key, labels), options)
-        for one in files or [source]
+        for one in files or [Path(source)]
     ]
     return Sharded(sum(one.n_added for one in done), sum(one.n_present for one in done))
 

@@ -7,6 +7,8 @@ that is accepted here can be loaded again.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import logging
 import os
 import warnings
@@ -20,14 +22,14 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.networks import OnnxModel, OnnxNetwork
 from evergrow.vision.embedding.onnx_file import check_bounded
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.embedding.pretrained.features import check_output
+from evergrow.vision.embedding.pretrained.features import check_output, feature_module
 from evergrow.vision.embedding.pretrained.folder import (
     EXTRA,
     WHAT,
     PretrainedFolder,
     find_folder,
 )
-from evergrow.vision.embedding.pretrained.timm_model import load_timm
+from evergrow.vision.embedding.pretrained.timm_model import load_timm, set_input_size
 from evergrow.vision.embedding.pretrained.transformers_model import load_transformers
 from evergrow.vision.images.sources import import_extra
 
@@ -41,37 +43,55 @@ _OPSET = 20
 
 
 def convert_folder(
-    name: str | os.PathLike[str], preprocessing: Preprocessing | None, output: str
+    name: str | os.PathLike[str],
+    preprocessing: Preprocessing | None,
+    size: int | None,
+    output: str,
 ) -> tuple[OnnxModel, Preprocessing]:
     """The network of a folder, and how images are prepared for it."""
     check_output(output)
     folder = PretrainedFolder.open(find_folder(name))
     load = load_timm if "architecture" in folder.config else load_transformers
-    module, preprocessing = load(folder, preprocessing, output)
-    if preprocessing.layout != "nchw":
+    model, found, has_pooler = load(folder, preprocessing)
+    prepared = found if size is None else dataclasses.replace(found, size=size)
+    if prepared.layout != "nchw":
+        raise InvalidInputError("preprocessing must have the layout 'nchw' for such a network")
+    if max(prepared.height_and_width) > _MAX_SIDE:
         raise InvalidInputError(
-            "preprocessing must have the layout 'nchw' for a network of a folder"
-        )
-    if max(preprocessing.height_and_width) > _MAX_SIDE:
-        raise InvalidInputError(
-            f"{folder.name} takes images of {preprocessing.size} pixels, at most {_MAX_SIDE} are "
+            f"{folder.name} takes images of {prepared.size} pixels, at most {_MAX_SIDE} are "
             "supported"
         )
-    n_bytes = sum(one.numel() * one.element_size() for one in module.state_dict().values())
+    n_bytes = sum(one.numel() * one.element_size() for one in model.state_dict().values())
     if n_bytes > _MAX_WEIGHT_BYTES:
         raise InvalidInputError(
             f"{folder.name} has {n_bytes} bytes of weights, an ONNX file holds "
             f"{_MAX_WEIGHT_BYTES}: use Embedder.from_torch, or a smaller network"
         )
+    if prepared.size != found.size or preprocessing is not None:
+        with folder.report(f"does not take images of {prepared.size} pixels"):
+            set_input_size(model, prepared)
+    module = feature_module(model, output, has_pooler=has_pooler)
+    content = _export_bounded(folder, module, prepared)
+    _compare(folder, module, content, prepared)
+    return OnnxModel(content, bounded=True), prepared
+
+
+def _export_bounded(folder: PretrainedFolder, module: Any, preprocessing: Preprocessing) -> bytes:
+    """An ONNX file whose memory is known beforehand and limited."""
+    batch = (1, *preprocessing.shape)
     content = _export(folder, module, preprocessing, any_batch=True)
+    with contextlib.suppress(InvalidInputError):
+        check_bounded(content, folder.name, batch)
+        return content
+    # Some sizes can be derived only if the number of images is fixed.
+    content = _export(folder, module, preprocessing, any_batch=False)
     try:
-        check_bounded(content, folder.name, (1, *preprocessing.shape))
-    except InvalidInputError:
-        # Some sizes can be derived only if the number of images is fixed.
-        content = _export(folder, module, preprocessing, any_batch=False)
-        check_bounded(content, folder.name, (1, *preprocessing.shape))
-    _compare(folder, module, content, preprocessing)
-    return OnnxModel(content, bounded=True), preprocessing
+        check_bounded(content, folder.name, batch)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"{error}: give a smaller size, or use Embedder.from_torch"
+        ) from error
+    return content
 
 
 def _export(

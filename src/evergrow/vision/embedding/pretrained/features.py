@@ -46,7 +46,7 @@ def feature_module(module: Any, output: str, *, has_pooler: bool = True) -> Any:
     choose = _choose_of_transformers if of_transformers else _choose_of_timm
     is_class_token, n_others = _count_tokens(module)
 
-    class FeatureModule(base):  # type: ignore[misc, valid-type]
+    class FeatureModule(base):  # type: ignore[misc]
         """Returns the embedding of a network that returns more."""
 
         def __init__(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.embedding.pretrained.features import feature_module
 from evergrow.vision.embedding.pretrained.folder import EXTRA, WHAT, PretrainedFolder
 from evergrow.vision.images.sources import import_extra
 
@@ -54,9 +53,9 @@ def import_timm() -> Any:
 
 
 def load_timm(
-    folder: PretrainedFolder, preprocessing: Preprocessing | None, output: str
-) -> tuple[Any, Preprocessing]:
-    """A module from images to features, and how images are prepared for it."""
+    folder: PretrainedFolder, preprocessing: Preprocessing | None
+) -> tuple[Any, Preprocessing, bool]:
+    """The model, how images are prepared for it, and that its pooling is trained."""
     timm = import_timm()
     torch = import_extra("torch", EXTRA, WHAT)
     architecture = folder.config.get("architecture")
@@ -96,7 +95,13 @@ def load_timm(
         )
     with folder.report("cannot be loaded"):
         model.load_state_dict({name: tensors[name].to(torch.float32) for name in wanted})
-    return feature_module(model, output), preprocessing
+    return model, preprocessing, True
+
+
+def set_input_size(model: Any, preprocessing: Preprocessing) -> None:
+    """Let a model of timm take images of another size; others do, or refuse them."""
+    if hasattr(model, "set_input_size"):
+        model.set_input_size(img_size=preprocessing.height_and_width)
 
 
 def _prefixed(arguments: dict[str, Any], prefix: str) -> set[str]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.embedding.pretrained.features import feature_module
 from evergrow.vision.embedding.pretrained.folder import EXTRA, WHAT, PretrainedFolder
 from evergrow.vision.images.sources import import_extra
 
@@ -29,9 +28,9 @@ _RUN_ENTRIES = ("attn_implementation", "experts_implementation", "dtype", "torch
 
 
 def load_transformers(
-    folder: PretrainedFolder, preprocessing: Preprocessing | None, output: str
-) -> tuple[Any, Preprocessing]:
-    """A module from images to features, and how images are prepared for it."""
+    folder: PretrainedFolder, preprocessing: Preprocessing | None
+) -> tuple[Any, Preprocessing, bool]:
+    """The model, how images are prepared for it, and whether it has the weights of a pooler."""
     if preprocessing is None:
         preprocessing = folder_preprocessing(folder)
     library = import_extra("transformers", EXTRA, WHAT)
@@ -59,7 +58,7 @@ def load_transformers(
             f"{folder.name} lacks weights: {', '.join(others[:3])}"
             f"{' and others' if len(others) > 3 else ''} are not in its files"
         )
-    return feature_module(model, output, has_pooler=not missing), preprocessing
+    return model, preprocessing, not missing
 
 
 def _make_config(library: Any, folder: PretrainedFolder) -> Any:
