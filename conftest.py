@@ -28,6 +28,11 @@ ROOT = Path(__file__).parent
 # the modules and the page of the integrations need their programs.
 IMPORTING = {
     "triton": ["src/evergrow/estimators/forest/device/kernels.py"],
+    # Of the page on embeddings.
+    "datasets": ["docs/embeddings.md"],
+    "onnxscript": ["docs/embeddings.md"],
+    "torch": ["docs/embeddings.md"],
+    "transformers": ["docs/embeddings.md"],
     "river": ["src/evergrow/integrations/river.py", "docs/integrations.md"],
     "mlflow": [
         "src/evergrow/integrations/mlflow.py",
@@ -83,8 +88,12 @@ PATH_TIERS = {
     "tests/workspace/test_crashes.py": "process",
     "tests/workspace/test_full_disk.py": "process",
 }
-# MLflow warns of its own future, and of that of what it imports.
-WARNING_PATHS = ("docs/integrations.md", "tests/integrations/test_mlflow.py")
+# MLflow and transformers warn of their own future, and of that of what they import.
+WARNING_PATHS = (
+    "docs/embeddings.md",
+    "docs/integrations.md",
+    "tests/integrations/test_mlflow.py",
+)
 # Tests that are marked as slow, and scikit-learn's checks of further configurations.
 OTHER_TIERS = ("configurations", "slow")
 # Tests of this marker run the code of GPUs on a GPU; others run it by torch on the processor.

@@ -12,6 +12,7 @@ import sklearn
 import evergrow
 from benchmarks import (
     curation,
+    embeddings,
     export,
     export_page,
     fit,
@@ -43,6 +44,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "memory": {"memory": memory.run},
     "scaling": {"scaling": scaling.run, "large": scaling.large},
     "kernels": {"kernels": kernels.run},
+    "embeddings": {"tables": embeddings.tables, "networks": embeddings.networks},
     "growing": {
         "strategies": streams.strategies,
         "hundred": streams.hundred,
