@@ -166,7 +166,7 @@ def _append_images(
 def _is_table_folder(folder: str) -> bool:
     from evergrow.storage.shards.importers import find_table_files
 
-    return find_table_files(folder) is not None
+    return os.path.isdir(folder) and find_table_files(folder) is not None
 
 
 def _append_table(folder: str, source: str, **options: Any) -> Sharded:
