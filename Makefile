@@ -58,7 +58,7 @@ help:
 	@echo "make lint     check style, types, formatting and imports"
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
-	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make docs     build the documentation of this version into docs/_build/html"
 	@echo "make dist     build and check the archives of a release in dist/"
 	@echo "make reproducible  build them again elsewhere and compare every byte"
 	@echo "make test-wheels   install the wheels into new environments, run the fast tests there"
@@ -132,9 +132,15 @@ results: $(STAMPS)/package $(STAMPS)/experiments
 	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
 	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
 
+# Into a folder of this version; those of other versions in docs/_build/html stay, and the switcher on
+# each page lists them all. To read them: python -m http.server --directory docs/_build/html
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+# The address of the folder on its server.
+DOCS_BASE ?= /
 docs: $(addprefix $(STAMPS)/,package docs vision service river mlflow)
 	@echo "== building the documentation"
-	@$(BIN)/sphinx-build -W docs docs/_build/html
+	@$(BIN)/sphinx-build -W docs docs/_build/html/$(VERSION)
+	@$(BIN)/python docs/versions.py docs/_build/html $(DOCS_BASE)
 
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
 # torch is not among them; see requirements/torch.in.

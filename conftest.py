@@ -73,6 +73,7 @@ PATH_TIERS = {
     "tests/service/http/test_malicious_images.py": "process",
     "tests/storage/shards/test_interrupted.py": "process",
     "tests/storage/shards/test_killed.py": "process",
+    "tests/test_docs_commands.py": "guides",
     "tests/test_kernels.py": "process",
     "tests/test_readme.py": "guides",
     "tests/workspace/test_crashes.py": "process",

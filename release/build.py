@@ -44,11 +44,20 @@ def build_wheels(sdist: Path, out: Path, pythons: list[str]) -> None:
     for python in pythons:
         with tempfile.TemporaryDirectory() as place:
             built = Path(place)
-            _run([*_uv_build("--wheel", built), "--python", python, str(sdist)], date=date)
+            _run(
+                [*_uv_build("--wheel", built), "--python", python, str(sdist.resolve())], date=date
+            )
             (wheel,) = built.glob("*.whl")
             if sys.platform == "linux":
                 tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-                command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(out)]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "auditwheel",
+                    "repair",
+                    "--wheel-dir",
+                    str(out.resolve()),
+                ]
                 _run([*command, str(wheel)], date=date, PATH=tools)
             else:
                 wheel.replace(out / wheel.name)
@@ -82,7 +91,7 @@ def source_date(sdist: Path) -> int:
 def _uv_build(kind: str, out: Path) -> list[str]:
     # The tools of a build end up in the binary: their versions are locked.
     return [
-        *(sys.executable, "-m", "uv", "build", "--quiet", kind, "--out-dir", str(out)),
+        *(sys.executable, "-m", "uv", "build", "--quiet", kind, "--out-dir", str(out.resolve())),
         *("--build-constraints", str(LOCK), "--require-hashes", "--no-create-gitignore"),
     ]
 
@@ -90,6 +99,8 @@ def _uv_build(kind: str, out: Path) -> list[str]:
 def _run(command: list[str], *, date: int | None = None, **environment: str) -> None:
     if date is not None:
         environment["SOURCE_DATE_EPOCH"] = str(date)
+    # Of the machine, never one that uv fetches.
+    environment["UV_PYTHON_DOWNLOADS"] = "never"
     _say(f"$ {' '.join(command)}")
     subprocess.run(command, check=True, env={**os.environ, **environment}, cwd=TOP)
 

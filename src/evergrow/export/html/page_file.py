@@ -261,6 +261,11 @@ def _licences(network: NetworkFile) -> str:
         ("Evergrow", _own_licence()),
         ("ONNX Runtime Web", (_HERE / "onnxruntime-web.licence.txt").read_text("utf-8")),
         (f"The weights of {network.name}", network.licence or "The licence is not known."),
+        # Last, because they are long.
+        (
+            "Third-party notices of ONNX Runtime",
+            (_HERE / "onnxruntime-web.notices.txt").read_text("utf-8"),
+        ),
     )
     return "\n\n".join(f"{title}\n\n{text.strip()}" for title, text in texts) + "\n"
 
