@@ -46,7 +46,7 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcate
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock \
-    dist sdist wheels audit reproducible test-wheels clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
+    dist sdist wheels audit reproducible test-wheels test-extras clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
@@ -62,6 +62,7 @@ help:
 	@echo "make dist     build and check the archives of a release in dist/"
 	@echo "make reproducible  build them again elsewhere and compare every byte"
 	@echo "make test-wheels   install the wheels into new environments, run the fast tests there"
+	@echo "make test-extras   install a wheel with the extras that the docs name"
 	@echo "make lock     choose versions of all dependencies again, with their hashes"
 	@echo "make clean    remove everything that was built, .venv included"
 	@echo
@@ -204,6 +205,9 @@ reproducible: build/release-tools/ready
 
 test-wheels: build/release-tools/ready
 	@$(RELEASE) test $(DIST) $(addprefix --python ,$(TEST_PYTHONS)) --select 'not ($(SLOW))'
+
+test-extras: build/release-tools/ready
+	@$(RELEASE) extras $(DIST) $(addprefix --python ,$(firstword $(TEST_PYTHONS)))
 
 clean:
 	@echo "== removing what was built"

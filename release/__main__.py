@@ -8,7 +8,7 @@ from pathlib import Path
 
 from release.audit import audit, compare
 from release.build import build_sdist, build_wheels, source_date, write_sbom
-from release.trial import try_wheel
+from release.trial import try_extras, try_wheel
 
 
 def main() -> int:
@@ -34,6 +34,10 @@ def main() -> int:
         case "test":
             failed = [one for one in chosen.python if try_wheel(chosen.folder, one, chosen.select)]
             problems = [f"tests failed with Python {one}" for one in failed]
+        case "extras":
+            problems = [
+                one for python in chosen.python for one in try_extras(chosen.folder, python)
+            ]
     for problem in problems:
         sys.stderr.write(f"Error: {problem}\n")
     return 1 if problems else 0
@@ -50,12 +54,13 @@ def _parser() -> argparse.ArgumentParser:
         "audit": "check the archives in FOLDER",
         "compare": "compare the archives of two builds, byte by byte",
         "test": "install a wheel of FOLDER and run the tests outside of the checkout",
+        "extras": "install a wheel of FOLDER with the extras that the docs name",
     }
     found = {name: steps.add_parser(name, help=text) for name, text in texts.items()}
     for step in found.values():
         step.add_argument("folder", type=Path)
     found["compare"].add_argument("other", type=Path)
-    for name in ("wheels", "test"):
+    for name in ("wheels", "test", "extras"):
         found[name].add_argument("--python", action="append", required=True)
     found["test"].add_argument("--select", default="", help="markers of the tests to run")
     return parser

@@ -41,6 +41,7 @@ def audit(folder: Path) -> list[str]:
             problems += (f"{wheel.name}: {one}" for one in compare_sources(read_zip(wheel), files))
     for wheel in wheels:
         problems += (f"{wheel.name}: {one}" for one in check_wheel(read_zip(wheel)))
+    problems += (f"recipe: {one}" for one in check_recipe())
     for path in sorted(folder.glob("*.cdx.json")):
         problems += (f"{path.name}: {one}" for one in check_sbom(path.read_text("utf-8")))
     return problems
@@ -104,6 +105,34 @@ def check_sbom(text: str) -> Iterator[str]:
     names = {one["name"] for one in json.loads(text)["components"]}
     for name in sorted({"nanobind", "robin-map", "onnxruntime-web"} - names):
         yield f"the bill of materials lacks {name}"
+
+
+def check_recipe() -> Iterator[str]:
+    """Yield where the conda recipe differs from ``pyproject.toml``, as rattler-build renders it."""
+    from rattler_build import JinjaConfig, Stage0Recipe, VariantConfig
+
+    folder = sbom.TOP / "recipe"
+    variants = VariantConfig.from_file_with_context(folder / "variants.yaml", JinjaConfig())
+    rendered = Stage0Recipe.from_file(folder / "recipe.yaml").render(variants)
+    project, system = sbom.read_table("project"), sbom.read_table("build-system")
+    wanted = {
+        "run": [f"python {project['requires-python']}", *map(_spaced, project["dependencies"])],
+        "host": ["python", "pip", *map(_spaced, system["requires"])],
+    }
+    for one in rendered:
+        recipe = one.recipe.to_dict()
+        if recipe["package"]["version"] != project["version"]:
+            yield f"the version is not {project['version']}"
+        for kind, expected in wanted.items():
+            if recipe["requirements"][kind] != expected:
+                yield f"requirements of {kind} are not {expected}"
+        if recipe["about"]["license_file"] != [*LICENCES]:
+            yield f"licence files are not {[*LICENCES]}"
+
+
+def _spaced(requirement: str) -> str:
+    """Write a requirement of pip in the way of conda."""
+    return re.sub(r"^([\w.-]+)(?=[<>=])", r"\1 ", requirement)
 
 
 def compare(first: Path, second: Path) -> list[str]:

@@ -68,7 +68,7 @@ def write_sbom(out: Path) -> Path:
     (name,) = {path.name.split("-")[1] for path in out.glob("*.whl")}
     wheel = next(iter(sorted(out.glob("*.whl"))))
     path = out / f"evergrow-{name}.cdx.json"
-    sbom.write(sbom.add_requirements(read_sbom(wheel), sbom.read_project()), path)
+    sbom.write(sbom.add_requirements(read_sbom(wheel), sbom.read_table("project")), path)
     return path
 
 
@@ -86,6 +86,14 @@ def source_date(sdist: Path) -> int:
     """Return the time of the commit, which the files of its source archive have."""
     with tarfile.open(sdist) as archive:
         return int(max(member.mtime for member in archive))
+
+
+def _path_without_git(folder: Path) -> str:
+    """Return a search path on which git fails: an archive must build where there is none."""
+    folder.mkdir()
+    (folder / "git").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    (folder / "git").chmod(0o755)
+    return os.pathsep.join((str(folder), os.environ["PATH"]))
 
 
 def _uv_build(kind: str, out: Path) -> list[str]:

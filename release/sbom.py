@@ -134,12 +134,12 @@ def write(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
-def read_project() -> dict[str, Any]:
-    """Read the table ``project`` of ``pyproject.toml``."""
+def read_table(name: str) -> dict[str, Any]:
+    """Read a table of ``pyproject.toml``."""
     content = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
-    project: dict[str, Any] = content["project"]
-    return project
+    table: dict[str, Any] = content[name]
+    return table
 
 
 if __name__ == "__main__":
-    write(describe(read_project()["version"], sys.argv[1]), Path(sys.argv[2]))
+    write(describe(read_table("project")["version"], sys.argv[1]), Path(sys.argv[2]))

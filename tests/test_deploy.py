@@ -18,7 +18,7 @@ TOP = Path(__file__).parents[1]
 DEPLOY = TOP / "deploy"
 WORKFLOWS = sorted((TOP / ".github" / "workflows").glob("*.yml"))
 # These install their tools from requirements/release.txt.
-RELEASE_TARGETS = {"sdist", "wheels", "audit", "dist", "reproducible", "test-wheels"}
+RELEASE_TARGETS = {"sdist", "wheels", "audit", "dist", "reproducible", "test-wheels", "test-extras"}
 LOCKS = sorted((TOP / "requirements").glob("*.txt"))
 
 
