@@ -44,21 +44,13 @@ def build_wheels(sdist: Path, out: Path, pythons: list[str]) -> None:
     for python in pythons:
         with tempfile.TemporaryDirectory() as place:
             built = Path(place)
-            _run(
-                [*_uv_build("--wheel", built), "--python", python, str(sdist.resolve())], date=date
-            )
+            command = [*_uv_build("--wheel", built), "--python", python, str(sdist.resolve())]
+            _run(command, date=date, PATH=_path_without_git(built / "programs"))
             (wheel,) = built.glob("*.whl")
             if sys.platform == "linux":
                 tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-                command = [
-                    sys.executable,
-                    "-m",
-                    "auditwheel",
-                    "repair",
-                    "--wheel-dir",
-                    str(out.resolve()),
-                ]
-                _run([*command, str(wheel)], date=date, PATH=tools)
+                repair = (sys.executable, "-m", "auditwheel", "repair", "--wheel-dir")
+                _run([*repair, str(out.resolve()), str(wheel)], date=date, PATH=tools)
             else:
                 wheel.replace(out / wheel.name)
 

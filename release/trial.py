@@ -15,6 +15,8 @@ from release.sbom import TOP
 
 # The default build of torch comes with gigabytes of CUDA: versions are chosen, and not installed.
 ONLY_RESOLVED = {"gpu"}
+# What lies in folders of the checkout and is not part of it.
+BUILT = ("_build", "__pycache__", "node_modules")
 # Two cores, as most machines that run this have at least.
 WORKERS = "2"
 
@@ -40,9 +42,10 @@ def try_wheel(folder: Path, python: str, select: str) -> int:
         _run([*install, "--constraint", str(versions), f"evergrow[{extras}]"])
         sources.mkdir()
         for name in settings["test-sources"]:
-            copy = shutil.copytree if (TOP / name).is_dir() else shutil.copy2
-            (sources / name).parent.mkdir(parents=True, exist_ok=True)
-            copy(TOP / name, sources / name)
+            if (TOP / name).is_dir():
+                shutil.copytree(TOP / name, sources / name, ignore=shutil.ignore_patterns(*BUILT))
+            else:
+                shutil.copy2(TOP / name, sources / name)
         done = subprocess.run(
             [str(binary), "-m", "pytest", "-n", WORKERS, "-m", select],
             check=False,
