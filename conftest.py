@@ -24,27 +24,28 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 ROOT = Path(__file__).parent
 
+PACKAGE = Path(getattr(find_spec("evergrow"), "origin", "")).parent
+
 # pytest imports modules to find their examples. Triton comes with torch's builds for GPUs only, and
 # the modules and the page of the integrations need their programs.
 IMPORTING = {
-    "triton": ["src/evergrow/estimators/forest/device/kernels.py"],
+    "triton": [PACKAGE / "estimators/forest/device/kernels.py"],
     # Of the page on embeddings.
-    "datasets": ["docs/embeddings.md"],
-    "onnxscript": ["docs/embeddings.md"],
-    "torch": ["docs/embeddings.md"],
-    "transformers": ["docs/embeddings.md"],
-    "river": ["src/evergrow/integrations/river.py", "docs/integrations.md"],
+    "datasets": [ROOT / "docs/embeddings.md"],
+    "onnxscript": [ROOT / "docs/embeddings.md"],
+    "torch": [ROOT / "docs/embeddings.md"],
+    "transformers": [ROOT / "docs/embeddings.md"],
+    "river": [PACKAGE / "integrations/river.py", ROOT / "docs/integrations.md"],
     "mlflow": [
-        "src/evergrow/integrations/mlflow.py",
-        "src/evergrow/mlflow.py",
-        "docs/integrations.md",
+        PACKAGE / "integrations/mlflow.py",
+        PACKAGE / "mlflow.py",
+        ROOT / "docs/integrations.md",
     ],
 }
-collect_ignore = [
-    path for package, paths in IMPORTING.items() if find_spec(package) is None for path in paths
-]
 # Copies of the examples that `make docs` makes; tests/test_gallery.py runs the originals.
 collect_ignore_glob = ["docs/_build/*", "docs/gallery/*"]
+# These tests read the sources. An installed wheel is tested in a folder without them.
+OF_SOURCES = ("cpp_layout", "deploy", "docs_output", "docs_paths", "release")
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.
@@ -81,6 +82,7 @@ PATH_TIERS = {
     "tests/service/http/test_malicious_images.py": "process",
     "tests/storage/shards/test_interrupted.py": "process",
     "tests/storage/shards/test_killed.py": "process",
+    "tests/test_docs_commands.py": "guides",
     "tests/test_docs_formats.py": "guides",
     "tests/test_gallery.py": "guides",
     "tests/test_kernels.py": "process",
@@ -109,6 +111,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values(), *OTHER_TIERS}):
         config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
+    # Not by `collect_ignore`: an installed package lies outside of this folder.
+    config.option.ignore = [*(config.option.ignore or ()), *map(str, _not_collected())]
     # Output of tests is captured; stacks of a hanging one must get past that.
     config.stash[STDERR] = os.dup(2)
     config.addinivalue_line("markers", f"{GPU}: needs a GPU that torch finds, skipped without one")
@@ -157,6 +161,14 @@ def pytest_collection_finish() -> None:
     """Hide the thousands of collected tests from the garbage collector: they live until the end."""
     gc.collect()
     gc.freeze()
+
+
+def _not_collected() -> Iterator[Path]:
+    for package, paths in IMPORTING.items():
+        if find_spec(package) is None:
+            yield from paths
+    if not (ROOT / "src").exists():
+        yield from (ROOT / f"tests/test_{name}.py" for name in OF_SOURCES)
 
 
 def _tiers_of(item: pytest.Item) -> set[str]:

@@ -27,7 +27,7 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "versions.py"]
 autodoc_typehints = "none"
 autosummary_generate = True
 napoleon_google_docstring = False
@@ -60,4 +60,12 @@ html_title = f"Evergrow {release}"
 html_sidebars = {"**": []}
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    # Next to the folders of all versions; docs/versions.py writes it after the build.
+    "switcher": {"json_url": "../switcher.json", "version_match": release},
+    "check_switcher": False,
+    "show_version_warning_banner": True,
+}

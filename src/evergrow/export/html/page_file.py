@@ -259,10 +259,22 @@ def _escape_json(value: Mapping[str, Any]) -> str:
 def _licences(network: NetworkFile) -> str:
     texts: Sequence[tuple[str, str]] = (
         ("Evergrow", _own_licence()),
-        ("ONNX Runtime Web", (_HERE / "onnxruntime-web.licence.txt").read_text("utf-8")),
+        ("ONNX Runtime Web", _licence_file("onnxruntime-web.licence.txt")),
         (f"The weights of {network.name}", network.licence or "The licence is not known."),
+        # Last, because they are long.
+        ("Third-party notices of ONNX Runtime", _licence_file("onnxruntime-web.notices.txt")),
     )
     return "\n\n".join(f"{title}\n\n{text.strip()}" for title, text in texts) + "\n"
+
+
+def _licence_file(name: str) -> str:
+    """Read a licence; a checkout has it next to this file, a wheel only among its licences."""
+    if (_HERE / name).is_file():
+        return (_HERE / name).read_text(encoding="utf-8")
+    found = distribution("evergrow").read_text(f"licenses/src/evergrow/export/html/{name}")
+    if found is None:
+        raise AssertionError(f"this installation of Evergrow lacks {name}")
+    return found
 
 
 def _own_licence() -> str:
