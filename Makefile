@@ -152,8 +152,8 @@ lock: $(STAMPS)/build-tools
 
 clean:
 	@echo "== removing what was built"
-	@rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache \
-	    .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
+	@rm -rf $(VENV) build dist docs/_build docs/api/*.rst docs/commands docs/http.rst \
+	    .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
 	    demo_pictures.png $(PAGE_RUNTIME)
 	@find benchmarks docs examples src tests -name __pycache__ -prune -exec rm -rf {} +
 

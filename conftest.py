@@ -38,6 +38,8 @@ IMPORTING = {
 collect_ignore = [
     path for package, paths in IMPORTING.items() if find_spec(package) is None for path in paths
 ]
+# Extensions of Sphinx, which import each other from the folder that docs/conf.py adds to the path.
+collect_ignore.append("docs/_extensions")
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.

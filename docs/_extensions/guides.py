@@ -1,0 +1,61 @@
+"""The directive ``guides``: which pages use a name or a command.
+
+The pages of the API and of the commands end with it, so they link to the guides and examples that
+mention them, without a table that someone must keep.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+# Pages that name everything: indexes, and what is generated.
+_LEFT_OUT = re.compile(
+    r"index|api\b|commands\b|changelog|glossary|reference|how_to|tutorials|explanation|results/"
+)
+_N_PAGES = 4
+
+
+class Guides(SphinxDirective):
+    """Links to the pages that mention the argument most often as code."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        """Find the pages; without any, nothing is shown."""
+        name = re.compile(rf"(?<![\w.]){re.escape(self.arguments[0])}(?![\w-])")
+        counts = {}
+        for page in sorted(self.env.found_docs):
+            if not _LEFT_OUT.match(page):
+                text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")
+                counts[page] = len(name.findall(text))
+        pages = sorted(filter(counts.get, counts), key=lambda page: -counts[page])[:_N_PAGES]
+        if not pages:
+            return []
+        links = nodes.bullet_list()
+        for page in pages:
+            link = pending_xref(
+                "",
+                nodes.inline(),
+                refdomain="std",
+                reftype="doc",
+                reftarget=f"/{page}",
+                refdoc=self.env.docname,
+                refexplicit=False,
+                refwarn=True,
+            )
+            links += nodes.list_item("", nodes.paragraph("", "", link))
+        return [nodes.rubric("", "Guides"), links]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directive."""
+    app.add_directive("guides", Guides)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
