@@ -45,7 +45,7 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcate
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
+.PHONY: help demo quick test sanitize fuzz forged lint bench results docs screenshots lock clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
@@ -58,6 +58,7 @@ help:
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
 	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make screenshots  write the screenshots of the documentation again"
 	@echo "make lock     choose versions of all dependencies again, with their hashes"
 	@echo "make clean    remove everything that was built, .venv included"
 	@echo
@@ -131,6 +132,11 @@ results: $(STAMPS)/package $(STAMPS)/experiments
 docs: $(addprefix $(STAMPS)/,package docs vision service river mlflow)
 	@echo "== building the documentation"
 	@$(BIN)/sphinx-build -W docs docs/_build/html
+
+# Those of the documentation; the tests compare them with the page.
+screenshots: $(TESTED)
+	@echo "== writing the screenshots"
+	@EVERGROW_WRITE_SCREENSHOTS=1 $(BIN)/python -m pytest -n 0 -q tests/service/page/test_screenshots.py
 
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
 # torch is not among them; see requirements/torch.in.

@@ -38,8 +38,15 @@ autodoc_typehints = "none"
 autosummary_filename_map = {"evergrow.plan": "evergrow.plan-function"}
 napoleon_google_docstring = False
 
+# Entries of the page's table of contents are "fit()", not "NCMForestClassifier.fit()".
+toc_object_entries_show_parents = "hide"
+
+# That of the page.
+ICON = "../src/evergrow/page/icon.svg"
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"Evergrow {release}"
+html_favicon = ICON
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
@@ -47,6 +54,7 @@ html_show_sourcelink = False
 html_sidebars = {"index": []}
 html_theme_options = {
     "header_links_before_dropdown": 6,
+    "logo": {"text": "Evergrow", "image_light": ICON, "image_dark": ICON},
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
     "show_nav_level": 1,

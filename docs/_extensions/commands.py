@@ -46,6 +46,8 @@ def _command(
     context = click.Context(command, parent, info_name=name)
     title = context.command_path
     yield from (title, underline * len(title), "")
+    if not isinstance(command, click.Group):
+        yield from (f".. guides:: {title}", "")
     yield from (".. code-block:: text", "")
     yield f"   {title} {' '.join(command.collect_usage_pieces(context))}"
     yield ""
@@ -59,8 +61,6 @@ def _command(
     if isinstance(command, click.Group):
         for part_name, part in command.commands.items():
             yield from _command(part_name, part, context, underline="-")
-    else:
-        yield from (f".. guides:: {title}", "")
 
 
 def _option(option: click.Option, context: click.Context) -> Iterator[str]:
@@ -72,10 +72,8 @@ def _option(option: click.Option, context: click.Context) -> Iterator[str]:
     text, _, facts = text.partition("  [")
     yield f".. option:: {names}"
     yield ""
-    yield f"   {_escaped(text)}"
-    if facts:
-        yield ""
-        yield "   " + "; ".join(_fact(one) for one in facts.rstrip("]").split("; "))
+    sentences = [_escaped(text), *(_fact(one) for one in facts.rstrip("]").split("; ") if one)]
+    yield f"   {' '.join(sentences)}"
     yield ""
 
 
@@ -83,8 +81,8 @@ def _fact(fact: str) -> str:
     """Write one of the facts that Click adds: required, the default, or the range."""
     word, colon, value = fact.partition(": ")
     if colon:
-        return f"{word.capitalize()}: ``{value}``"
-    return "Required" if fact == "required" else f"Range: ``{fact}``"
+        return f"{word.capitalize()}: ``{value}``."
+    return "Required." if fact == "required" else f"Range: ``{fact}``."
 
 
 def _text(text: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The directive ``guides``: which pages use a name or a command.
 
-The pages of the API and of the commands end with it, so they link to the guides and examples that
+The pages of the API and of the commands begin with it, so they link to the guides and examples that
 mention them, without a table that someone must keep.
 """
 
@@ -14,11 +14,12 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-# Pages that name everything: indexes, and what is generated.
+# Pages that name nearly everything: indexes, what is generated, and those for other readers.
 _LEFT_OUT = re.compile(
-    r"index|api\b|commands\b|changelog|glossary|reference|how_to|tutorials|explanation|results/"
+    r"(index|tutorials|how_to|reference|explanation|api|commands|http|changelog|glossary|faq"
+    r"|architecture|benchmarks|limits|not_reproduced|papers|results)(/.*)?$"
 )
-_N_PAGES = 4
+_N_PAGES = 3
 
 
 class Guides(SphinxDirective):
@@ -39,9 +40,12 @@ class Guides(SphinxDirective):
         pages = sorted(filter(counts.get, counts), key=lambda page: -counts[page])[:_N_PAGES]
         if not pages:
             return []
-        links = nodes.bullet_list()
+        line = nodes.paragraph(classes=["guides"])
+        line += nodes.Text("Guides: ")
         for page in pages:
-            link = pending_xref(
+            if len(line) > 1:
+                line += nodes.Text(" · ")
+            line += pending_xref(
                 "",
                 nodes.inline(),
                 refdomain="std",
@@ -51,8 +55,7 @@ class Guides(SphinxDirective):
                 refexplicit=False,
                 refwarn=True,
             )
-            links += nodes.list_item("", nodes.paragraph("", "", link))
-        return [nodes.rubric("", "Guides"), links]
+        return [line]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
