@@ -20,6 +20,8 @@ PAGES += (
     "docs/compare.md",
     "docs/cluster.md",
     "docs/export.md",
+    "docs/tutorial_camera.md",
+    "docs/tutorial_photographs.md",
 )
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
