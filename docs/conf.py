@@ -22,8 +22,8 @@ extensions = [
     # Our own, in _extensions.
     "generated_pages",
     "guides",
+    "links",
     "members",
-    "type_links",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates"]
 templates_path = ["_templates"]

@@ -40,6 +40,9 @@ NEEDED += ("fastapi", "mlflow", "river")
 MAX_PROCESSOR_SECONDS = 180.0
 # A link that Sphinx made of a word in a type; a link that was written is code.
 WORD_LINK = re.compile(r'<a class="reference internal"[^>]*title="(evergrow\.[\w.]+)">(?!<code)')
+# A name that was written as a reference and is not a link.
+UNRESOLVED = re.compile(r'(?<!">)<code class="xref py py-\w+[^>]*>(.*?)</code>')
+ELSEWHERE = {"sklearn.pipeline.Pipeline", "Path"}
 
 
 class Site:
@@ -195,6 +198,12 @@ def test_words_in_types_do_not_link_to_unrelated_names(site: Site) -> None:
     assert wrong == {}
     # Right ones are there.
     assert 'title="evergrow.UpdateReport"' in site.text("api/evergrow.NCMForestClassifier")
+
+
+def test_names_in_docstrings_are_links(site: Site) -> None:
+    pages = (path.read_text(encoding="utf-8") for path in (site.folder / "api").glob("*.html"))
+    names = {re.sub(r"<.*?>", "", name) for page in pages for name in UNRESOLVED.findall(page)}
+    assert names == ELSEWHERE
 
 
 def test_a_wrong_type_link_is_noticed() -> None:
