@@ -42,12 +42,12 @@ ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
 THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
-TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow page-runtime $(if $(TORCH),torch) $(if $(LABEL_STUDIO_TESTS),label-studio))
+TESTED := $(addprefix $(STAMPS)/,package test docs experiments service cluster mlflow page-runtime $(if $(TORCH),torch) $(if $(LABEL_STUDIO_TESTS),label-studio))
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory export service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock \
+.PHONY: help demo quick test sanitize fuzz forged lint bench results docs screenshots lock \
     dist sdist wheels audit reproducible test-wheels test-extras clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
@@ -61,6 +61,7 @@ help:
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
 	@echo "make docs     build the documentation of this version into docs/_build/html"
+	@echo "make screenshots  write the screenshots of the documentation again"
 	@echo "make dist     build and check the archives of a release in dist/"
 	@echo "make reproducible  build them again elsewhere and compare every byte"
 	@echo "make test-wheels   install the wheels into new environments, run the fast tests there"
@@ -145,6 +146,11 @@ docs: $(addprefix $(STAMPS)/,package docs vision service river mlflow)
 	@$(BIN)/sphinx-build -W docs docs/_build/html/$(VERSION)
 	@$(BIN)/python docs/versions.py docs/_build/html $(DOCS_BASE)
 
+# Those of the documentation; the tests compare them with the page.
+screenshots: $(TESTED)
+	@echo "== writing the screenshots"
+	@EVERGROW_WRITE_SCREENSHOTS=1 $(BIN)/python -m pytest -n 0 -q tests/service/page/test_screenshots.py
+
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
 # torch is not among them; see requirements/torch.in.
 EXTRAS := $(BIN)/python -c 'import tomllib; print(*("--extra " + name for name in \
@@ -214,8 +220,8 @@ test-extras: build/release-tools/ready
 
 clean:
 	@echo "== removing what was built"
-	@rm -rf $(VENV) build dist docs/_build docs/gallery .hypothesis .import_linter_cache .mypy_cache \
-	    .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
+	@rm -rf $(VENV) build dist docs/_build docs/api/*.rst docs/commands docs/gallery docs/http.rst \
+	    .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
 	    demo_pictures.png $(PAGE_RUNTIME)
 	@find benchmarks docs examples src tests -name __pycache__ -prune -exec rm -rf {} +
 

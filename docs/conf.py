@@ -9,8 +9,10 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# The module with the style of the gallery's figures, and the one that draws its pictures.
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "examples")]
+HERE = Path(__file__).parent
+# Our extensions, the module with the style of the gallery's figures, and the one that draws its
+# pictures.
+sys.path[:0] = [str(HERE / "_extensions"), str(HERE), str(HERE.parent / "examples")]
 
 project = "Evergrow"
 author = "The Evergrow developers"
@@ -23,13 +25,26 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    # Our own, in _extensions.
+    "generated_pages",
+    "guides",
+    "links",
+    "members",
 ]
-myst_enable_extensions = ["dollarmath"]
+exclude_patterns = ["_build", "_extensions", "_templates", "versions.py"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "versions.py"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 autodoc_typehints = "none"
-autosummary_generate = True
+# Where upper and lower case are the same, plan and Plan would be one file.
+autosummary_filename_map = {"evergrow.plan": "evergrow.plan-function"}
 napoleon_google_docstring = False
 
 _SECTIONS = ("forests", "linear", "labels", "images", "scale")
@@ -55,15 +70,29 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
 }
 
+# Entries of the page's table of contents are "fit()", not "NCMForestClassifier.fit()".
+toc_object_entries_show_parents = "hide"
+
+# That of the page.
+ICON = "../src/evergrow/page/icon.svg"
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"Evergrow {release}"
-html_sidebars = {"**": []}
+html_favicon = ICON
 html_static_path = ["_static"]
-html_css_files = ["gallery.css"]
+html_css_files = ["gallery.css", "site.css"]
+html_show_sourcelink = False
+# The landing page has no pages next to it.
+html_sidebars = {"index": []}
 html_theme_options = {
-    "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 6,
+    "logo": {"text": "Evergrow", "image_light": ICON, "image_dark": ICON},
+    "navbar_align": "left",
     "navbar_end": ["version-switcher", "theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_nav_level": 1,
+    "show_prev_next": True,
+    "show_toc_level": 2,
     # Next to the folders of all versions; docs/versions.py writes it after the build.
     "switcher": {"json_url": "../switcher.json", "version_match": release},
     "check_switcher": False,

@@ -115,7 +115,7 @@ class Embedder(
         Show a progress bar when positive.
     device : str, default=None
         Where PyTorch modules run: None for the device of their parameters, ``"cpu"``, or a GPU such
-        as ``"cuda"`` (:doc:`gpu`). With a name, a module is moved there at the first use and stays
+        as ``"cuda"`` (:doc:`/gpu`). With a name, a module is moved there at the first use and stays
         there. Half precision is left to the module: images get the precision of its parameters.
 
     Attributes
