@@ -75,6 +75,7 @@ PATH_TIERS = {
     "tests/storage/shards/test_killed.py": "process",
     "tests/test_kernels.py": "process",
     "tests/test_readme.py": "guides",
+    "tests/test_tutorials.py": "guides",
     "tests/workspace/test_crashes.py": "process",
     "tests/workspace/test_full_disk.py": "process",
 }
