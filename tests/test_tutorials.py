@@ -99,3 +99,8 @@ def test_camera(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         answer, *classes = capsys.readouterr().out.splitlines()
         assert answer.startswith(("This is cup", "I don't know this"))
         assert classes[:2] == ["cup 5", "star 5"]
+        # The other way through the program, whatever the answer is.
+        exec(compile(robot.replace("answer.label is None", "True"), "robot.py", "exec"), {})
+        answer, *classes = capsys.readouterr().out.splitlines()
+        assert answer == "I don't know this. The most similar class is cup"
+        assert "new thing 1" in classes
