@@ -42,7 +42,7 @@ IMPORTING = {
         ROOT / "docs/integrations.md",
     ],
 }
-# Copies of the examples that `make docs` makes, of which tests/test_gallery.py runs the originals; and
+# Copies of the gallery that `make docs` makes (tests/test_gallery.py runs the originals), and
 # extensions of Sphinx, which import each other from the folder that docs/conf.py adds to the path.
 collect_ignore_glob = ["docs/_build/*", "docs/_extensions/*", "docs/gallery/*"]
 # These tests read the sources. An installed wheel is tested in a folder without them.
@@ -89,6 +89,7 @@ PATH_TIERS = {
     "tests/test_kernels.py": "process",
     "tests/test_docs_site.py": "guides",
     "tests/test_readme.py": "guides",
+    "tests/test_tutorials.py": "guides",
     "tests/workspace/test_crashes.py": "process",
     "tests/workspace/test_full_disk.py": "process",
 }
