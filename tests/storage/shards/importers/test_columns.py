@@ -204,9 +204,7 @@ def test_rows_that_repeat_a_value_a_billion_times(tmp_path: Path) -> None:
     wide = pa.ListArray.from_arrays([0, 1 << 21], pa.array(np.zeros(1 << 21, np.float32)))
     pq.write_table(pa.table({"vector": wide}), tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 10_000
-    with pytest.raises(
-        ShardError, match=r"a\.parquet' has rows of 2097152 values, at most 1048576"
-    ):
+    with pytest.raises(ShardError, match=r"a\.parquet' has rows of 2097152 values"):
         shard_table(tmp_path / "shards", tmp_path / "a.parquet")
     assert not (tmp_path / "shards").exists()
 
