@@ -14,6 +14,8 @@ import pytest
 from evergrow import ShardError, open_shards
 from evergrow.storage import shard_table
 from evergrow.storage.shards.importers import find_table_files, read_table
+from evergrow.storage.shards.importers.columns import open_parquet
+from evergrow.storage.shards.importers.source import Keys
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -195,6 +197,25 @@ def test_bad_rows_are_named_and_nothing_is_written(
         with pytest.raises(ShardError, match=message):
             shard_table(tmp_path / "shards", source)
         assert not (tmp_path / "shards").exists()
+
+
+def test_rows_that_repeat_a_value_a_billion_times(tmp_path: Path) -> None:
+    """Such a file is small; its rows would fill the memory."""
+    wide = pa.ListArray.from_arrays([0, 1 << 21], pa.array(np.zeros(1 << 21, np.float32)))
+    pq.write_table(pa.table({"vector": wide}), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 10_000
+    with pytest.raises(ShardError, match=r"a\.parquet' has rows of 2097152 values"):
+        shard_table(tmp_path / "shards", tmp_path / "a.parquet")
+    assert not (tmp_path / "shards").exists()
+
+
+def test_blocks_are_small_whatever_the_size_of_the_file(tmp_path: Path) -> None:
+    rows = np.zeros((300, 1 << 15), np.float32)
+    pq.write_table(pa.table({"vector": lists(rows, "list")}), tmp_path / "a.parquet")
+    with open_parquet(tmp_path / "a.parquet", Keys()) as found:
+        blocks = [block for block, _ in found.blocks(0)]
+    assert sum(map(len, blocks)) == 300
+    assert max(block.nbytes for block in blocks) <= 8 << 20
 
 
 def test_classes_by_number(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def test_a_folder_is_read(tmp_path: Path) -> None:
         ({"auto_map": {"AutoModel": "evil.Model"}}, "code of its own"),
         ({"vision_config": {"auto_map": {"AutoModel": "evil.Model"}}}, "code of its own"),
         ({"quantization_config": {"bits": 4}}, "quantized"),
+        ({"backbone": "resnet50", "use_pretrained_backbone": True}, "not in the folder"),
+        ({"use_pretrained_backbone": True}, "not in the folder"),
         ({"hidden_size": 10**12}, "larger than any network"),
         ({"hidden_size": [1e40]}, "larger than any network"),
         ('{"layer_norm_eps": NaN}', "larger than any network"),

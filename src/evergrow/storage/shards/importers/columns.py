@@ -20,6 +20,8 @@ _BLOCK_BYTES = 8 << 20
 _READ_BYTES = 1 << 20
 # Repeated values compress well on disk but not in memory.
 _MOST_TOGETHER = 8192
+# More than any network has.
+_MAX_FEATURES = 1 << 20
 # Where the library datasets describes its columns, and the place of a row without a class.
 _DESCRIPTION, _NO_CLASS = b"huggingface", -1
 _MAX_DESCRIPTION_BYTES = 16 << 20
@@ -47,7 +49,7 @@ def open_parquet(path: Path, keys: Keys) -> Iterator[ColumnRows]:
     except (pyarrow.ArrowException, OSError) as error:
         raise ShardError(f"{str(path)!r} is not a Parquet file: {error}") from error
     with file:
-        yield ColumnRows(_ParquetBatches(file), repr(str(path)), keys)
+        yield ColumnRows(_ParquetBatches(file, repr(str(path))), repr(str(path)), keys)
 
 
 @contextmanager
@@ -207,27 +209,38 @@ class ColumnRows:
 class _ParquetBatches:
     """The batches of a Parquet file, read by groups of rows."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, name: str) -> None:
         self._file = file
+        self._name = name
         self.schema = file.schema_arrow
         self.n_rows = int(file.metadata.num_rows)
 
     def read(self, columns: list[str], n_skipped: int) -> Iterator[Any]:
         """Yield batches of these columns after the first rows."""
         groups, n_skipped = self._groups_after(n_skipped)
-        per_batch = self._rows_per_batch(len(columns))
+        per_batch = self._rows_per_batch(columns)
         for batch in self._file.iter_batches(per_batch, row_groups=groups, columns=columns):
             n_left_out = min(n_skipped, batch.num_rows)
             n_skipped -= n_left_out
             yield batch.slice(n_left_out)
 
-    def _rows_per_batch(self, n_columns: int) -> int:
-        """Return the rows per batch; the size that a file states is only a hint."""
-        metadata = self._file.metadata
-        groups = range(metadata.num_row_groups)
-        n_bytes = int(sum(metadata.row_group(i).total_byte_size for i in groups))
-        per_row = max(8 * n_columns, n_bytes // max(1, self.n_rows))
-        return max(1, min(_MOST_TOGETHER, _BLOCK_BYTES // per_row))
+    def _rows_per_batch(self, columns: list[str]) -> int:
+        """Return the rows per batch, by the most values that a row has on average in a group.
+
+        Sizes in bytes do not tell: repeated values take almost none in the file.
+        """
+        metadata, per_row = self._file.metadata, 1
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            parts = map(group.column, range(group.num_columns))
+            # The path of the values of a list goes on after the name of its column.
+            counts = (one.num_values for one in parts if _root(one.path_in_schema) in columns)
+            per_row = max(per_row, -(-sum(counts) // max(1, group.num_rows)))
+        if per_row > _MAX_FEATURES:
+            raise ShardError(
+                f"{self._name} has rows of {per_row} values, at most {_MAX_FEATURES} are supported"
+            )
+        return max(1, min(_MOST_TOGETHER, _BLOCK_BYTES // (8 * per_row)))
 
     def _groups_after(self, n_skipped: int) -> tuple[list[int], int]:
         """Groups of rows that are not skipped whole, and what to skip in them."""
@@ -306,6 +319,14 @@ class _DatasetBatches:
         for first in range(n_skipped, self.n_rows, _MOST_TOGETHER):
             table = chosen[first : first + _MOST_TOGETHER]
             yield from table.select(columns).to_batches()
+
+
+def _root(path: str) -> str:
+    """The column of a path such as ``vector.list.element``.
+
+    Names with a point in them belong to columns of numbers, whose values are few.
+    """
+    return path.partition(".")[0]
 
 
 def _skip(batches: Iterator[Any], n_rows: int) -> Iterator[Any]:

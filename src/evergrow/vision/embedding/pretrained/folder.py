@@ -40,9 +40,11 @@ _PLAIN_NAME = re.compile(r"[\w-][\w.-]*\.safetensors")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 # Weights of formats that are pickles, or that no library here reads.
 _OTHER_WEIGHTS = (".bin", ".ckpt", ".h5", ".msgpack", ".npz", ".pickle", ".pkl", ".pt", ".pth")
-# Entries that ask a library for code or quantized layers, and what to say of them.
+# Entries that ask a library for code, for weights from elsewhere, or for quantized layers.
 _REFUSED = {
     "auto_map": "asks for code of its own, which is never run",
+    "backbone": "asks for a network that is not in the folder",
+    "use_pretrained_backbone": "asks for a network that is not in the folder",
     "custom_pipelines": "asks for code of its own, which is never run",
     "quantization_config": "has quantized weights, which are not supported",
 }
