@@ -27,6 +27,9 @@ from tests.service.conftest import (
 TEACHING = {
     ("DELETE", "/v1/examples/{example}"),
     ("PATCH", "/v1/examples/{example}"),
+    ("POST", "/v1/integrations/label-studio/setup"),
+    ("POST", "/v1/integrations/label-studio/sync"),
+    ("POST", "/v1/integrations/label-studio/webhook"),
     ("POST", "/v1/examples"),
     ("POST", "/v1/forget"),
     ("POST", "/v1/merge"),
