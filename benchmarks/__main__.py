@@ -12,6 +12,7 @@ import sklearn
 import evergrow
 from benchmarks import (
     curation,
+    embeddings,
     export,
     export_page,
     fit,
@@ -19,6 +20,7 @@ from benchmarks import (
     formats,
     gpu,
     kernels,
+    label_studio,
     memory,
     predict,
     scaling,
@@ -42,6 +44,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "memory": {"memory": memory.run},
     "scaling": {"scaling": scaling.run, "large": scaling.large},
     "kernels": {"kernels": kernels.run},
+    "embeddings": {"tables": embeddings.tables, "networks": embeddings.networks},
     "growing": {
         "strategies": streams.strategies,
         "hundred": streams.hundred,
@@ -83,6 +86,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "export": {**export.PARTS, "page": export_page.run},
     "formats": formats.PARTS,
     "gpu": gpu.PARTS,
+    "label-studio": {"clicks": label_studio.clicks, "kills": label_studio.kills},
     "service": service.PARTS,
     "cluster": {
         "limited": training.limited,

@@ -21,6 +21,8 @@ PAGES += (
     "docs/cluster.md",
     "docs/export.md",
     "docs/formats.md",
+    "docs/tutorial_camera.md",
+    "docs/tutorial_photographs.md",
 )
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -270,6 +270,11 @@ def test_tokens_added_concurrently_are_all_stored(tmp_path):
     assert all(isinstance(tokens.authenticate(token), TokenRecord) for token in made)
 
 
+def test_the_name_of_label_studio_is_reserved(tmp_path):
+    with pytest.raises(WorkspaceError, match="choose another one"):
+        Tokens(tmp_path).add("Label Studio", "teach")
+
+
 def test_the_name_of_a_session_is_reserved(tmp_path):
     with pytest.raises(WorkspaceError, match="used by 'evergrow serve'"):
         Tokens(tmp_path).add("session", "teach")

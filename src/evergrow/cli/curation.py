@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.models import find_images
-from evergrow.cli.options import DEFAULT_READING, JOBS, QUIET, command, output_forms, verbosity
+from evergrow.cli.options import (
+    DEFAULT_READING,
+    JOBS,
+    NETWORK,
+    QUIET,
+    command,
+    make_embedder,
+    output_forms,
+    verbosity,
+)
 from evergrow.cli.output import (
     Align,
     is_for_people,
@@ -27,12 +36,6 @@ from evergrow.foundation.formatting import format_count, format_percent
 if TYPE_CHECKING:
     from evergrow.estimators.curation import LabelIssues
 
-_NETWORK = click.option(
-    "--network",
-    default="efficientnet-lite0",
-    metavar="NAME|FILE",
-    help="Network that embeds images: a known name or an ONNX file.",
-)
 _FORMS = output_forms("json", "csv", "tsv", each=" per line")
 # Columns of text in the tables; the others are numbers.
 _ALIGN: dict[str, Align] = dict.fromkeys(("issue", "image", "label", "suggestion"), "left")
@@ -71,7 +74,7 @@ class _Examples:
 @click.option(
     "--harmful", type=click.IntRange(0), default=20, help="List at most so many harmful images."
 )
-@_NETWORK
+@NETWORK
 @_FORMS
 @JOBS
 @QUIET
@@ -122,7 +125,7 @@ def label_issues(
     help="Folder with one folder of images per class, or a file of features and labels.",
 )
 @click.option("-n", "--number", type=click.IntRange(1), default=100, help="How many to choose.")
-@_NETWORK
+@NETWORK
 @_FORMS
 @JOBS
 @QUIET
@@ -176,7 +179,6 @@ def _read(
 
 def _read_images(folder: str, *, labelled: bool, network: str, jobs: int, quiet: bool) -> _Examples:
     from evergrow import BadImageWarning
-    from evergrow.vision.embedding import Embedder
     from evergrow.vision.images.folders import search_images
 
     sources: Sequence[Any]
@@ -189,7 +191,7 @@ def _read_images(folder: str, *, labelled: bool, network: str, jobs: int, quiet:
     with warnings.catch_warnings():
         # The problems are listed at the end; the warning names only the first few.
         warnings.simplefilter("ignore", BadImageWarning)
-        embedder = Embedder(network, n_jobs=jobs, verbose=verbosity(quiet))
+        embedder = make_embedder(network, n_jobs=jobs, verbose=verbosity(quiet))
         seen = embedder.extract(sources, on_error="skip")
     if not len(seen.kept):
         raise click.ClickException(f"no image can be read, the first: {seen.problems[0]}")

@@ -15,6 +15,7 @@ from evergrow.cli.options import (
     SOURCE,
     YES,
     command,
+    make_embedder,
     reads_labelled,
     verbosity,
 )
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     "evergrow fit photos/ -o model.evergrow",
     "evergrow fit textures/ -o textures.evergrow --features haar --learner forest",
     "evergrow fit photos/ -o model.evergrow --learner auto",
+    "evergrow fit photos/ -o model.evergrow --network dinov2-small/",
     "evergrow fit scraped/ -o model.evergrow --on-error skip",
     "evergrow fit labels.csv -o model.evergrow --images photos/",
     "evergrow fit 'shards/train-{000..009}.tar' -o model.evergrow",
@@ -44,6 +46,12 @@ if TYPE_CHECKING:
     default="auto",
     help="A network trained on photographs, with or without its earlier stages (auto, embed), or "
     "visual words of SIFT, colour or wavelets.",
+)
+@click.option(
+    "--network",
+    metavar="NAME|FILE|FOLDER",
+    help="Another network for --features embed: a known name, an ONNX file, or a folder of Hugging "
+    "Face transformers or timm.",
 )
 @click.option(
     "--learner",
@@ -70,6 +78,7 @@ def fit(
     source: str,
     output: str,
     features: str,
+    network: str | None,
     learner: str,
     unknown: bool,
     false_alarms: float | None,
@@ -92,14 +101,17 @@ def fit(
     """
     if false_alarms is not None and not unknown:
         raise click.UsageError("--false-alarms needs --unknown")
+    if network is not None and features not in ("auto", "embed"):
+        raise click.UsageError(f"--network goes with --features embed, not {features}")
     check_output(output, force=force)
     found = find_to_learn(source, reading, yes=yes, quiet=quiet)
+    extractor = features if network is None else make_embedder(network)
     if learner == "auto":
-        learner = _choose_learner(found, features, on_error, seed=seed, jobs=jobs, quiet=quiet)
+        learner = _choose_learner(found, extractor, on_error, seed=seed, jobs=jobs, quiet=quiet)
     from evergrow.vision.classifier import ImageClassifier
 
     model = ImageClassifier(
-        features,
+        extractor,
         _rejecting(learner, seed, false_alarms) if unknown else learner,
         on_error=on_error,  # type: ignore[arg-type]
         n_jobs=jobs,
@@ -114,7 +126,7 @@ def fit(
 
 
 def _choose_learner(
-    found: LabelledImages, features: str, on_error: str, *, seed: int, jobs: int, quiet: bool
+    found: LabelledImages, features: Any, on_error: str, *, seed: int, jobs: int, quiet: bool
 ) -> str:
     """Choose the most accurate learner, and say why."""
     from evergrow.vision.classifier.choice import choose_learner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -27,6 +28,13 @@ JOBS = click.option(
     callback=_checked_jobs,
     default=-1,
     help="Number of threads; -1 for one per processor. Results do not depend on it.",
+)
+NETWORK = click.option(
+    "--network",
+    default="efficientnet-lite0",
+    metavar="NAME|FILE|FOLDER",
+    help="Network that embeds images: a known name, an ONNX file, or a folder of Hugging Face "
+    "transformers or timm.",
 )
 QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print nothing but results, warnings and errors."
@@ -164,6 +172,15 @@ def examples(*lines: str) -> str:
     """Format examples for the end of a help text, one per line."""
     # Click joins lines unless they start with this character.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def make_embedder(network: str, **parameters: Any) -> Any:
+    """An embedder with the network that ``--network`` names; a folder is converted."""
+    from evergrow.vision.embedding import Embedder
+
+    if os.path.isdir(network):
+        return Embedder.from_pretrained(network, **parameters)
+    return Embedder(network, **parameters)
 
 
 class _Command(click.Command):

@@ -7,7 +7,7 @@ Most are those of the workspace; the others are declared here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from evergrow.workspace import records
 from evergrow.workspace.records import (
@@ -262,3 +262,62 @@ class DownloadLink(Record):
     seconds: Count
     name: str
     n_bytes: Count | None
+
+
+@dataclass(frozen=True)
+class LabelStudioHealth(Record):
+    """The state of a back end, as Label Studio reads it."""
+
+    status: Literal["UP"]
+    model_class: str
+    model_version: str
+
+
+@dataclass(frozen=True)
+class LabelStudioSetup(Record):
+    """A project is connected; a new version of the model makes Label Studio ask again."""
+
+    model_version: str
+
+
+@dataclass(frozen=True)
+class LabelStudioVersions(Record):
+    """The versions of the model."""
+
+    versions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabelStudioPredictions(Record):
+    """A prediction for each task, in the format of Label Studio."""
+
+    results: tuple[dict[str, Any], ...]
+    model_version: str
+
+
+@dataclass(frozen=True)
+class LabelStudioWebhook(Record):
+    """Whether the tasks of a webhook were learnt, will be, or need not be."""
+
+    status: Literal["done", "queued", "ignored"]
+
+
+@dataclass(frozen=True)
+class LabelStudioSync(Record):
+    """What comparing tasks with the workspace did.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Tasks that were read.
+    n_taught, n_moved, n_removed : int
+        Examples that were taught, moved to another class, and taken back.
+    problems : tuple of str
+        Why tasks were not learnt, or projects not read; the first few.
+    """
+
+    n_tasks: Count
+    n_taught: Count
+    n_moved: Count
+    n_removed: Count
+    problems: tuple[str, ...]

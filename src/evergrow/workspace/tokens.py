@@ -88,6 +88,8 @@ class TokenRecord:
 
 # The name under which the token of one run of the service acts; no stored token has it.
 SESSION = "session"
+# The name under which changes of Label Studio's annotators are recorded; no stored token has it.
+LABEL_STUDIO = "Label Studio"
 
 
 def new_token(scope: Scope) -> str:
@@ -167,9 +169,9 @@ class Tokens:
             raise WorkspaceError(f"scope must be one of ['read', 'teach'], got {scope!r}")
         if expires_in is not None and expires_in <= timedelta(0):
             raise WorkspaceError("expires_in must be positive: a token must expire in the future")
-        if name == SESSION:
+        if name in (SESSION, LABEL_STUDIO):
             raise WorkspaceError(
-                f"the name {SESSION!r} is used by 'evergrow serve': choose another one"
+                f"the name {name!r} is used by 'evergrow serve': choose another one"
             )
         token = new_token(scope)
         moment = self._read_clock()

@@ -153,6 +153,11 @@ def test_an_empty_list_sends_nothing(client: Client, stub: Stub) -> None:
     assert stub.seen == []
 
 
+def test_tasks_of_label_studio_are_compared_on_request(client: Client) -> None:
+    found = client.sync_label_studio()
+    assert (found.n_tasks, found.n_taught, found.problems) == (9, 2, ("task 3: no image",))
+
+
 def test_listings_are_followed_to_the_end(client: Client) -> None:
     for name in "abcde":
         client.teach([1.0], name)

@@ -22,9 +22,9 @@ from click.testing import CliRunner
 
 from evergrow import Client
 from evergrow.cli import main
-from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.service import serve
-from evergrow.service.http.server import check_address
+from evergrow.service.http.server import check_address, check_label_studio
 from evergrow.service.http.service import Service
 from evergrow.workspace import Workspace, WorkspaceLockedError
 from tests.harness.http_client import LOST, Caller, embedding_body, raw_request
@@ -159,6 +159,14 @@ def test_other_computers_are_served_with_tls_only(host: str) -> None:
         check_address(host, with_tls=False, insecure=False)
     check_address(host, with_tls=True, insecure=False)
     check_address(host, with_tls=False, insecure=True)
+
+
+def test_the_token_of_label_studio_is_not_sent_unencrypted_to_another_computer() -> None:
+    with pytest.raises(InvalidInputError, match="use https"):
+        check_label_studio("http://192.0.2.7:8080", insecure=False)
+    check_label_studio("http://192.0.2.7:8080", insecure=True)
+    for url in ("", "http://127.0.0.1:8081", "https://studio.example.org"):
+        check_label_studio(url, insecure=False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])

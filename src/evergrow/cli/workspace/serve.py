@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -12,6 +13,7 @@ from evergrow.cli.output import report
 from evergrow.cli.workspace.access import DIR
 
 _MEGABYTE = 1_000_000
+_MAX_TOKEN_LENGTH = 10_000
 
 
 @command(
@@ -90,6 +92,19 @@ _MEGABYTE = 1_000_000
     type=click.IntRange(1, 256),
     help="Threads that run the network; one per processor if not given.",
 )
+@click.option(
+    "--label-studio",
+    metavar="URL",
+    default="",
+    help="Learn from the annotations of this Label Studio, and predict for it. Its token is read "
+    "from the environment variable LABEL_STUDIO_API_KEY.",
+)
+@click.option(
+    "--label-studio-token-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="Read the token of Label Studio from this file instead.",
+)
 @QUIET
 def serve(
     folder: str,
@@ -97,6 +112,8 @@ def serve(
     max_request_mb: float,
     json_logs: bool,
     log_requests: bool | None,
+    label_studio: str,
+    label_studio_token_file: str | None,
     quiet: bool,
     **choices: Any,
 ) -> None:
@@ -128,5 +145,26 @@ def serve(
         log_requests=json_logs if log_requests is None else log_requests,
         session=session,
         announce=announce,
+        label_studio=label_studio,
+        label_studio_token=_label_studio_token(label_studio, label_studio_token_file),
         **choices,
     )
+
+
+def _label_studio_token(url: str, path: str | None) -> str:
+    """Return the token of Label Studio, from a file or the environment; empty without URL."""
+    if not url:
+        if path is not None:
+            raise click.UsageError("--label-studio-token-file needs --label-studio")
+        return ""
+    if path is not None:
+        with open(path, encoding="utf-8") as file:
+            token = file.read(_MAX_TOKEN_LENGTH).strip()
+    else:
+        token = os.environ.get("LABEL_STUDIO_API_KEY", "").strip()
+    if not token:
+        raise click.UsageError(
+            "--label-studio needs an access token of Label Studio, in the environment variable "
+            "LABEL_STUDIO_API_KEY or in a file that --label-studio-token-file names"
+        )
+    return token

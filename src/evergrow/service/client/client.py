@@ -30,7 +30,7 @@ from evergrow.service.client.transport import (
     read_chunks,
     resolve_token,
 )
-from evergrow.service.wire import Prediction, Status, TeachResult
+from evergrow.service.wire import LabelStudioSync, Prediction, Status, TeachResult
 from evergrow.workspace.records import Change, ClassEntry, Example, Review
 
 Record = TypeVar("Record")
@@ -290,6 +290,19 @@ class Client:
     def status(self) -> Status:
         """Return the state of the workspace and the limits of the service."""
         return parse_record(Status, self._transport.send_json("GET", "/v1/status"))
+
+    def sync_label_studio(self) -> LabelStudioSync:
+        """Compare all tasks of Label Studio with what was learnt from them, and learn the rest.
+
+        The service does so itself when it starts and from time to time.
+
+        Returns
+        -------
+        sync : LabelStudioSync
+            How many examples were taught, moved and taken back, and what failed.
+        """
+        found = self._transport.send_json("POST", "/v1/integrations/label-studio/sync")
+        return parse_record(LabelStudioSync, found)
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Download a file; its suffix says what.

@@ -39,6 +39,7 @@ from evergrow.service.http.routes import (
     downloads,
     examples,
     health,
+    label_studio,
     overview,
     predictions,
 )
@@ -51,6 +52,7 @@ _ROUTERS = (
     changes.router,
     overview.router,
     downloads.router,
+    label_studio.router,
 )
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",

@@ -368,16 +368,16 @@ class ImagePipeline:
         self, request: Request, content: bytes
     ) -> tuple[npt.NDArray[np.float32], Picture]:
         """Return the embedding of one image, and the image with its facts and thumbnail."""
-
-        def make_example(images: Sequence[PreparedImage]) -> Finish[tuple[Any, Picture]]:
-            (found,) = images
-            picture = Picture(
-                content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
-            )
-            return for_each(lambda rows: (rows[0], picture))
-
-        work = _ImageWork(self._embedder, request.scope["actor"], make_example)
+        work = _example_work(self._embedder, request.scope["actor"], content)
         return await self._run(request, work, [content], thumbnail=True)
+
+    def start_example(
+        self, actor: Actor, content: bytes
+    ) -> Future[tuple[npt.NDArray[np.float32], Picture]]:
+        """Start what :meth:`embed_example` does for an image that belongs to no request."""
+        work = _example_work(self._embedder, actor, content)
+        work.start(self._decoders.submit_all([content], thumbnail=True, owner=actor.name))
+        return work.result
 
     async def make_thumbnail(self, request: Request, content: bytes) -> bytes:
         """Make the thumbnail of one image; raise a ``RefusedImageError`` if it is refused."""
@@ -490,6 +490,19 @@ class _ImageWork(Generic[Result]):
         if len(self._images) == 1 or not isinstance(error, RefusedImageError):
             return error
         return RefusedImageError(error.kind, f"image {place + 1}: {error.reason}")
+
+
+def _example_work(
+    embedder: BatchEmbedder, actor: Actor, content: bytes
+) -> _ImageWork[tuple[npt.NDArray[np.float32], Picture]]:
+    def make_example(images: Sequence[PreparedImage]) -> Finish[tuple[Any, Picture]]:
+        (found,) = images
+        picture = Picture(
+            content, found.media_type, found.width, found.height, thumbnail=found.thumbnail
+        )
+        return for_each(lambda rows: (rows[0], picture))
+
+    return _ImageWork(embedder, actor, make_example)
 
 
 async def wait_while_connected(request: Request, work: Future[Result], seconds: float) -> Result:

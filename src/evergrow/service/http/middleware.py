@@ -9,6 +9,7 @@ later: reading needs the scope "read", anything else "teach", except for the pat
 from __future__ import annotations
 
 import asyncio
+import base64
 import ipaddress
 import math
 import re
@@ -35,8 +36,16 @@ STATIC_PREFIX = "/static/"
 # The files of the page contain nothing of the workspace; health checks have no token.
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 PUBLIC_PATHS = HEALTH_PATHS | {"/", "/favicon.ico"}
+# Label Studio appends its paths to the address of a back end.
+LABEL_STUDIO_PREFIX = "/v1/integrations/label-studio"
 # Has a body but changes nothing.
-_ONLY_READING = frozenset({("POST", "/v1/predictions"), ("POST", "/v1/downloads")})
+_ONLY_READING = frozenset(
+    {
+        ("POST", "/v1/predictions"),
+        ("POST", "/v1/downloads"),
+        ("POST", f"{LABEL_STUDIO_PREFIX}/predict"),
+    }
+)
 # The rest of such a path is valid once, in place of a token: browsers send no header when they
 # save a link to disk.
 _LINK_PREFIX = "/v1/downloads/"
@@ -563,7 +572,23 @@ def token_of(scope: Scope) -> str | None:
     if len(sent) != 1 or len(sent[0]) > _MAX_TOKEN_LENGTH:
         return None
     scheme, _, token = sent[0].decode("latin-1").partition(" ")
-    return token.strip() if scheme.lower() == _SCHEME and token.isascii() else None
+    if not token.isascii():
+        return None
+    if scheme.lower() == "basic" and scope["path"].startswith(f"{LABEL_STUDIO_PREFIX}/"):
+        return _password_of(token.strip())
+    return token.strip() if scheme.lower() == _SCHEME else None
+
+
+def _password_of(credentials: str) -> str | None:
+    """Return the password of basic authentication: back ends of Label Studio have no other.
+
+    The user may have any name.
+    """
+    try:
+        user, colon, password = base64.b64decode(credentials, validate=True).partition(b":")
+    except ValueError:
+        return None
+    return password.decode("ascii", "replace") if user and colon and password else None
 
 
 class TokenBucket:

@@ -30,6 +30,7 @@ from evergrow.workspace import records
 from evergrow.workspace.workspace import Workspace
 
 Body = TypeVar("Body", bound=BaseModel)
+Result = TypeVar("Result")
 
 MAX_PAGE_SIZE = 500
 # Enough for the names and ids of any change, however they are escaped and indented.
@@ -40,6 +41,8 @@ _BYTES_PER_NUMBER = 40
 # times as much time and memory as their bytes.
 _STRUCTURE = b"[{:"
 _MAX_STRUCTURE = 4096
+# Label Studio sends tasks with all their annotations and earlier predictions.
+_MAX_FOREIGN_STRUCTURE = 500_000
 
 # Visible ASCII: what every program can put into a header.
 _KEY_PATTERN = r"^[!-~]{1,255}$"
@@ -126,6 +129,25 @@ async def read_json(request: Request, model: type[Body], max_bytes: int = MAX_NA
     Parsing blocks other requests, so ``max_bytes`` should be as low as the model allows. Long
     bodies are parsed in threads that tokens share fairly, so that many of them do not add up.
     """
+    body = await _read_json_bytes(request, max_bytes)
+    if len(body) <= MAX_NAMES_BYTES:
+        return parse_json(body, model)
+    actor: Actor = request.scope["actor"]
+    return await service_of(request).read(actor, lambda: parse_json(body, model))
+
+
+async def read_foreign_json(request: Request, parse: Callable[[Any], Result]) -> Result:
+    """Read a JSON body whose form another program decides; ``parse`` reads what it needs of it.
+
+    Both are done in threads that tokens share fairly: such bodies are long.
+    """
+    service = service_of(request)
+    body = await _read_json_bytes(request, service.settings.max_request_bytes)
+    actor: Actor = request.scope["actor"]
+    return await service.read(actor, lambda: parse(_load_json(body, _MAX_FOREIGN_STRUCTURE)))
+
+
+async def _read_json_bytes(request: Request, max_bytes: int) -> bytes:
     if content_type_of(request) != JSON_TYPE:
         raise wrong_content_type(request, JSON_TYPE)
     pieces, n_bytes = [], 0
@@ -137,11 +159,7 @@ async def read_json(request: Request, model: type[Body], max_bytes: int = MAX_NA
                 f"the JSON body is longer than the limit of {max_bytes} bytes",
             )
         pieces.append(piece)
-    body = b"".join(pieces)
-    if n_bytes <= MAX_NAMES_BYTES:
-        return parse_json(body, model)
-    actor: Actor = request.scope["actor"]
-    return await service_of(request).read(actor, lambda: parse_json(body, model))
+    return b"".join(pieces)
 
 
 def max_embeddings_bytes(n_features: int | None, n_embeddings: int = 1) -> int:
@@ -158,12 +176,7 @@ def max_embeddings_bytes(n_features: int | None, n_embeddings: int = 1) -> int:
 
 def parse_json(body: bytes, model: type[Body]) -> Body:
     """Parse and validate a JSON body."""
-    if sum(body.count(sign) for sign in _STRUCTURE) > _MAX_STRUCTURE:
-        raise invalid_request("the body has too many lists, objects and members")
-    try:
-        value = from_json(body)
-    except ValueError as error:
-        raise invalid_request(f"the body is not JSON: {error}") from None
+    value = _load_json(body, _MAX_STRUCTURE)
     if isinstance(value, dict):
         # Checked before validation, which would describe each of thousands of unknown members.
         unknown = [name for name in value if name not in model.model_fields]
@@ -174,6 +187,15 @@ def parse_json(body: bytes, model: type[Body]) -> Body:
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise invalid_request(describe_validation_errors(found)) from None
+
+
+def _load_json(body: bytes, max_structure: int) -> Any:
+    if sum(body.count(sign) for sign in _STRUCTURE) > max_structure:
+        raise invalid_request("the body has too many lists, objects and members")
+    try:
+        return from_json(body)
+    except ValueError as error:
+        raise invalid_request(f"the body is not JSON: {error}") from None
 
 
 def make_change_request(

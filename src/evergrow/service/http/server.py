@@ -23,6 +23,7 @@ from typing import Any
 import uvicorn
 
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.service.client.connections import parse_url
 from evergrow.service.http.app import create_app
 from evergrow.service.http.connection_pool import ConnectionPool
 from evergrow.service.http.connections import (
@@ -112,6 +113,7 @@ def serve(
     )
     _check_tls(certfile, keyfile)
     check_address(host, with_tls=certfile is not None, insecure=insecure)
+    check_label_studio(settings.label_studio, insecure=insecure)
     # A folder that is not a workspace is refused before anything is logged.
     read_values(Layout(folder))
     pool = ConnectionPool(
@@ -200,6 +202,18 @@ def check_address(host: str, *, with_tls: bool, insecure: bool) -> None:
         f"{host!r} can be reached from other computers, and tokens would cross the network "
         "unencrypted: use --certfile and --keyfile, or --insecure behind a proxy that encrypts"
     )
+
+
+def check_label_studio(url: str, *, insecure: bool) -> None:
+    """Raise an error if the token of Label Studio would cross the network without encryption."""
+    if not url or insecure:
+        return
+    address = parse_url(url)
+    if not address.secure and not _is_loopback(address.host):
+        raise InvalidInputError(
+            f"Label Studio at {address} is another computer, and its token would cross the network "
+            "unencrypted: use https, or --insecure in a network that nobody else can read"
+        )
 
 
 def _is_loopback(host: str) -> bool:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -20,11 +21,13 @@ from evergrow.service.decoding.pool import DecoderPool
 from evergrow.service.http.downloads import Downloads
 from evergrow.service.http.fairness import Actor, FairThreads, Pacer
 from evergrow.service.http.images import BatchEmbedder, ImagePipeline, single_threaded_network
+from evergrow.service.http.label_studio import open_back_end
 from evergrow.service.http.middleware import SCOPES
 from evergrow.service.http.monitoring import Metrics
 from evergrow.service.http.responses import ProblemError, unavailable
 from evergrow.service.http.settings import Settings
 from evergrow.service.http.writer import BackgroundThread, WriterThread
+from evergrow.service.label_studio.back_end import BackEnd
 from evergrow.workspace.model.snapshot import Snapshot
 from evergrow.workspace.records import WorkspaceLostError
 from evergrow.workspace.tokens import SESSION, Tokens
@@ -89,6 +92,10 @@ class Service:
         self._background: BackgroundThread | None = None
         self._readers: FairThreads | None = None
         self._downloads: Downloads | None = None
+        # None unless it is configured.
+        self._label_studio: BackEnd | None = None
+        # Programs that the service talks to; they stop before everything that they use.
+        self._integrations = contextlib.ExitStack()
         # What tokens that may not teach predict with.
         self._shared_snapshot: Snapshot | None = None
         self._new_models = Pacer(_MODELS_PER_SECOND, _MODELS_BURST, 0.0)
@@ -111,6 +118,7 @@ class Service:
             except BaseException as error:
                 self.failure = error
                 self.phase = "closed"
+                self._integrations.close()
                 self._stack.close()
                 raise
             if self.phase == "opening":
@@ -143,6 +151,9 @@ class Service:
         self.metrics.add_workspace(workspace.status)
         # Catch up on tasks that an earlier run did not finish.
         self._background.notify()
+        if self.settings.label_studio:
+            self._label_studio = open_back_end(self, self._writer, self.images)
+            self._integrations.enter_context(self._label_studio)
 
     def _open_images(self, embedder: Any) -> ImagePipeline:
         network = single_threaded_network(embedder)
@@ -183,6 +194,7 @@ class Service:
             if self.phase == "closed":
                 return
             workspace, writer = self._workspace, self._writer
+            self._integrations.close()
             if writer is not None and workspace is not None:
                 writer.finish()
                 if self._background is not None:
@@ -244,6 +256,18 @@ class Service:
     def downloads(self) -> Downloads:
         """Files for download."""
         return self._require(self._downloads)
+
+    @property
+    def label_studio(self) -> BackEnd:
+        """The back end of Label Studio."""
+        self._require(self._workspace)
+        if self._label_studio is None:
+            raise ProblemError(
+                HTTPStatus.NOT_FOUND,
+                "this service is not connected to Label Studio: start it with "
+                "'evergrow serve --label-studio URL'",
+            )
+        return self._label_studio
 
     async def read(self, actor: Actor, function: Callable[[], Result]) -> Result:
         """Run a function that may wait for the disk in a thread; tokens take turns."""

@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer, Number, Rule, check_parameters
+from evergrow.service.client.connections import parse_url
 from evergrow.service.decoding.decoder import DecoderLimits
 from evergrow.service.http.fairness import Allowance
 from evergrow.vision.images.sources import ReadLimits
@@ -15,6 +17,31 @@ from evergrow.vision.images.sources import ReadLimits
 _MILLION = 1_000_000
 _BYTES_AT_ONCE = 400 * _MILLION
 _HOST_NAME = re.compile(r"\*|[A-Za-z0-9._-]{1,253}")
+
+
+class _LabelStudioUrl:
+    """The address of a Label Studio."""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        try:
+            return value == "" or bool(parse_url(value))  # type: ignore[arg-type]
+        except InvalidInputError:
+            return False
+
+    def __str__(self) -> str:
+        return "an address such as 'http://127.0.0.1:8081', or '' for none"
+
+
+class _Text:
+    """Any text."""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(value, str)
+
+    def __str__(self) -> str:
+        return "a text"
 
 
 class _HostNames:
@@ -91,6 +118,13 @@ class Settings:
     allow_hosts : tuple of str, default=()
         Further host names by which the service may be addressed, without port; ``"*"`` for any.
         IP addresses, ``localhost`` and the name of this computer are always allowed.
+    label_studio : str, default=""
+        Address of the Label Studio whose annotations are learnt, such as
+        ``"http://127.0.0.1:8081"``; empty for none.
+    label_studio_token : str, default=""
+        A personal access token, or a legacy token, of that Label Studio.
+    label_studio_seconds : float, default=30
+        Time between two looks for annotations that Label Studio did not announce.
     """
 
     max_request_bytes: int = 20 * _MILLION
@@ -114,6 +148,9 @@ class Settings:
     max_queue: int = 256
     stop_seconds: float = 20.0
     allow_hosts: tuple[str, ...] = ()
+    label_studio: str = ""
+    label_studio_token: str = field(default="", repr=False)
+    label_studio_seconds: float = 30.0
     n_processors: int = field(default_factory=_processors)
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
@@ -138,11 +175,20 @@ class Settings:
         "max_queue": [Integer(1)],
         "stop_seconds": [Number(0.0, 3600.0, open_low=True)],
         "allow_hosts": [_HostNames()],
+        "label_studio": [_LabelStudioUrl()],
+        "label_studio_token": [_Text()],
+        "label_studio_seconds": [Number(1.0, 3600.0)],
         "n_processors": [Integer(1)],
     }
 
     def __post_init__(self) -> None:
-        check_parameters(vars(self), self._rules)
+        # The token must not appear in an error.
+        shown = {name: value for name, value in vars(self).items() if name in self._rules}
+        check_parameters(shown, self._rules)
+        if self.label_studio and not self.label_studio_token:
+            raise InvalidInputError(
+                "label_studio needs label_studio_token, an access token of that Label Studio"
+            )
 
     @property
     def n_bytes_at_once(self) -> int:

@@ -47,7 +47,7 @@ def list_sources(images: Any) -> list[Any]:
     if isinstance(images, (str, os.PathLike)):
         raise InvalidTypeError(
             f"images must be a folder or a list of sources, got one {type(images).__name__}: put "
-            f"it into a list; there is no folder {display_name(images)}"
+            f"it into a list; folder not found: {display_name(images)}"
         )
     check_sources(images)
     sources = [_read_open_file(source) for source in images]
