@@ -130,6 +130,16 @@ def test_the_accuracy_on_val_is_reported(run, tmp_path, val):
     assert f"'photos/{val}'" in run.fails("evaluate m.evergrow photos --split val").stderr
 
 
+def test_a_split_val_that_cannot_be_used_is_a_warning(run, tmp_path):
+    folder_of(tmp_path / "photos" / "train", "red", "green", n=3)
+    (tmp_path / "photos" / "val" / "red").mkdir(parents=True)
+    result = run.ok(f"fit photos -o m.evergrow {HSL}")
+    assert "Warning: the split val cannot be used: no folder in" in result.stderr
+    folder_of(tmp_path / "photos" / "val", "blue", n=2)
+    result = run.ok(f"fit photos -o m.evergrow {HSL} --force")
+    assert "No image of the split 'photos/val' could be used, 2 images left out." in result.stderr
+
+
 def test_a_split_that_is_missing_is_named(run, tmp_path, model):
     folder_of(tmp_path / "photos" / "val", "red", "green", n=2)
     folder_of(tmp_path / "photos" / "test", "red", "green", n=2)
@@ -317,6 +327,14 @@ def test_a_camera_is_answered_until_it_is_interrupted(run, trained, monkeypatch)
     assert [one["label"] for one in found] == ["red", "red", "green", "green"]
     assert {one["image"] for one in found} == {"camera 0"}
     assert camera.is_released
+
+
+def test_an_interrupted_video_leaves_no_file(run, trained, tmp_path, monkeypatch):
+    clip = FakeCamera("red", n=20, end=KeyboardInterrupt())
+    monkeypatch.setattr("evergrow.vision.images.video.open_video", lambda _: clip)
+    run.fails(f"predict {trained} clip.mp4 --every 1 -o a.csv", code=130)
+    assert clip.is_released
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_camera_that_stops_is_an_error(run, trained, monkeypatch):

@@ -20,6 +20,7 @@ from evergrow.cli.options import (
     verbosity,
 )
 from evergrow.cli.output import report
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
@@ -147,7 +148,12 @@ def _report_validation(
 
     if found.split is None or split_kind(found.split.name) != "train" or "val" not in found.splits:
         return
-    held_out = find_labelled(found.split.parent, **{**reading, "split": "val"})
+    try:
+        held_out = find_labelled(found.split.parent, **{**reading, "split": "val"})
+    except InvalidInputError as error:
+        # The model is written, and not worse for it.
+        report(f"Warning: the split val cannot be used: {error}")
+        return
     known = set(model.classes_.tolist())
     asked = [i for i, label in enumerate(held_out.labels.tolist()) if label in known]
     answers = predict_images(model, [held_out.sources[i] for i in asked]) if asked else None

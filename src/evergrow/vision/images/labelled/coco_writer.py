@@ -127,7 +127,11 @@ def save_coco(
 
 def relative_name(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str:
     """The name of a file relative to a folder, with slashes on every system."""
-    return Path(os.path.relpath(path, folder)).as_posix()
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:
+        # On another drive of Windows.
+        return Path(os.path.abspath(path)).as_posix()
 
 
 def upright_size(image: str | os.PathLike[str]) -> tuple[int, int]:
