@@ -154,7 +154,7 @@ screenshots: $(TESTED)
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
 # torch is not among them; see requirements/torch.in.
 EXTRAS := $(BIN)/python -c 'import tomllib; print(*("--extra " + name for name in \
-    tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"] if name != "gpu"))'
+    tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"] if name not in ("gpu", "huggingface")))'
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
     --python-version 3.11 --upgrade
 lock: $(STAMPS)/build-tools
@@ -316,4 +316,5 @@ $(STAMPS)/torch: requirements/torch.in | $(STAMPS)/package
 	@echo "== installing $(TORCH)"
 	@$(PIP) install $(OFFLINE) --requirement requirements/torch.in
 	@$(PIP) install --no-deps $(TORCH)
+	@$(PIP) install --no-deps timm torchvision
 	@touch $@
