@@ -311,10 +311,12 @@ $(STAMPS)/label-studio: requirements/label-studio.txt | $(STAMPS)/venv
 	    --require-hashes --requirement requirements/label-studio.txt
 	@touch $@
 
-# Without its dependencies: those of the default build include CUDA.
+# Without its dependencies: those of the default build include CUDA. timm imports torchvision, whose
+# build may not fit this torch. It lies apart, so that nothing but the tests of timm imports it.
 $(STAMPS)/torch: requirements/torch.in | $(STAMPS)/package
 	@echo "== installing $(TORCH)"
 	@$(PIP) install $(OFFLINE) --requirement requirements/torch.in
 	@$(PIP) install --no-deps $(TORCH)
-	@$(PIP) install --no-deps timm torchvision
+	@$(PIP) install --no-deps timm
+	@$(PIP) install --no-deps --upgrade --target build/torchvision torchvision==0.28.0
 	@touch $@

@@ -25,6 +25,8 @@ VISION = {**TOWER, "image_size": 32, "patch_size": 8}
 TEXT = {**TOWER, "vocab_size": 100, "bos_token_id": 1, "eos_token_id": 2}
 STAGES = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1]}
 SQUARE = {"height": 32, "width": 32}
+# Where the Makefile puts it.
+TORCHVISION = Path(__file__).resolve().parents[4] / "build" / "torchvision"
 
 
 def vit(library: Any) -> Any:
@@ -104,13 +106,15 @@ def import_timm() -> Any:
 
 
 def import_torchvision() -> bool:
-    """Import torchvision, if it is installed.
+    """Import torchvision, if it is installed or in the folder of `make`.
 
     Where its build is for another torch, its operators are not there, but its transforms are
     Python, and work once the operators that it describes exist.
     """
     if importlib.util.find_spec("torchvision") is None:
-        return False
+        if not TORCHVISION.is_dir():
+            return False
+        sys.path.append(str(TORCHVISION))
     try:
         importlib.import_module("torchvision")
     except RuntimeError:
