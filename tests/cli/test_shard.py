@@ -167,3 +167,15 @@ def test_a_bad_row_is_named_and_nothing_is_written(run, parts, tmp_path):
     assert result.exit_code != 0
     assert "row 13 of 'bad.parquet' holds nan at place 2" in " ".join(result.stderr.split())
     assert not (tmp_path / "shards").exists()
+
+
+def test_shards_become_a_parquet_file(run, table, tmp_path):
+    pytest.importorskip("pyarrow")
+    run.ok(f"shard {table} -o shards --to-parquet rows.parquet")
+    run.ok("shard rows.parquet -o again")
+    again = open_shards(tmp_path / "again")
+    np.testing.assert_array_equal(again[:], X)
+    assert again.labels.tolist() == ["cat", "dog"] * 10
+    missing = run("shard -o shards --to-parquet no/such/folder.parquet")
+    assert missing.exit_code == 1
+    assert "does not exist" in " ".join(missing.stderr.split())

@@ -69,6 +69,9 @@ if TYPE_CHECKING:
     "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; 64 MiB, or 2048 images."
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
+@click.option(
+    "--to-parquet", "target", type=click.Path(), help="Write all rows to this Parquet file."
+)
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
 @click.option("--info", is_flag=True, help="Describe the shards.")
 @output_forms("json", "tsv")
@@ -84,6 +87,7 @@ def shard(
     dtype: str | None,
     rows_per_shard: int | None,
     address: str | None,
+    target: str | None,
     verify: bool,
     info: bool,
     form: str | None,
@@ -102,8 +106,10 @@ def shard(
     'save_to_disk' of the library datasets. Rows that are already in the shards are not added
     again, so an interrupted command can be run again to resume.
     """
-    if not sources and not verify and not info:
-        raise click.UsageError("name a SOURCE to append, or use --verify or --info")
+    if not sources and not verify and not info and target is None:
+        raise click.UsageError(
+            "name a SOURCE to append, or use --verify, --info or --to-parquet FILE"
+        )
     if form is not None and not info:
         raise click.UsageError(f"--{form} goes with --info")
     from evergrow.vision.images.labelled.finder import source_kind
@@ -126,6 +132,10 @@ def shard(
     shards = open_shards(folder)
     if verify:
         shards.verify(verbose=verbose)
+    if target is not None:
+        from evergrow.storage import write_parquet
+
+        write_parquet(shards, target)
     if not quiet:
         _report_size(shards, folder, verified=verify)
     if info:

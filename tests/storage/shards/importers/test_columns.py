@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow import ShardError, open_shards
-from evergrow.storage import shard_table
+from evergrow import RaggedArray, ShardError, open_shards, write_shards
+from evergrow.storage import shard_table, write_parquet
 from evergrow.storage.shards.importers import find_table_files, read_table
 from evergrow.storage.shards.importers.columns import open_parquet
 from evergrow.storage.shards.importers.source import Keys
@@ -156,6 +156,27 @@ def test_tables_of_other_libraries(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     shard_table(tmp_path / "polars", polars.DataFrame({"vector": X, "label": Y}))
     check(tmp_path / "polars")
+
+
+@pytest.mark.parametrize("labels", [["ant", None, "bee"], [3, None, 5], None])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_shards_go_out_and_come_back(labels: Any, dtype: str, tmp_path: Path) -> None:
+    rows = X[:3].astype(dtype)
+    batch = rows if labels is None else (rows, labels)
+    shards = write_shards(tmp_path / "shards", [batch])
+    write_parquet(shards, tmp_path / "rows.parquet")
+    shard_table(tmp_path / "again", tmp_path / "rows.parquet")
+    again = open_shards(tmp_path / "again")
+    np.testing.assert_array_equal(again[:], rows)
+    assert again.dtype == dtype
+    assert (None if labels is None else again.labels.tolist()) == labels
+
+
+def test_images_of_several_rows_stay_in_shards(tmp_path: Path) -> None:
+    shards = write_shards(tmp_path / "shards", [RaggedArray.of([np.ones((2, 3))])])
+    with pytest.raises(ShardError, match="images of several rows"):
+        write_parquet(shards, tmp_path / "rows.parquet")
+    assert not (tmp_path / "rows.parquet").exists()
 
 
 def test_what_is_not_a_table(tmp_path: Path) -> None:
