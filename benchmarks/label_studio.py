@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from benchmarks.measure import Figure, report
+from evergrow.service import Settings
 from tests.harness.label_studio import (
     Pair,
     Photograph,
@@ -29,12 +30,14 @@ N_PICTURES = 200
 N_KILLS = 20
 # Pictures that are labelled one by one before all right predictions are accepted at once.
 N_FIRST = 40
+# How often the service looks for lost webhooks.
+DEFAULT_SECONDS = Settings().label_studio_seconds
 # By hand: choose a class, submit.
 CLICKS_BY_HAND = 2
 
 
 @contextmanager
-def _labelling(n: int) -> Iterator[tuple[Pair, list[Photograph]]]:
+def _labelling(n: int, seconds: float) -> Iterator[tuple[Pair, list[Photograph]]]:
     program = find_program()
     if program is None:
         raise click.UsageError(
@@ -42,7 +45,7 @@ def _labelling(n: int) -> Iterator[tuple[Pair, list[Photograph]]]:
         )
     with tempfile.TemporaryDirectory(prefix="label-studio-") as folder:
         pictures = photographs(Path(folder) / "pictures", n)
-        with connected_pair(Path(folder), program, pictures) as pair:
+        with connected_pair(Path(folder), program, pictures, seconds=seconds) as pair:
             yield pair, pictures
 
 
@@ -50,14 +53,14 @@ def clicks(quick: bool) -> None:
     """Clicks against labelling by hand, and whether the next prediction has a correction."""
     n = 50 if quick else N_PICTURES
     by_hand = CLICKS_BY_HAND * n
-    with _labelling(n) as (pair, pictures):
+    with _labelling(n, DEFAULT_SECONDS) as (pair, pictures):
         person = pair.person
         while person.label_next():
             pass
         one_by_one = person.done
         webhooks = webhook_seconds(pair)
         same = wait_until_equal(pair, pictures)
-    with _labelling(n) as (pair, pictures):
+    with _labelling(n, DEFAULT_SECONDS) as (pair, pictures):
         person = pair.person
         for _ in range(min(N_FIRST, n // 2)):
             person.label_next()
@@ -96,7 +99,7 @@ def clicks(quick: bool) -> None:
 
 def kills(quick: bool) -> None:
     """Kill both servers in turns while a person labels, corrects and deletes."""
-    with _labelling(50 if quick else N_PICTURES) as (pair, pictures):
+    with _labelling(50 if quick else N_PICTURES, 2.0) as (pair, pictures):
         found = label_while_killed(pair, pictures, 4 if quick else N_KILLS)
     report(
         "label-studio",

@@ -312,10 +312,13 @@ class Pair:
 
 @contextmanager
 def connected_pair(
-    folder: Path, program: Path, pictures: Sequence[Photograph], *, features: Any = "auto"
+    folder: Path, program: Path, pictures: Sequence[Photograph], *, seconds: float = 2.0
 ) -> Iterator[Pair]:
-    """Start both servers, upload pictures and connect them, as the example does."""
-    tokens = new_workspace(folder / "things", features=features)
+    """Start both servers, upload pictures and connect them, as the example does.
+
+    The service looks for lost webhooks after so many ``seconds``.
+    """
+    tokens = new_workspace(folder / "things", features="auto")
     secret = folder / "label-studio-token"
     with LabelStudioProcess(folder / "label-studio", program) as studio:
         token = studio.personal_token()
@@ -327,8 +330,7 @@ def connected_pair(
                 *NO_RATE_LIMIT,
                 "--log-requests",
             ),
-            # Soon enough for tests that lose webhooks.
-            limits={"label_studio_seconds": 2.0},
+            limits={"label_studio_seconds": seconds},
         )
         with service:
             example = load_example(EXAMPLE)

@@ -76,7 +76,12 @@ def test_what_is_not_a_token_is_refused(token: str) -> None:
         "file:///etc/passwd",
         "data:image/png;base64,AAAA",
         "a.jpg",
-        "/a\n.jpg",
+        "/data/a\n.jpg",
+        "/api/projects/1/",
+        "/user/logout",
+        "/data/../api/projects/1/",
+        "/data/%2e%2e/api/projects/1/",
+        "/tasks/1/annotations/",
         "http://[::1",
         "",
     ],
@@ -107,9 +112,9 @@ def test_redirects_are_not_followed(api: LabelStudioApi, studio: FakeLabelStudio
 
 
 def test_large_images_are_not_read_to_the_end(api: LabelStudioApi, studio: FakeLabelStudio) -> None:
-    studio.images["/large.jpg"] = bytes(100_001)
+    studio.images["/data/large.jpg"] = bytes(100_001)
     with pytest.raises(LabelStudioError, match="limit"):
-        api.image(1, "/large.jpg")
+        api.image(1, "/data/large.jpg")
 
 
 def test_a_label_studio_below_a_path_is_reached() -> None:

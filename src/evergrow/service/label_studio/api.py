@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from evergrow.foundation.errors import EvergrowError, InvalidInputError
 from evergrow.foundation.formatting import format_size
@@ -34,6 +35,10 @@ _ACCESS_SECONDS = 240.0
 # Addresses of files in cloud storage; Label Studio serves them under an address of its own.
 _STORAGE_SCHEMES = ("azure-blob", "azure_spi", "gs", "gcs_wif", "redis", "s3", "s3s")
 _MAX_ADDRESS = 4096
+# Where Label Studio serves files. A task must not make the service ask for anything else there.
+_FILE_PATH = re.compile(
+    r"/(?:data|static|storage-data)/.+|/(?:tasks|projects)/[0-9]{1,18}/(?:resolve|presign)/?"
+)
 _NOT_FOUND = 404
 
 
@@ -205,10 +210,9 @@ class LabelStudioApi:
         prefix = self.address.prefix
         if prefix and path.startswith(f"{prefix}/"):
             path = path.removeprefix(prefix)
-        if not path.startswith("/") or path.startswith("//"):
+        if not _FILE_PATH.fullmatch(path) or ".." in unquote(path).split("/"):
             raise ForeignImageError(
-                f"task {task}: the address of its image must begin with / or with the address of "
-                "Label Studio"
+                f"task {task}: its image is not a file that Label Studio serves, such as /data/..."
             )
         query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
         return f"{path}?{query}" if query else path

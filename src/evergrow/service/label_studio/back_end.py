@@ -21,8 +21,6 @@ from evergrow.service.label_studio.task_images import TaskImages
 _N_PREDICTING = 4
 # Label Studio waits for 100 seconds.
 _PREDICT_SECONDS = 80.0
-# A project is set up before every prediction; it is looked at for changes no more often than this.
-_LOOK_SECONDS = 5.0
 
 
 class BackEnd:
@@ -47,7 +45,6 @@ class BackEnd:
             api, learner, self._images, period=period, on_changed=self._ranker.notify
         )
         self._threads = ThreadPoolExecutor(_N_PREDICTING, thread_name_prefix="label-studio-predict")
-        self._looked_at: dict[int, float] = {}
         # What webhooks announced and is not learnt yet.
         self._announced: set[Future[SyncResult]] = set()
         self._lock = threading.Lock()
@@ -74,12 +71,7 @@ class BackEnd:
     def set_up(self, value: Any) -> None:
         """Connect a project, whose configuration must be supported."""
         number, _ = read_setup(value)
-        now = time.monotonic()
-        with self._lock:
-            is_due = now > self._looked_at.get(number, -_LOOK_SECONDS) + _LOOK_SECONDS
-            if is_due:
-                self._looked_at[number] = now
-        if is_due:
+        if not self._synchroniser.knows(number):
             self._synchroniser.submit(Hint(number))
 
     def predict(self, request: PredictRequest) -> Future[list[dict[str, Any]]]:

@@ -113,6 +113,10 @@ class Synchroniser:
         self._jobs.put(job)
         return job.result
 
+    def knows(self, project: int) -> bool:
+        """Whether a project is connected, so that its changes are looked for."""
+        return project in self._projects
+
     def _run(self) -> None:
         while not self._stopping.is_set():
             jobs = self._gather(self._retry_seconds or (self._period if self._recalled else 0.0))

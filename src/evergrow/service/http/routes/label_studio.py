@@ -38,7 +38,7 @@ router = APIRouter(prefix=LABEL_STUDIO_PREFIX, tags=["label-studio"])
 
 # Label Studio waits for one second, and for three when it sets a project up.
 _WEBHOOK_SECONDS = 0.8
-_SETUP_SECONDS = 1.5
+_SETUP_SECONDS = 2.0
 _SYNC_SECONDS = 600.0
 _REFUSALS = refusals(404, body=True)
 _ANY_OBJECT: dict[str, Any] = {
