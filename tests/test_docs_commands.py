@@ -24,7 +24,13 @@ from evergrow.cli import main
 from tests.harness.process import ServiceProcess
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+# Pages whose commands need files of their own, or each other, and the tests that run all of them.
+OWN_TESTS = {"formats.md": "tests/test_docs_formats.py"}
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in OWN_TESTS),
+)
 PROMPT = re.compile(r"^(\w*)[$#] ")
 
 # Commands by their beginning, and why no test runs them as they stand.
@@ -113,6 +119,11 @@ def _block(path: Path, number: int, lines: list[str], *, prompted: bool) -> Bloc
 
 
 BLOCKS = [block for page in PAGES for block in read_blocks(page)]
+
+
+def test_pages_with_tests_of_their_own_have_them() -> None:
+    for page, test in OWN_TESTS.items():
+        assert page in (ROOT / test).read_text("utf-8")
 
 
 def reason_not_to_run(command: str) -> str | None:
