@@ -68,7 +68,7 @@ def _facts(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[str]
         schema = _resolved(content["schema"], document)
         where = "JSON" if media_type == "application/json" else "form"
         required = schema.get("required", ())
-        for name, one in schema["properties"].items():
+        for name, one in schema.get("properties", {}).items():
             kind = f"{where}, {_kind(_resolved(one, document))}"
             if name in required:
                 kind += ", required"
