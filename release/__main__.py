@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from release.trial import try_extras, try_wheel
 def main() -> int:
     """Run one step; problems go to standard error and make the exit status 1."""
     chosen = _parser().parse_args()
+    # The modes of files get into archives, whatever the user's umask is.
+    os.umask(0o022)
     problems: list[str] = []
     match chosen.step:
         case "sdist":
