@@ -18,11 +18,11 @@ from tests.harness.label_studio import (
     Pair,
     Photograph,
     annotation_of,
+    chosen_class,
     connected_pair,
     find_program,
     label_while_killed,
     photographs,
-    stored_labels,
     wait_until_equal,
 )
 
@@ -130,17 +130,20 @@ def test_the_example_of_the_guide_connects_a_folder(
     assert [one["state"] for one in found] == ["CO"]
 
 
-def test_a_service_without_label_studio_starts_and_catches_up(
+def test_what_changed_while_the_service_was_down_is_learnt_once_both_run(
     pair: Pair, pictures: list[Photograph]
 ) -> None:
-    pair.studio.kill()
     pair.service.stop()
+    task = next(one for one in pair.person.tasks() if one["annotations"])
+    annotation = task["annotations"][-1]
+    label = next(one.label for one in pictures if one.label != chosen_class(annotation))
+    path = f"/api/annotations/{annotation['id']}/"
+    pair.person.studio.ask("PATCH", path, annotation_of(label))
+    pair.studio.kill()
+    # It starts without Label Studio too.
     pair.service.start()
     pair.service.wait_ready()
     pair.studio.start()
     pair.studio.wait_ready()
-    task = next(one for one in pair.person.tasks() if not one["annotations"])
-    pair.person.annotate(task["id"], pictures[0].label)
     wanted, found = wait_until_equal(pair, pictures)
     assert wanted == found
-    assert found == stored_labels(pair.service.folder)
