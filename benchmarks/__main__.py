@@ -12,10 +12,12 @@ import sklearn
 import evergrow
 from benchmarks import (
     curation,
+    embeddings,
     export,
     export_page,
     fit,
     forest_gpu,
+    formats,
     gpu,
     kernels,
     label_studio,
@@ -42,6 +44,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
     "memory": {"memory": memory.run},
     "scaling": {"scaling": scaling.run, "large": scaling.large},
     "kernels": {"kernels": kernels.run},
+    "embeddings": {"tables": embeddings.tables, "networks": embeddings.networks},
     "growing": {
         "strategies": streams.strategies,
         "hundred": streams.hundred,
@@ -81,6 +84,7 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
         "next": curation.next_labels,
     },
     "export": {**export.PARTS, "page": export_page.run},
+    "formats": formats.PARTS,
     "gpu": gpu.PARTS,
     "label-studio": {"clicks": label_studio.clicks, "kills": label_studio.kills},
     "service": service.PARTS,

@@ -83,16 +83,22 @@ def bytes_of_fit(folder: str) -> tuple[int, int]:
 
     X, y = np.load(f"{folder}/X.npy"), np.load(f"{folder}/y.npy")
     NCMForestClassifier(2, n_jobs=THREADS).fit(X[:200], y[:200])
+    before = reset_peak()
+    forest = NCMForestClassifier(N_TREES, n_jobs=THREADS, random_state=0).fit(X, y)
+    core = forest._fitted.forest
+    return peak_bytes() - before, core.nbytes + core.samples.nbytes
+
+
+def reset_peak() -> int:
+    """Forget the peak so far; return the memory that this process has now."""
     forget = Path("/proc/self/clear_refs")
     if forget.exists():
         forget.write_text("5")
-    before = psutil.Process().memory_info().rss
-    forest = NCMForestClassifier(N_TREES, n_jobs=THREADS, random_state=0).fit(X, y)
-    core = forest._fitted.forest
-    return _peak_bytes() - before, core.nbytes + core.samples.nbytes
+    return int(psutil.Process().memory_info().rss)
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
+    """The most memory that this process has had."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

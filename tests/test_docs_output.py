@@ -20,6 +20,9 @@ PAGES += (
     "docs/compare.md",
     "docs/cluster.md",
     "docs/export.md",
+    "docs/formats.md",
+    "docs/tutorial_camera.md",
+    "docs/tutorial_photographs.md",
 )
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)

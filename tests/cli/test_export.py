@@ -68,7 +68,7 @@ def test_an_export_replaces_nothing_unless_forced(run, colours):
         (
             "export {model} -o model.pt",
             1,
-            "must end in .evergrow, .html, .onnx, .zip, .jsonl or a slash",
+            "must end in .evergrow, .html, .onnx, .zip, .csv, .jsonl or a slash",
         ),
         (
             "export {model} -o copy.evergrow --weights int8",

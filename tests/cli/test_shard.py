@@ -130,3 +130,52 @@ def test_a_cluster_is_used_where_one_is_named(run, table, monkeypatch):
     monkeypatch.setattr("evergrow.distributed.cluster", cluster)
     run.ok(f"shard {table} -o shards --cluster auto")
     assert asked == ["auto"]
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A folder of two Parquet files with several columns."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "parts").mkdir()
+    for number, rows in enumerate((X[:12], X[12:])):
+        columns = {"vector": list(rows), "other": list(rows[:, :2]), "species": ["ant"] * len(rows)}
+        pq.write_table(pa.table(columns), tmp_path / f"parts/{number}.parquet")
+    return tmp_path / "parts"
+
+
+@pytest.mark.parametrize("names", ["--embedding vector --label species", "--features-key vector"])
+def test_columns_are_chosen_by_name(run, parts, tmp_path, names):
+    run.ok(f"shard parts/0.parquet parts/1.parquet -o shards {names}")
+    shards = open_shards(tmp_path / "shards")
+    np.testing.assert_array_equal(shards[:], X)
+    assert (shards.classes is None) == ("--label" not in names)
+
+
+def test_a_folder_of_tables_is_appended(run, parts):
+    command = "shard parts -o shards --embedding vector"
+    assert "20 rows added" in run.ok(command).stderr
+    assert "0 rows added, 20 already present" in run.ok(command).stderr
+
+
+def test_a_bad_row_is_named_and_nothing_is_written(run, parts, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = X.copy()
+    rows[13, 2] = np.nan
+    pq.write_table(pa.table({"vector": list(rows)}), tmp_path / "bad.parquet")
+    result = run("shard bad.parquet -o shards")
+    assert result.exit_code != 0
+    assert "row 13 of 'bad.parquet' holds nan at place 2" in " ".join(result.stderr.split())
+    assert not (tmp_path / "shards").exists()
+
+
+def test_shards_become_a_parquet_file(run, table, tmp_path):
+    pytest.importorskip("pyarrow")
+    run.ok(f"shard {table} -o shards --to-parquet rows.parquet")
+    run.ok("shard rows.parquet -o again")
+    again = open_shards(tmp_path / "again")
+    np.testing.assert_array_equal(again[:], X)
+    assert again.labels.tolist() == ["cat", "dog"] * 10
+    missing = run("shard -o shards --to-parquet no/such/folder.parquet")
+    assert missing.exit_code == 1
+    assert "does not exist" in " ".join(missing.stderr.split())

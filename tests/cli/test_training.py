@@ -12,6 +12,8 @@ from evergrow.cli.fit import fit
 from evergrow.foundation.locks import lock_or_wait, lock_path
 from evergrow.vision.classifier.components import FEATURES, LEARNER_TITLES, LEARNERS
 from tests.vision.classifier.pictures import folder_of
+from tests.vision.embedding.models import onnx_model
+from tests.vision.embedding.pretrained.folders import write_folder
 
 
 def test_the_command_offers_what_the_classifier_takes():
@@ -62,6 +64,41 @@ def test_photographs_are_embedded_by_default(run, tmp_path):
     run.ok("add m.evergrow", folder_of(tmp_path / "more", "blue", n=2))
     result = run("evaluate m.evergrow", folder_of(tmp_path / "test", "blue", n=1, seed=9))
     assert result.stdout.splitlines()[0] == "accuracy\t1.0000\t1\t1\t0"
+
+
+@pytest.mark.parametrize("learner", ["rls", "auto"])
+def test_another_network_can_be_chosen(run, tmp_path, learner):
+    (tmp_path / "small.onnx").write_bytes(onnx_model().SerializeToString())
+    photos = folder_of(tmp_path / "photos", "red", "green", n=3)
+    run.ok(f"fit {photos} -o m.evergrow --network small.onnx --learner {learner}")
+    assert "red" in run.ok(f"predict m.evergrow {photos}/red/0.png").stdout
+    refused = run(f"fit {photos} -o n.evergrow --network small.onnx --features hsl")
+    assert (refused.exit_code, "--network goes with --features embed" in refused.stderr) == (
+        2,
+        True,
+    )
+
+
+@pytest.mark.slow
+def test_a_folder_of_transformers_is_a_network(run, tmp_path):
+    network = write_folder("clip", tmp_path / "clip")
+    photos = folder_of(tmp_path / "photos", "red", "green", n=3)
+    run.ok(f"fit {photos} -o m.evergrow --network {network}")
+    (network / "model.safetensors").unlink()
+    assert "red" in run.ok(f"predict m.evergrow {photos}/red/0.png").stdout
+    missing = run(f"fit {photos} -o n.evergrow --network {network}")
+    assert missing.exit_code == 1
+    assert "has no model.safetensors" in " ".join(missing.stderr.split())
+    assert not (tmp_path / "n.evergrow").exists()
+
+
+@pytest.mark.slow
+def test_a_workspace_has_a_network_of_a_folder(run, tmp_path):
+    network = write_folder("vit", tmp_path / "vit")
+    photos = folder_of(tmp_path / "photos", "red", "green", n=3)
+    run.ok(f"init things --features {network} -q")
+    run.ok(f"learn things {photos}")
+    assert "red" in run.ok(f"predict things {photos}/red/0.png").stdout
 
 
 def test_quiet_says_nothing(run, tmp_path):
@@ -159,7 +196,7 @@ def bad_image(folder):
         (empty, "put the images of each class into a folder of their own"),
         (flat, "put the images of each class into a folder of their own"),
         (no_images, "has images"),
-        (nothing, "no such folder"),
+        (nothing, "no such file or folder"),
         (a_file, "is not a folder"),
         (bad_image, "bad.jpg"),
     ],

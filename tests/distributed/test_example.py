@@ -59,13 +59,3 @@ def test_the_pages_examples_run_one_after_the_other(two_nodes, run_script, tmp_p
     done = run_script(start + "\n".join(blocks) + end, RAY_AUTH_MODE="disabled")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["(10000, 32)", "[True, True]"]
-
-
-def test_the_readmes_example_of_a_cluster_runs(two_nodes, rows, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    X, y = rows
-    evergrow.write_shards("features", [(X, y)])
-    *_, example = _python_blocks("README.md")
-    found = {}
-    exec(compile(example, "README.md", "exec"), found)
-    assert found["forest"].score(X, y) > 0.5

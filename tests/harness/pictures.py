@@ -48,5 +48,11 @@ def picture(
     rng = np.random.default_rng(seed)
     patches = rng.integers(0, 255, (6, 8, 3), dtype=np.uint8)
     file = io.BytesIO()
-    Image.fromarray(patches).resize(size, Image.Resampling.NEAREST).save(file, kind, **options)
+    image = Image.fromarray(patches).resize(size, Image.Resampling.NEAREST)
+    if kind == "HEIF":
+        import pillow_heif
+
+        pillow_heif.from_pillow(image).save(file, **options)
+    else:
+        image.save(file, kind, **options)
     return file.getvalue()

@@ -115,12 +115,15 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
-    """Serve a new workspace in the folder."""
-    network = folder / "network.onnx"
-    write_network(network)
-    tokens = new_workspace(folder / "workspace", features=network)
-    with ServiceProcess(folder / "workspace", ["--decoders", "1"]) as service:
+def serving(
+    folder: Path, *, name: str = "workspace", features: str | None = None
+) -> Iterator[Served]:
+    """Serve a new workspace in the folder, with a network that only shrinks images by default."""
+    network = features or folder / "network.onnx"
+    if features is None:
+        write_network(folder / "network.onnx")
+    tokens = new_workspace(folder / name, features=network)
+    with ServiceProcess(folder / name, ["--decoders", "1"]) as service:
         yield Served(f"http://127.0.0.1:{service.port}/", tokens.teach, tokens.read)
         service.stop()
 

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import report_split
-from evergrow.cli.options import JOBS, QUIET, command, output_forms, verbosity
+from evergrow.cli.models import find_images
+from evergrow.cli.options import (
+    DEFAULT_READING,
+    JOBS,
+    NETWORK,
+    QUIET,
+    command,
+    make_embedder,
+    output_forms,
+    verbosity,
+)
 from evergrow.cli.output import (
     Align,
     is_for_people,
@@ -27,12 +36,6 @@ from evergrow.foundation.formatting import format_count, format_percent
 if TYPE_CHECKING:
     from evergrow.estimators.curation import LabelIssues
 
-_NETWORK = click.option(
-    "--network",
-    default="efficientnet-lite0",
-    metavar="NAME|FILE",
-    help="Network that embeds images: a known name or an ONNX file.",
-)
 _FORMS = output_forms("json", "csv", "tsv", each=" per line")
 # Columns of text in the tables; the others are numbers.
 _ALIGN: dict[str, Align] = dict.fromkeys(("issue", "image", "label", "suggestion"), "left")
@@ -71,7 +74,7 @@ class _Examples:
 @click.option(
     "--harmful", type=click.IntRange(0), default=20, help="List at most so many harmful images."
 )
-@_NETWORK
+@NETWORK
 @_FORMS
 @JOBS
 @QUIET
@@ -122,7 +125,7 @@ def label_issues(
     help="Folder with one folder of images per class, or a file of features and labels.",
 )
 @click.option("-n", "--number", type=click.IntRange(1), default=100, help="How many to choose.")
-@_NETWORK
+@NETWORK
 @_FORMS
 @JOBS
 @QUIET
@@ -160,7 +163,9 @@ def next_to_label(
 def _read(
     source: str, labels: str | None, *, labelled: bool, network: str, jobs: int, quiet: bool
 ) -> _Examples:
-    if os.path.isdir(source):
+    from evergrow.vision.images.labelled.finder import source_kind
+
+    if source_kind(source) is not None:
         if labels is not None:
             raise click.UsageError("--labels is for .npy files; a folder names the classes itself")
         return _read_images(source, labelled=labelled, network=network, jobs=jobs, quiet=quiet)
@@ -174,28 +179,29 @@ def _read(
 
 def _read_images(folder: str, *, labelled: bool, network: str, jobs: int, quiet: bool) -> _Examples:
     from evergrow import BadImageWarning
-    from evergrow.vision.embedding import Embedder
-    from evergrow.vision.images import find_labelled
     from evergrow.vision.images.folders import search_images
 
-    paths: Sequence[Any]
+    sources: Sequence[Any]
     if labelled:
-        found = find_labelled(folder)
-        report_split(found, quiet=quiet)
-        paths, labels, problems = found.paths, found.labels, found.problems
+        found = find_images(folder, DEFAULT_READING, split="train", quiet=quiet)
+        sources, labels, problems = found.sources, found.labels, found.problems
     else:
         listed = search_images(folder)
-        paths, labels, problems = listed.paths, None, listed.unreadable
+        sources, labels, problems = listed.paths, None, listed.unreadable
     with warnings.catch_warnings():
         # The problems are listed at the end; the warning names only the first few.
         warnings.simplefilter("ignore", BadImageWarning)
-        embedder = Embedder(network, n_jobs=jobs, verbose=verbosity(quiet))
-        seen = embedder.extract(paths, on_error="skip")
+        embedder = make_embedder(network, n_jobs=jobs, verbose=verbosity(quiet))
+        seen = embedder.extract(sources, on_error="skip")
     if not len(seen.kept):
         raise click.ClickException(f"no image can be read, the first: {seen.problems[0]}")
-    names = [os.fspath(paths[i]) for i in seen.kept.tolist()]
+    names = [_name(sources[i]) for i in seen.kept.tolist()]
     kept = None if labels is None else labels[seen.kept]
     return _Examples(seen.features, names, kept, (*problems, *seen.problems))
+
+
+def _name(source: Any) -> str:
+    return os.fspath(source) if isinstance(source, os.PathLike) else str(source.name)
 
 
 def _rows(issues: LabelIssues, examples: _Examples) -> Iterable[dict[str, Any]]:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import check_output, load_classifier, predict_images, report_split
+from evergrow.cli.models import check_output, find_images, load_classifier, predict_images
 from evergrow.cli.options import (
-    FOLDER,
     FORCE,
     JOBS,
-    NO_FOLLOW_LINKS,
     QUIET,
+    SOURCE,
     command,
     output_forms,
+    reads_labelled,
     verbosity,
 )
 from evergrow.cli.output import (
@@ -121,34 +121,37 @@ class _Result:
     "evergrow evaluate model.evergrow test_photos/ --confusion confusion.svg",
 )
 @click.argument("model", metavar="MODEL|DIR", type=click.Path())
-@FOLDER
+@SOURCE
 @click.option(
     "--confusion",
     type=click.Path(),
     help="Write a picture of the confusion matrix to this file: .svg or .png.",
 )
 @output_forms("json", "tsv")
-@NO_FOLLOW_LINKS
+@reads_labelled
 @JOBS
 @FORCE
 @QUIET
 def evaluate(
     model: str,
-    folder: str,
+    source: str,
     confusion: str | None,
     form: str | None,
-    follow_links: bool,
+    reading: dict[str, Any],
     jobs: int,
     force: bool,
     quiet: bool,
 ) -> None:
-    """Measure the accuracy of MODEL, or of the workspace DIR, on FOLDER.
+    """Measure the accuracy of MODEL, or of the workspace DIR, on SOURCE.
 
-    FOLDER contains one folder of images per class, or folders test or val with these. Shows how
-    many images are right, wrong and answered "unknown"; the mean class accuracy, in which every
-    class counts the same; the top-5 accuracy, for which one of five answers must be right; and for
-    each class the recall, the share of its images that are recognised, and the precision, the share
-    of images with this answer that belong to it.
+    SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files. If there are
+    splits, test is used, or else val; --split names another.
+
+    Shows how many images are right, wrong and answered "unknown"; the mean class accuracy, in which
+    every class counts the same; the top-5 accuracy, for which one of five answers must be right;
+    and for each class the recall, the share of its images that are recognised, and the precision,
+    the share of images with this answer that belong to it.
 
     In a pipe, or with --tsv, writes tab-separated lines: the accuracy, the number of correct
     answers, of images and of those answered "unknown"; then for each class the number of images, of
@@ -162,7 +165,7 @@ def evaluate(
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
         check_output(confusion, force=force)
     classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
-    result = _evaluate(classifier, folder, follow_links=follow_links, quiet=quiet)
+    result = _evaluate(classifier, source, reading, quiet=quiet)
     _write(result, form)
     if result.n_rejected:
         report(_explain_unknown(classifier, result.n_rejected), quiet=quiet)
@@ -184,15 +187,13 @@ def _explain_class(result: _Result, name: str) -> str:
     return f"the model does not know {name!r}, {done}{f'; {hint}' if hint else ''}"
 
 
-def _evaluate(classifier: Any, folder: str, *, follow_links: bool, quiet: bool) -> _Result:
+def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: bool) -> _Result:
     import numpy as np
 
     from evergrow.foundation.labels import ClassList
-    from evergrow.vision.images import find_labelled
-    from evergrow.vision.images.folders import warn_doubt
+    from evergrow.vision.images.labelled.labelled_images import warn_doubt
 
-    found = find_labelled(folder, split="test", follow_links=follow_links)
-    report_split(found, quiet=quiet)
+    found = find_images(source, reading, split="test", quiet=quiet)
     warn_doubt(found)
     # Folder names are strings; classes may be numbers if the model was trained in Python.
     column_of = ClassList(classifier.classes_).column_by_text
@@ -205,7 +206,7 @@ def _evaluate(classifier: Any, folder: str, *, follow_links: bool, quiet: bool) 
         )
         raise click.ClickException(f"the model knows none of the classes {asked}; it knows {has}")
     k = min(_TOP, len(column_of))
-    answers = predict_images(classifier, [found.paths[i] for i in known], k=k)
+    answers = predict_images(classifier, [found.sources[i] for i in known], k=k)
     if not len(answers.kept):
         raise click.ClickException(f"no image can be read, the first: {answers.problems[0]}")
     truth = np.array([column_of[label] for label in found.labels[known]])[answers.kept]
@@ -232,7 +233,7 @@ def _notice(
     asked = [i for i, label in enumerate(found.labels.tolist()) if label in wanted]
     if not asked:
         return {}, ()
-    answers = predict_images(classifier, [found.paths[i] for i in asked])
+    answers = predict_images(classifier, [found.sources[i] for i in asked])
     noticed = dict.fromkeys(unknown, 0)
     for place, is_known in zip(answers.kept.tolist(), answers.known.tolist(), strict=True):
         noticed[str(found.labels[asked[place]])] += not is_known

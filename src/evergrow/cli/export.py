@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import check_output, load_model, report_split
-from evergrow.cli.options import FORCE, QUIET, command, output_forms
+from evergrow.cli.models import check_output, find_images, load_model
+from evergrow.cli.options import DEFAULT_READING, FORCE, QUIET, command, output_forms
 from evergrow.cli.output import FACTS, is_for_people, report, write_fields, write_json, write_table
 from evergrow.cli.workspace.access import is_workspace, read_workspace
 from evergrow.foundation.formatting import format_count, format_percent
@@ -29,6 +29,8 @@ _WEIGHTS = ("float32", "float16", "int8")
     "evergrow export things -o things.html",
     "evergrow export things -o things.evergrow",
     "evergrow export things -o pictures.zip",
+    "evergrow export things -o pictures/ --coco",
+    "evergrow export things -o labels.csv",
 )
 @click.argument("thing", metavar="MODEL|DIR", type=click.Path())
 @click.option(
@@ -51,6 +53,11 @@ _WEIGHTS = ("float32", "float16", "int8")
     type=click.Path(),
     help="Measure what the .onnx file loses, on a folder with one folder of images per class.",
 )
+@click.option(
+    "--coco",
+    is_flag=True,
+    help="Add annotations.json to the pictures: their labels in the format of COCO.",
+)
 @output_forms("json", "tsv")
 @FORCE
 @QUIET
@@ -59,6 +66,7 @@ def export(
     output: str,
     weights: str | None,
     folder: str | None,
+    coco: bool,
     form: str | None,
     force: bool,
     quiet: bool,
@@ -77,6 +85,7 @@ def export(
     .zip       the labelled pictures of DIR as they were taught, in a folder
                per class, with a table; 'evergrow learn' and 'evergrow fit'
                take the folders, which a name with a slash at its end gives
+    .csv       the labels of all examples of DIR, without the pictures
     .jsonl     the audit log of DIR: every change, when, and by whom
 
     Nothing that is exported changes MODEL or DIR, which may be served meanwhile. An .onnx file
@@ -96,10 +105,13 @@ def export(
             "the format"
         )
     write_contents = _CONTENTS.get(_ending(output))
+    if coco and write_contents is not _write_pictures:
+        raise click.UsageError("--coco goes with pictures: a .zip file, or a folder")
     if write_contents is not None:
         if weights is not None or folder is not None:
             raise click.UsageError("--weights and --check are for models, not for pictures or logs")
-        write_contents(thing, output, force=force, quiet=quiet)
+        options = {"coco": True} if coco else {}
+        write_contents(thing, output, force=force, quiet=quiet, **options)
         return
     kind = format_of(output, weights=weights)
     if folder is not None and not kind.can_be_checked:
@@ -122,11 +134,13 @@ def _ending(output: str) -> str:
     return os.path.splitext(output)[1].lower()
 
 
-def _write_pictures(folder: str, output: str, *, force: bool, quiet: bool) -> None:
+def _write_pictures(
+    folder: str, output: str, *, force: bool, quiet: bool, coco: bool = False
+) -> None:
     if _ending(output) != "/":
         check_output(output, force=force)
     with _read_contents(folder) as workspace:
-        done = workspace.export_pictures(output)
+        done = workspace.export_pictures(output, coco=coco)
     pictures = format_count(done.n_pictures, "picture")
     classes = format_count(done.n_classes, "class")
     report(f"{click.format_filename(output)}: {pictures} of {classes}.", quiet=quiet)
@@ -149,10 +163,18 @@ def _write_audit_log(folder: str, output: str, *, force: bool, quiet: bool) -> N
     report(f"{click.format_filename(output)}: {changes}.", quiet=quiet)
 
 
+def _write_labels(folder: str, output: str, *, force: bool, quiet: bool) -> None:
+    check_output(output, force=force)
+    with _read_contents(folder) as workspace:
+        workspace.export_labels(output)
+    report(f"{click.format_filename(output)}: labels written.", quiet=quiet)
+
+
 # What a workspace has and a model does not, by the ending.
 _CONTENTS: dict[str, Callable[..., None]] = {
     ".zip": _write_pictures,
     "/": _write_pictures,
+    ".csv": _write_labels,
     ".jsonl": _write_audit_log,
 }
 
@@ -160,8 +182,8 @@ _CONTENTS: dict[str, Callable[..., None]] = {
 def _read_contents(path: str) -> AbstractContextManager[Workspace]:
     if not is_workspace(path) and os.path.isfile(path):
         raise click.ClickException(
-            f"{click.format_filename(path)!r} is not a workspace: a model file has no pictures and "
-            "no audit log"
+            f"{click.format_filename(path)!r} is not a workspace: a model file has no pictures, no "
+            "labels and no audit log"
         )
     return read_workspace(path)
 
@@ -196,27 +218,25 @@ def _compare(model: Any, output: str, folder: str, *, quiet: bool) -> Comparison
     from evergrow.export import compare_onnx
     from evergrow.foundation.labels import ClassList
     from evergrow.vision.classifier import ImageClassifier
-    from evergrow.vision.images import find_labelled
 
     if not isinstance(model, ImageClassifier):
         raise click.ClickException(
             f"--check needs a model of images, not {type(model).__name__}, which takes numbers: "
             "use evergrow.export.compare_onnx in Python"
         )
-    found = find_labelled(folder, split="test")
-    report_split(found, quiet=quiet)
+    found = find_images(folder, DEFAULT_READING, split="test", quiet=quiet)
     column_of = ClassList(model.classes_).column_by_text
     known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
     if not known:
         raise click.ClickException(
             f"the model knows none of the classes in {click.format_filename(folder)!r}"
         )
-    left_out = len(found.paths) - len(known)
+    left_out = len(found.sources) - len(known)
     if left_out:
         images = format_count(left_out, "image")
         report(f"{images} of classes that the model does not know left out.", quiet=quiet)
     truth = model.classes_[[column_of[label] for label in found.labels[known].tolist()]]
-    return compare_onnx(model, output, [found.paths[i] for i in known], truth)
+    return compare_onnx(model, output, [found.sources[i] for i in known], truth)
 
 
 def _write(found: Comparison, form: str | None) -> None:

@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evergrow.cli.models import check_output, find_to_learn, report_training
+from evergrow.cli.models import check_output, find_to_learn, predict_images, report_training
 from evergrow.cli.options import (
-    FOLDER,
     FORCE,
     JOBS,
-    NO_FOLLOW_LINKS,
     ON_ERROR,
     QUIET,
+    SOURCE,
     YES,
     command,
+    make_embedder,
+    reads_labelled,
     verbosity,
 )
 from evergrow.cli.output import report
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
+    from evergrow.vision.classifier import ImageClassifier
     from evergrow.vision.images import LabelledImages
 
 
@@ -28,10 +32,13 @@ if TYPE_CHECKING:
     "evergrow fit photos/ -o model.evergrow",
     "evergrow fit textures/ -o textures.evergrow --features haar --learner forest",
     "evergrow fit photos/ -o model.evergrow --learner auto",
+    "evergrow fit photos/ -o model.evergrow --network dinov2-small/",
     "evergrow fit scraped/ -o model.evergrow --on-error skip",
+    "evergrow fit labels.csv -o model.evergrow --images photos/",
+    "evergrow fit 'shards/train-{000..009}.tar' -o model.evergrow",
     "evergrow fit photos/ -o model.evergrow --unknown --false-alarms 0.05",
 )
-@FOLDER
+@SOURCE
 @click.option("-o", "--output", type=click.Path(), required=True, help="Model file to write.")
 @click.option(
     "--features",
@@ -41,12 +48,18 @@ if TYPE_CHECKING:
     "visual words of SIFT, colour or wavelets.",
 )
 @click.option(
+    "--network",
+    metavar="NAME|FILE|FOLDER",
+    help="Another network for --features embed: a known name, an ONNX file, or a folder of Hugging "
+    "Face transformers or timm.",
+)
+@click.option(
     "--learner",
     type=click.Choice(["rls", "rls-random", "means", "lda", "forest", "auto"]),
     default="rls",
     help="rls: least squares; rls-random: the same on random features, for hundreds of images per "
     "class; means: class means; lda: streaming LDA; forest: a forest of class means; auto: the "
-    "most accurate of them on FOLDER.",
+    "most accurate of them on SOURCE.",
 )
 @click.option("--unknown", is_flag=True, help='Answer "unknown" for images that fit no class.')
 @click.option(
@@ -54,44 +67,51 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
     help='Share of images of known classes that may be answered "unknown"; 0.1 by default.',
 )
+@reads_labelled
 @ON_ERROR
-@NO_FOLLOW_LINKS
 @YES
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
 @JOBS
 @FORCE
 @QUIET
 def fit(
-    folder: str,
+    source: str,
     output: str,
     features: str,
+    network: str | None,
     learner: str,
     unknown: bool,
     false_alarms: float | None,
     on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     yes: bool,
     seed: int,
     jobs: int,
     force: bool,
     quiet: bool,
 ) -> None:
-    """Train a model on FOLDER.
+    """Train a model on the labelled images of SOURCE.
 
-    FOLDER contains one folder of images per class, or is a zip file of such folders; a folder is
-    named after its class. If there are train, val and test instead, train is used. The command asks
-    before it learns one class only, or folders that contain no images but further folders.
+    SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files; a folder is
+    named after its class. If there are splits, folders train, val and test with the class folders,
+    or a column of a table with these names, the model learns train, and its accuracy on val is
+    reported. The command asks before it learns one class only, or folders that contain no images
+    but further folders.
     """
     if false_alarms is not None and not unknown:
         raise click.UsageError("--false-alarms needs --unknown")
+    if network is not None and features not in ("auto", "embed"):
+        raise click.UsageError(f"--network goes with --features embed, not {features}")
     check_output(output, force=force)
-    found = find_to_learn(folder, follow_links=follow_links, yes=yes, quiet=quiet)
+    found = find_to_learn(source, reading, yes=yes, quiet=quiet)
+    extractor = features if network is None else make_embedder(network)
     if learner == "auto":
-        learner = _choose_learner(found, features, on_error, seed=seed, jobs=jobs, quiet=quiet)
+        learner = _choose_learner(found, extractor, on_error, seed=seed, jobs=jobs, quiet=quiet)
     from evergrow.vision.classifier import ImageClassifier
 
     model = ImageClassifier(
-        features,
+        extractor,
         _rejecting(learner, seed, false_alarms) if unknown else learner,
         on_error=on_error,  # type: ignore[arg-type]
         n_jobs=jobs,
@@ -101,10 +121,12 @@ def fit(
     # Parameters of this command are not saved.
     model.fit(found).set_params(n_jobs=None, on_error="raise", verbose=0).save(output)
     report_training(model, output, quiet=quiet)
+    if not quiet:
+        _report_validation(model.set_params(n_jobs=jobs, verbose=verbosity(quiet)), found, reading)
 
 
 def _choose_learner(
-    found: LabelledImages, features: str, on_error: str, *, seed: int, jobs: int, quiet: bool
+    found: LabelledImages, features: Any, on_error: str, *, seed: int, jobs: int, quiet: bool
 ) -> str:
     """Choose the most accurate learner, and say why."""
     from evergrow.vision.classifier.choice import choose_learner
@@ -115,6 +137,38 @@ def _choose_learner(
     )
     report(chosen.reason, quiet=quiet)
     return chosen.name
+
+
+def _report_validation(
+    model: ImageClassifier, found: LabelledImages, reading: dict[str, Any]
+) -> None:
+    """Report the accuracy on the split val, if train was learnt and there is val."""
+    from evergrow.vision.images import find_labelled
+    from evergrow.vision.images.labelled.labelled_images import split_kind
+
+    if found.split is None or split_kind(found.split.name) != "train" or "val" not in found.splits:
+        return
+    try:
+        held_out = find_labelled(found.split.parent, **{**reading, "split": "val"})
+    except InvalidInputError as error:
+        # The model is written, and not worse for it.
+        report(f"Warning: the split val cannot be used: {error}")
+        return
+    known = set(model.classes_.tolist())
+    asked = [i for i, label in enumerate(held_out.labels.tolist()) if label in known]
+    answers = predict_images(model, [held_out.sources[i] for i in asked]) if asked else None
+    n_answered = 0 if answers is None else len(answers.kept)
+    left_out = len(held_out.sources) - n_answered + len(held_out.unreadable)
+    more = f", {format_count(left_out, 'image')} left out" if left_out else ""
+    if answers is None or not n_answered:
+        report(f"No image of the split {str(held_out.split)!r} could be used{more}.")
+        return
+    truth = held_out.labels[asked][answers.kept]
+    n_right = int((answers.labels == truth).sum())
+    report(
+        f"Accuracy on the split {click.format_filename(str(held_out.split))!r}: "
+        f"{format_percent(n_right / n_answered)}, {n_right} of {n_answered} right{more}."
+    )
 
 
 def _rejecting(learner: str, seed: int, false_alarms: float | None) -> Any:

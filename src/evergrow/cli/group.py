@@ -27,23 +27,28 @@ class Commands(click.Group):
     """A group whose commands end with a one-line message and an exit code.
 
     The help lists the commands in sections.
+
+    Attributes
+    ----------
+    sections : dict
+        The commands by the title of their section.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._sections: dict[str, list[click.Command]] = {}
+        self.sections: dict[str, list[click.Command]] = {}
 
     def add_to_section(self, title: str, command: click.Command, summary: str) -> None:
         """Add a command to a section of the help, with a summary of one line."""
         command.short_help = summary
         self.add_command(command)
-        self._sections.setdefault(title, []).append(command)
+        self.sections.setdefault(title, []).append(command)
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections; summaries are wrapped, not cut."""
         # All sections have the second column at the same place.
         width = max(len(name) for name in self.commands)
-        for title, commands in self._sections.items():
+        for title, commands in self.sections.items():
             rows = [(str(each.name).ljust(width), str(each.short_help)) for each in commands]
             with formatter.section(title):
                 formatter.write_dl(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,28 +88,47 @@ def is_zip_file(path: str) -> bool:
     return path.lower().endswith(".zip") and os.path.isfile(path)
 
 
+def find_images(
+    source: str, reading: Mapping[str, Any], *, split: str, quiet: bool
+) -> LabelledImages:
+    """List the labelled images of a source, and say which split is used.
+
+    ``reading`` are the options of ``reads_labelled``, and ``split`` what to take if they name none.
+    A zip file of class folders is unpacked until the command ends.
+    """
+    from evergrow.vision.images import find_labelled
+    from evergrow.vision.images.zip_files import unpack_images
+
+    place: str | Path = source
+    if is_zip_file(source):
+        place = click.get_current_context().with_resource(unpack_images(source))
+    asked = reading["split"]
+    wanted = None if asked == "none" else asked or split
+    found = find_labelled(place, **{**reading, "split": wanted})
+    if asked not in (None, "none") and found.split is None:
+        raise click.ClickException(
+            f"{click.format_filename(source)!r} has no splits: it needs folders train, val or test "
+            "with class folders, or a column 'split' in a table"
+        )
+    _report_split(found, quiet=quiet)
+    return found
+
+
 def find_to_learn(
-    folder: str,
+    source: str,
+    reading: Mapping[str, Any],
     *,
-    follow_links: bool,
     yes: bool,
     quiet: bool,
     may_be_one_class: bool = False,
     nested: bool = False,
 ) -> LabelledImages:
-    """List the images of a folder to learn from; ask if its folders are probably not classes.
+    """List the images of a source to learn from; ask if its folders are probably not classes.
 
-    A zip file is unpacked until the command ends. With ``nested``, folders within the class folders
-    are expected; with ``may_be_one_class``, one class is enough.
+    With ``nested``, folders within the class folders are expected; with ``may_be_one_class``, one
+    class is enough.
     """
-    from evergrow.vision.images import find_labelled
-    from evergrow.vision.images.zip_files import unpack_images
-
-    place: str | Path = folder
-    if is_zip_file(folder):
-        place = click.get_current_context().with_resource(unpack_images(folder))
-    found = find_labelled(place, follow_links=follow_links)
-    report_split(found, quiet=quiet)
+    found = find_images(source, reading, split="train", quiet=quiet)
     doubts = [
         None if nested else found.doubt_about_depth,
         None if may_be_one_class else found.doubt_about_number,
@@ -120,10 +139,12 @@ def find_to_learn(
     return found
 
 
-def report_split(found: LabelledImages, *, quiet: bool) -> None:
-    """Say which split of a folder is used, unless ``quiet``."""
-    if found.split is not None:
-        report(f"Using the split {click.format_filename(found.split)!r}.", quiet=quiet)
+def _report_split(found: LabelledImages, *, quiet: bool) -> None:
+    """Say which split is used, and what to do if folders of that name are classes."""
+    if found.split is None:
+        return
+    others = " If it is a class, use '--split none'." if found.by_folder else ""
+    report(f"Using the split {click.format_filename(found.split)!r}.{others}", quiet=quiet)
 
 
 def _confirm(doubt: str) -> None:

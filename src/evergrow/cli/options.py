@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import click
@@ -11,7 +13,7 @@ import click
 from evergrow.foundation.errors import ImageError
 
 MODEL = click.argument("model", type=click.Path())
-FOLDER = click.argument("folder", type=click.Path())
+SOURCE = click.argument("source", type=click.Path())
 
 
 def _checked_jobs(_: click.Context, __: click.Parameter, value: int) -> int:
@@ -26,6 +28,13 @@ JOBS = click.option(
     callback=_checked_jobs,
     default=-1,
     help="Number of threads; -1 for one per processor. Results do not depend on it.",
+)
+NETWORK = click.option(
+    "--network",
+    default="efficientnet-lite0",
+    metavar="NAME|FILE|FOLDER",
+    help="Network that embeds images: a known name, an ONNX file, or a folder of Hugging Face "
+    "transformers or timm.",
 )
 QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print nothing but results, warnings and errors."
@@ -45,6 +54,73 @@ NO_FOLLOW_LINKS = click.option(
     show_default=False,
     help="Skip links (symlinks) to images and folders.",
 )
+
+
+def _parse_columns(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if len(names) != 2 or not all(names):
+        raise click.BadParameter("must be two names with a comma between: PATH,LABEL")
+    return names
+
+
+_READING = {
+    "split": click.option(
+        "--split",
+        type=click.Choice(["train", "val", "test", "none"]),
+        help="Which split of SOURCE to take; none if its folders train and test are classes.",
+    ),
+    "follow_links": NO_FOLLOW_LINKS,
+    "columns": click.option(
+        "--columns",
+        metavar="PATH,LABEL",
+        callback=_parse_columns,
+        help="Columns of a table; by default path and label, image and class, and the like.",
+    ),
+    "crop": click.option(
+        "--crop", is_flag=True, help="Take each box of COCO annotations as an image."
+    ),
+    "images": click.option(
+        "--images",
+        type=click.Path(),
+        metavar="DIR",
+        help="Folder that names in a table or in annotations are relative to; by default that of "
+        "the file.",
+    ),
+    "outside": click.option(
+        "--outside",
+        is_flag=True,
+        help="Accept names in a table or in annotations that are absolute or leave this folder.",
+    ),
+}
+
+
+# What they are if none is given.
+DEFAULT_READING: Mapping[str, Any] = {
+    "split": None,
+    "follow_links": True,
+    "columns": None,
+    "crop": False,
+    "images": None,
+    "outside": False,
+}
+
+
+def reads_labelled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how labelled images are read; the parameter ``reading`` has them."""
+
+    @wraps(function)
+    def run(*arguments: Any, **values: Any) -> Any:
+        reading = {name: values.pop(name) for name in _READING}
+        return function(*arguments, reading=reading, **values)
+
+    found: Callable[..., Any] = run
+    for option in reversed(_READING.values()):
+        found = option(found)
+    return found
+
+
 YES = click.option("-y", "--yes", is_flag=True, help="Go on without asking.")
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(), help="Write to this file instead of changing the model."
@@ -96,6 +172,15 @@ def examples(*lines: str) -> str:
     """Format examples for the end of a help text, one per line."""
     # Click joins lines unless they start with this character.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def make_embedder(network: str, **parameters: Any) -> Any:
+    """An embedder with the network that ``--network`` names; a folder is converted."""
+    from evergrow.vision.embedding import Embedder
+
+    if os.path.isdir(network):
+        return Embedder.from_pretrained(network, **parameters)
+    return Embedder(network, **parameters)
 
 
 class _Command(click.Command):

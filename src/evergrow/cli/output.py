@@ -12,9 +12,11 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from textwrap import wrap
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import click
 
@@ -25,9 +27,23 @@ Align = Literal["left", "right"]
 _GAP, _LEAST_TEXT = 2, 12
 
 
+# Where results go instead of standard output.
+_file: ContextVar[BinaryIO | None] = ContextVar("file", default=None)
+
+
 def _write(text: str) -> None:
     # Bytes, because file names may not be valid text in any encoding.
-    click.echo(text.encode("utf-8", "surrogateescape"))
+    click.echo(text.encode("utf-8", "surrogateescape"), file=_file.get())
+
+
+@contextmanager
+def redirect(file: BinaryIO) -> Iterator[None]:
+    """Write results to a file instead of standard output."""
+    token = _file.set(file)
+    try:
+        yield
+    finally:
+        _file.reset(token)
 
 
 def is_terminal() -> bool:

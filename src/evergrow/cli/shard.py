@@ -14,12 +14,14 @@ import click
 from evergrow.cli.models import find_to_learn
 from evergrow.cli.options import (
     JOBS,
-    NO_FOLLOW_LINKS,
+    NETWORK,
     ON_ERROR,
     QUIET,
     YES,
     command,
+    make_embedder,
     output_forms,
+    reads_labelled,
     verbosity,
 )
 from evergrow.cli.output import report, write_description
@@ -35,22 +37,28 @@ if TYPE_CHECKING:
     "evergrow shard photos/ -o features",
     "evergrow shard features.npz more.parquet -o features --dtype float16",
     "evergrow shard rows.npy --labels classes.npy -o features",
+    "evergrow shard part-*.parquet --embedding vector --label species -o features",
     "evergrow shard --verify --info -o features",
 )
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
 @click.option(
     "-o", "--output", "folder", type=click.Path(), required=True, help="Folder of shards."
 )
+@NETWORK
 @click.option(
-    "--network",
-    default="efficientnet-lite0",
-    metavar="NAME|FILE",
-    help="Network that embeds images: a known name or an ONNX file.",
+    "--features-key",
+    "--embedding",
+    "features_key",
+    metavar="NAME",
+    help="Array or column of features; X in .npz files, else the only column of lists.",
 )
 @click.option(
-    "--features-key", metavar="NAME", help="Array or column of features; X in .npz files."
+    "--labels-key",
+    "--label",
+    "labels_key",
+    metavar="NAME",
+    help="Array or column of labels; y, label or labels.",
 )
-@click.option("--labels-key", metavar="NAME", help="Array or column of labels; y, label or labels.")
 @click.option("--labels", type=click.Path(), help="An .npy file of labels for an .npy file.")
 @click.option(
     "--dtype",
@@ -61,11 +69,14 @@ if TYPE_CHECKING:
     "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; 64 MiB, or 2048 images."
 )
 @click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
+@click.option(
+    "--to-parquet", "target", type=click.Path(), help="Write all rows to this Parquet file."
+)
 @click.option("--verify", is_flag=True, help="Read all shards and check their hashes.")
 @click.option("--info", is_flag=True, help="Describe the shards.")
 @output_forms("json", "tsv")
+@reads_labelled
 @ON_ERROR
-@NO_FOLLOW_LINKS
 @YES
 @JOBS
 @QUIET
@@ -76,11 +87,12 @@ def shard(
     dtype: str | None,
     rows_per_shard: int | None,
     address: str | None,
+    target: str | None,
     verify: bool,
     info: bool,
     form: str | None,
     on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     yes: bool,
     jobs: int,
     quiet: bool,
@@ -88,22 +100,28 @@ def shard(
 ) -> None:
     """Append the features of each SOURCE to a folder of shards.
 
-    A SOURCE is a folder with one folder of images per class, which are embedded, or a file of
-    features: .npz, .npy or .parquet. Rows that are already in the shards are not added again, so an
-    interrupted command can be run again to resume.
+    A SOURCE has labelled images, which are embedded: a folder with one folder of images per class,
+    a table, COCO annotations or tar files as in 'evergrow fit'. Or it is a table of features: an
+    .npz, .npy, .parquet or .arrow file, a folder of .parquet files, or a dataset that was saved by
+    'save_to_disk' of the library datasets. Rows that are already in the shards are not added
+    again, so an interrupted command can be run again to resume.
     """
-    if not sources and not verify and not info:
-        raise click.UsageError("name a SOURCE to append, or use --verify or --info")
+    if not sources and not verify and not info and target is None:
+        raise click.UsageError(
+            "name a SOURCE to append, or use --verify, --info or --to-parquet FILE"
+        )
     if form is not None and not info:
         raise click.UsageError(f"--{form} goes with --info")
+    from evergrow.vision.images.labelled.finder import source_kind
+
     verbose = verbosity(quiet)
     of_images: dict[str, Any] = {"network": network, "jobs": jobs, "on_error": on_error}
     of_both: dict[str, Any] = {"dtype": dtype, "rows_per_shard": rows_per_shard, "verbose": verbose}
     with _cluster(address):
         for source in sources:
             with _explain_bad_folder(folder):
-                if os.path.isdir(source):
-                    found = find_to_learn(source, follow_links=follow_links, yes=yes, quiet=quiet)
+                if source_kind(source) is not None and not _is_table_folder(source):
+                    found = find_to_learn(source, reading, yes=yes, quiet=quiet)
                     done = _append_images(folder, found, **of_images, **of_both)
                 else:
                     done = _append_table(folder, source, **of_tables, **of_both)
@@ -114,6 +132,10 @@ def shard(
     shards = open_shards(folder)
     if verify:
         shards.verify(verbose=verbose)
+    if target is not None:
+        from evergrow.storage import write_parquet
+
+        write_parquet(shards, target)
     if not quiet:
         _report_size(shards, folder, verified=verify)
     if info:
@@ -142,13 +164,19 @@ def _explain_bad_folder(folder: str) -> Iterator[None]:
 def _append_images(
     folder: str, found: LabelledImages, *, network: str, jobs: int, verbose: int, **options: Any
 ) -> Sharded:
-    from evergrow.vision.embedding import Embedder, shard_images
+    from evergrow.vision.embedding import shard_images
 
-    embedder = Embedder(network, n_jobs=jobs, verbose=verbose)
+    embedder = make_embedder(network, n_jobs=jobs, verbose=verbose)
     on_wait = partial(_report_waiting, folder)
     return shard_images(
         folder, found, embedder=embedder, verbose=verbose, on_wait=on_wait, **options
     )
+
+
+def _is_table_folder(folder: str) -> bool:
+    from evergrow.storage.shards.importers import find_table_files
+
+    return os.path.isdir(folder) and find_table_files(folder) is not None
 
 
 def _append_table(folder: str, source: str, **options: Any) -> Sharded:

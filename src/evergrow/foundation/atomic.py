@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from evergrow.foundation.errors import DiskFullError
+from evergrow.foundation.errors import DiskFullError, InvalidInputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -53,6 +54,28 @@ def atomic_write(path: str | os.PathLike[str], *, private: bool = False) -> Iter
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(target.parent)
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder to fill, which gets its name when the block ends without an error.
+
+    The target must be new or an empty folder. If anything fails, nothing of the new folder remains.
+    """
+    target = Path(path)
+    if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidInputError(f"{str(target)!r} is not empty: choose a new folder")
+    temporary = target.with_name(f".evergrow-{secrets.token_hex(8)}.tmp")
+    with name_full_disk(target):
+        try:
+            temporary.mkdir(parents=True)
+            yield temporary
+            if target.is_dir():
+                target.rmdir()
+            temporary.rename(target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
 
 
 def _open_temporary(temporary: Path, target: str, *, private: bool) -> BinaryIO:

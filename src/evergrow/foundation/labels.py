@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.formatting import list_names, natural_order, suggest
 
 # The new column of a class that is removed.
@@ -47,7 +48,8 @@ def check_label_types(y: object) -> None:
     NumPy would silently convert ``[1, "cat"]`` to strings; the number 1 and the string "1" would
     then be one class.
     """
-    values: Any = getattr(y, "to_numpy", lambda: y)()
+    values: Any = from_other_library(y)
+    values = getattr(values, "to_numpy", lambda: values)()
     if isinstance(values, np.ndarray):
         if values.dtype != object:
             return

@@ -2,6 +2,7 @@ from .models.loader import load
 from .models.pipelines import save
 from .shards import ShardImages, ShardLabels, ShardPart, Shards, open_shards, write_shards
 from .shards.importers import Sharded, shard_table
+from .shards.parquet_file import write_parquet
 
 __all__ = [
     "ShardImages",
@@ -13,5 +14,6 @@ __all__ = [
     "open_shards",
     "save",
     "shard_table",
+    "write_parquet",
     "write_shards",
 ]

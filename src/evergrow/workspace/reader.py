@@ -17,6 +17,7 @@ from evergrow.export.onnx.weights import Weights
 from evergrow.foundation.atomic import atomic_write
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
+from evergrow.vision.images.label_table import format_rows
 from evergrow.workspace.archive.archive import ExportedPictures, PictureArchive
 from evergrow.workspace.changes.idempotency import find_answer
 from evergrow.workspace.changes.undo import newest_step
@@ -57,6 +58,9 @@ from evergrow.workspace.store.queries import (
 )
 from evergrow.workspace.store.store import Store
 
+_EXAMPLES_AT_ONCE = 500
+# Columns of the table of labels.
+LABEL_COLUMNS = ("id", "label", "fine", "fine_kind", "image", "media_type", "at", "actor")
 _EVENTS_AT_ONCE = 500
 
 
@@ -367,7 +371,9 @@ class WorkspaceReader:
         with translate_disk_errors(Path(path).parent):
             save_as(estimator, path, weights=weights)
 
-    def export_pictures(self, path: str | os.PathLike[str]) -> ExportedPictures:
+    def export_pictures(
+        self, path: str | os.PathLike[str], *, coco: bool = False
+    ) -> ExportedPictures:
         """Write all labelled pictures to class folders, with ``labels.csv``.
 
         Each picture is the file that was taught, called by the id of its example. The table has the
@@ -381,22 +387,49 @@ class WorkspaceReader:
         path : path
             A zip file if it ends in ``.zip``; an existing one is replaced. Else a folder, which
             must be new or empty.
+        coco : bool, default=False
+            Also write ``annotations.json``, the labels in the format of COCO: each picture has one
+            annotation, whose box is the whole picture.
 
         Returns
         -------
         exported : ExportedPictures
             How many pictures and classes were written, and how many examples have no picture.
         """
-        with self.picture_archive() as archive:
+        with self.picture_archive(coco=coco) as archive:
             if Path(path).suffix.lower() == ".zip":
                 archive.write_zip(path)
             else:
                 archive.write_folder(path)
             return archive.contents
 
-    def picture_archive(self) -> PictureArchive:
+    def picture_archive(self, *, coco: bool = False) -> PictureArchive:
         """All labelled pictures as of now, to be sent or written; close it afterwards."""
-        return PictureArchive(self._store)
+        return PictureArchive(self._store, coco=coco)
+
+    def export_labels(self, path: str | os.PathLike[str]) -> None:
+        """Write the labels of all examples to a CSV file, without the pictures.
+
+        Parameters
+        ----------
+        path : path
+            File to write; an existing one is replaced.
+        """
+        with translate_disk_errors(Path(path).parent), atomic_write(path) as file:
+            for chunk in self.label_lines():
+                file.write(chunk)
+
+    def label_lines(self) -> Iterator[bytes]:
+        """The labels of all examples as CSV, some hundred examples at a time."""
+        yield format_rows([LABEL_COLUMNS]).encode()
+        after: str | None = None
+        while True:
+            page = self.examples(after=after, limit=_EXAMPLES_AT_ONCE)
+            rows = [[getattr(one, name) for name in LABEL_COLUMNS] for one in page.items]
+            yield format_rows(rows).encode()
+            after = page.next
+            if after is None:
+                return
 
     def export_audit_log(self, path: str | os.PathLike[str]) -> None:
         """Write the audit log to a file, one JSON object per line, the oldest event first.

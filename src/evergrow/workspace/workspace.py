@@ -212,8 +212,9 @@ class Workspace(WorkspaceReader):
         Parameters
         ----------
         images : path, list of paths, or LabelledImages
-            A folder with one sub-folder per class, or what :func:`~evergrow.vision.find_labelled`
-            found there; with a ``label``, its files and folders.
+            A folder with one sub-folder per class, another source that
+            :func:`~evergrow.vision.find_labelled` reads, or what it found; with a ``label``, files
+            and folders of that class.
         label, fine : str, default=None
             Class and fine class of all images; None to take the class from the sub-folders.
         fine_folders : bool, default=False

@@ -74,7 +74,7 @@ def test_pictures_are_learnt_by_a_model_file(run, hostile, tmp_path):
 def test_a_zip_file_of_something_else_is_an_error(run, things, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"no zip file")
     run.fails(f"learn {things} a.zip", says="'a.zip' cannot be unpacked")
-    run.fails(f"learn {things} b.zip", says="no such folder")
+    run.fails(f"learn {things} b.zip", says="no such file or folder")
 
 
 def test_an_export_of_pictures_replaces_nothing_unless_forced(run, things, tmp_path):

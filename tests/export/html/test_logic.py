@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evergrow.export.onnx.resizing import can_be_vertical_first
+from evergrow.vision.embedding.preprocessing import can_be_vertical_first
 from tests.export.html.cases import write_cases
 from tests.service.page_logic.test_node import find_node
 
@@ -31,9 +31,9 @@ def write_pictures(folder: Path) -> None:
         image = random.integers(0, 256, (height, width, 3), dtype=np.uint8)
         (folder / f"image{number}.bin").write_bytes(image.tobytes())
         for interpolation in FILTERS:
-            for resize in ("crop", "stretch"):
+            for resize in ("crop", "stretch", "torchvision", "transformers"):
                 chosen = Preprocessing(
-                    size=(32, 48),
+                    size=(32, 48) if resize in ("crop", "stretch") else 32,
                     interpolation=interpolation,
                     resize=resize,
                     layout="nhwc" if resize == "crop" else "nchw",

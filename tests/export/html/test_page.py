@@ -240,6 +240,8 @@ def test_the_licences_are_in_the_page(opened, page_file):
     text = visit.page.inner_text("dialog .licences")
     assert "Microsoft Corporation" in text
     assert "Evergrow developers" in text
+    assert "Third-party notices of ONNX Runtime" in text
+    assert "Eigen" in text
 
 
 def test_equal_models_give_equal_files(runtime, workspace):

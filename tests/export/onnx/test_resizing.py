@@ -58,6 +58,13 @@ def test_the_pixels_are_those_of_pillow(
     assert n_different <= (2 if interpolation in ("hamming", "lanczos") else 0)
 
 
+@pytest.mark.parametrize("resize", ["torchvision", "transformers"])
+@pytest.mark.parametrize("shape", [(64, 48), (33, 98), (99, 33), (1, 1), (40, 41)])
+def test_crops_in_whole_pixels_are_those_of_pillow(resize: str, shape: tuple[int, int]) -> None:
+    preprocessing = Preprocessing(size=31, resize=resize, interpolation="bicubic")
+    assert differences(preprocessing, noise(2, *shape, 3)) == 0
+
+
 @settings(max_examples=30)
 @given(
     height=st.integers(1, 400),

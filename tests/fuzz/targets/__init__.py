@@ -22,7 +22,10 @@ class Target:
     seeds: Callable[[], dict[str, bytes]]
 
 
-NAMES = ("form", "image", "lesson", "model", "page_lessons", "shards", "workspace")
+NAMES = (
+    "coco", "form", "image", "lesson", "model", "page_lessons", "shards", "table", "tar",
+    "workspace",
+)  # fmt: skip
 
 
 def target(name: str) -> Target:

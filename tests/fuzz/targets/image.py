@@ -10,6 +10,7 @@ import zlib
 from random import Random
 
 import numpy as np
+import pillow_heif
 from PIL import Image
 
 from evergrow.service.decoding.protocol import RefusedImageError
@@ -27,6 +28,7 @@ _WORDS = (
     b"IHDR", b"IDAT", b"IEND", b"tRNS", b"PLTE", b"acTL", b"\xff\xd8\xff", b"\xff\xc0", b"\xff\xda",
     b"\xff\xd9", b"\xff\xe1", b"Exif\0\0", b"GIF89a", b"RIFF", b"WEBPVP8L", b"BM", b"<script>",
     b"%PDF-", b"PK\x05\x06", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0",
+    b"ftypavif", b"ftypheic", b"iloc", b"ispe", b"mdat",
 )  # fmt: skip
 
 
@@ -70,9 +72,15 @@ def seeds() -> dict[str, bytes]:
         ("gif", "P", {}),
         ("webp", "RGB", {"quality": 10}),
         ("bmp", "RGB", {}),
+        ("avif", "RGB", {"quality": 10}),
+        ("heif", "RGB", {"quality": 10}),
     ):
         target = io.BytesIO()
-        Image.fromarray(pixels).convert(mode).save(target, name, **options)
+        image = Image.fromarray(pixels).convert(mode)
+        if name == "heif":
+            pillow_heif.from_pillow(image).save(target, **options)
+        else:
+            image.save(target, name, **options)
         found[f"{name}_{mode.lower()}"] = target.getvalue()
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -16,7 +17,13 @@ from PIL import Image
 from evergrow.service.decoding.decoder import DecoderLimits, DecoderProcess
 from evergrow.service.decoding.polyglots import check_not_polyglot
 from evergrow.service.decoding.pool import DecoderPool
-from evergrow.service.decoding.protocol import DecoderError, FrameError, read_frame, write_frame
+from evergrow.service.decoding.protocol import (
+    DecoderError,
+    FrameError,
+    RefusedImageError,
+    read_frame,
+    write_frame,
+)
 from evergrow.service.http.fairness import Actor
 from evergrow.service.http.images import BatchEmbedder, for_each, single_threaded_network
 from evergrow.vision import Embedder, OnnxModel, Preprocessing, read_image
@@ -24,6 +31,7 @@ from tests.harness.pictures import picture
 from tests.vision.embedding.models import onnx_model
 
 PREPROCESSING = Preprocessing(size=32)
+KINDS = ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "HEIF"]
 READER = Actor("reader", frozenset({"read"}))
 
 
@@ -33,7 +41,7 @@ def decoders() -> Iterator[DecoderPool]:
         yield pool
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_the_network_gets_is_what_an_embedder_prepares(
     decoders: DecoderPool, kind: str
 ) -> None:
@@ -45,12 +53,38 @@ def test_what_the_network_gets_is_what_an_embedder_prepares(
 
 
 @pytest.mark.parametrize(
-    ("kind", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png"), ("GIF", "image/gif")]
+    ("kind", "media_type"),
+    [
+        ("JPEG", "image/jpeg"),
+        ("PNG", "image/png"),
+        ("GIF", "image/gif"),
+        ("AVIF", "image/avif"),
+        ("HEIF", "image/heif"),
+    ],
 )
 def test_the_media_type_is_that_of_the_content(
     decoders: DecoderPool, kind: str, media_type: str
 ) -> None:
     assert decoders.submit(picture(kind)).result().media_type == media_type
+
+
+@pytest.mark.parametrize("kind", ["AVIF", "HEIF"])
+def test_damaged_pictures_of_phones_are_refused_and_others_follow(
+    decoders: DecoderPool, kind: str
+) -> None:
+    content = picture(kind, size=(640, 480))
+    random = np.random.default_rng(0)
+    for end in (30, len(content) // 4, len(content) // 2, len(content) - 1):
+        with pytest.raises(RefusedImageError):
+            decoders.submit(content[:end]).result()
+    for _ in range(30):
+        changed = bytearray(content)
+        # In the boxes, which come first.
+        changed[int(random.integers(8, 300))] ^= int(random.integers(1, 256))
+        # Some changes are harmless, such as those of names.
+        with contextlib.suppress(RefusedImageError):
+            assert decoders.submit(bytes(changed)).result().pixels.shape == (32, 32, 3)
+    assert decoders.submit(content).result().width == 640
 
 
 def test_the_orientation_of_a_photograph_is_respected(decoders: DecoderPool) -> None:
@@ -123,7 +157,7 @@ def test_data_that_phones_append_to_pictures_is_allowed(rest: bytes) -> None:
     check_not_polyglot(picture() + rest, "JPEG")
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_ordinary_pictures_are_not_polyglots(kind: str) -> None:
     check_not_polyglot(picture(kind), kind)
 

@@ -110,6 +110,8 @@ def test_the_model_comes_in_each_format(
     assert answer.status_code == HTTPStatus.OK, answer.text
     assert answer.content.lower().startswith(begin)
     assert f'filename="things.{file_format}"' in answer.headers["content-disposition"]
+    # Released by the thread that read it; what is submitted next waits for that.
+    served.service.downloads._read_thread.submit(int).result()
     assert not served.service.downloads.exports._exports
     # Saved, never shown: its scripts would run as those of the service.
     assert answer.headers["content-disposition"].startswith("attachment")

@@ -162,3 +162,16 @@ def teach(served: Served, content: bytes) -> int:
 
 def forbidden(*_: object) -> None:
     raise AssertionError("an image was decoded in the service")
+
+
+@pytest.mark.parametrize("kind", ["AVIF", "HEIF"])
+def test_pictures_of_phones_are_taught_and_answered(served_images: Served, kind: str) -> None:
+    for label, seed in (("mug", 1), ("pen", 2)):
+        files = {"image": picture(kind, seed=seed)}
+        answer = served_images.ask("POST", "/v1/examples", files=files, data={"label": label})
+        assert answer.status_code == 201, answer.text
+    answer = served_images.ask("POST", "/v1/predictions", files={"image": picture(kind, seed=1)})
+    assert answer.status_code == 200, answer.text
+    broken = {"image": picture(kind)[:-9]}
+    answer = served_images.ask("POST", "/v1/examples", files=broken, data={"label": "mug"})
+    assert answer.status_code in (400, 415, 422), answer.text

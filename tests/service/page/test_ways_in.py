@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 
+from tests.harness.pictures import picture as drawn
 from tests.service.browsing import files
 
 
@@ -191,6 +192,18 @@ def test_a_picture_is_seen_large_and_selected_by_its_box(visit):
     page.wait_for_selector(".large-view", state="detached")
     page.check("#class-pictures input >> nth=0")
     page.wait_for_selector("#chosen-count:text-is('1 selected')")
+
+
+def test_a_photograph_that_the_browser_cannot_read_is_sent_as_it_is(visit):
+    content = drawn("HEIF", size=(40, 30))
+    photograph = {"name": "IMG_1.HEIC", "mimeType": "image/heic", "buffer": content}
+    page = visit.page
+    page.set_input_files("#files", [photograph])
+    page.wait_for_selector("#tray:not([hidden])")
+    page.fill("#label", "mug")
+    page.click("#take")
+    visit.settle()
+    assert visit.served.counts() == {"mug": 1}
 
 
 def test_a_picture_that_only_the_browser_can_read_is_drawn_again(visit):

@@ -51,7 +51,7 @@ def test_a_wrong_parameter_says_what_is_allowed(options: dict[str, Any], message
     ("images", "y", "error", "message"),
     [
         ([], [], ValueError, "at least one image"),
-        ("photos", ["red"], TypeError, "folder or a list of sources.*no folder 'photos'"),
+        ("photos", ["red"], TypeError, "folder or a list of sources.*folder not found: .photos."),
         (IMAGES, None, ValueError, "one subfolder per class"),
         (IMAGES, LABELS[1:], ValueError, "one label per image, 12"),
         (IMAGES, LABELS[None], ValueError, "one label per image, 12"),

@@ -16,6 +16,7 @@ from PIL import Image
 
 from evergrow import ImageError
 from evergrow.vision import ReadLimits, read_image
+from evergrow.vision.images.decoder import read_upright_size
 from tests.vision.images.drawn import encoded, huge_png, noise, quarters
 
 PICTURE = quarters()
@@ -312,3 +313,8 @@ def test_the_error_survives_pickling() -> None:
     error = pickle.loads(pickle.dumps(ImageError("'a'", "because")))
     assert (error.source, error.reason) == ("'a'", "because")
     assert str(error) == "cannot read 'a': because"
+
+
+def test_the_size_of_a_png_is_limited_before_its_orientation_is_looked_for() -> None:
+    with pytest.raises(ValueError, match="more than the limit"):
+        read_upright_size(huge_png(60_000, 1), ReadLimits())

@@ -381,7 +381,7 @@ def test_a_folder_without_classes_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_missing_folder_and_a_file_are_errors(tmp_path: Path) -> None:
     put(tmp_path, "a.jpg")
-    with pytest.raises(FileNotFoundError, match="no such folder"):
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
         find_labelled(tmp_path / "no")
     with pytest.raises(NotADirectoryError, match="is not a folder"):
         find_labelled(tmp_path / "a.jpg")

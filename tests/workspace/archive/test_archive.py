@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from evergrow import WorkspaceError
+from evergrow import InvalidInputError, WorkspaceError
 from evergrow.vision.images import find_labelled
 from evergrow.vision.images.decoder import MEDIA_TYPES
 from evergrow.workspace import ConflictError, Workspace, WorkspaceFullError
@@ -128,7 +128,7 @@ def test_a_folder_that_has_something_is_left_alone(workspace, tmp_path):
     teach(workspace, ["cup"])
     (tmp_path / "pictures").mkdir()
     workspace.export_pictures(tmp_path / "pictures")
-    with pytest.raises(WorkspaceError, match="not empty"):
+    with pytest.raises(InvalidInputError, match="not empty"):
         workspace.export_pictures(tmp_path / "pictures")
 
 
@@ -203,3 +203,30 @@ def test_memory_does_not_grow_with_the_pictures(workspace, tmp_path):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 2 << 20
+
+
+@pytest.mark.parametrize("name", ["pictures.zip", "pictures"])
+def test_annotations_of_coco_give_the_same_labels_again(workspace, tmp_path, name):
+    # One of them has the name of the file.
+    labels = ["cup", "a/b", "=1+1", "annotations.json", "Häferl"]
+    teach(workspace, labels)
+    workspace.export_pictures(tmp_path / name, coco=True)
+    folder = tmp_path / "pictures"
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            archive.extractall(folder)
+    by_folder = find_labelled(folder)
+    by_table = find_labelled(folder / "labels.csv")
+    by_coco = find_labelled(folder / "annotations.json")
+    expected = dict(zip(by_folder.paths, by_folder.labels.tolist(), strict=True))
+    assert sorted(expected.values()) == sorted(labels)
+    for found in (by_table, by_coco):
+        assert dict(zip(found.paths, found.labels.tolist(), strict=True)) == expected
+        assert found.problems == ()
+
+
+def test_labels_are_written_without_pictures(workspace, tmp_path):
+    teach(workspace, ["cup", "=1"])
+    workspace.export_labels(tmp_path / "labels.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "labels.csv").read_text())))
+    assert sorted(row["label"] for row in rows) == ["'=1", "cup"]

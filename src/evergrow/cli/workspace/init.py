@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any, Literal
 
 import click
 
-from evergrow.cli.options import QUIET, command
+from evergrow.cli.options import QUIET, command, make_embedder
 from evergrow.cli.output import is_for_people, report, write_fields, write_json
 from evergrow.cli.workspace.access import DIR
 from evergrow.cli.workspace.token_options import EXPIRES, TOKEN_FILE, token_file
@@ -24,11 +25,14 @@ _TOKENS: tuple[tuple[str, Literal["teach", "read"]], ...] = (
 def _checked_features(ctx: click.Context, param: click.Parameter, value: str) -> str | None:
     if value == "none":
         return None
-    if value in ("auto", *_NETWORKS) or value.endswith(".onnx"):
+    if value in ("auto", *_NETWORKS) or value.endswith(".onnx") or os.path.isdir(value):
         return value
     names = ", ".join(("auto", *_NETWORKS))
     raise click.BadParameter(
-        f"must be one of {names}, none, or a file that ends in .onnx; got {value!r}", ctx, param
+        f"must be one of {names}, none, a file that ends in .onnx, or a folder with a network; got "
+        f"{value!r}",
+        ctx,
+        param,
     )
 
 
@@ -50,11 +54,11 @@ def _checked_stages(
 FEATURES = click.option(
     "--features",
     default="auto",
-    metavar="NAME|FILE",
+    metavar="NAME|FILE|FOLDER",
     callback=_checked_features,
     help="What turns images into features: auto for the included network with some of its stages, "
-    f"{', '.join(_NETWORKS)}, your own .onnx file, or none if you send embeddings instead of "
-    "images.",
+    f"{', '.join(_NETWORKS)}, your own .onnx file, a folder of Hugging Face transformers or "
+    "timm, or none if you send embeddings instead of images.",
 )
 STAGES = click.option(
     "--stages",
@@ -67,13 +71,13 @@ STAGES = click.option(
 
 def chosen_features(features: str | None, stages: tuple[int, ...] | None) -> Any:
     """The parameter ``features`` of a workspace for the options."""
+    if features is None and stages is not None:
+        raise click.UsageError("--stages needs a network: leave out --features none")
+    if features is not None and os.path.isdir(features):
+        return make_embedder(features, stages=stages or ())
     if stages is None:
         return features
-    if features is None:
-        raise click.UsageError("--stages needs a network: leave out --features none")
-    from evergrow.vision import Embedder
-
-    return Embedder(_NETWORKS[0] if features == "auto" else features, stages=stages)
+    return make_embedder(_NETWORKS[0] if features == "auto" else str(features), stages=stages)
 
 
 @command(

@@ -8,18 +8,19 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evergrow.cli.models import find_to_learn, is_zip_file
 from evergrow.cli.options import (
+    DEFAULT_READING,
     JOBS,
-    NO_FOLLOW_LINKS,
     ON_ERROR,
     QUIET,
     YES,
     command,
+    reads_labelled,
     verbosity,
 )
 from evergrow.cli.output import report
@@ -66,10 +67,12 @@ class _Tally:
     "evergrow learn things photos/",
     "evergrow learn things photos/ --fine",
     "evergrow learn things scraped/ --on-error skip",
+    "evergrow learn things labels.csv",
+    "evergrow learn things annotations.json --crop",
     "evergrow learn things things-lessons.json",
 )
 @click.argument("workspace", metavar="DIR", type=click.Path())
-@click.argument("source", metavar="FOLDER|LESSONS", type=click.Path())
+@click.argument("source", metavar="SOURCE|LESSONS", type=click.Path())
 @click.option(
     "--fine",
     is_flag=True,
@@ -80,8 +83,8 @@ class _Tally:
     is_flag=True,
     help="Move images that another class has already to their new class; otherwise they stay.",
 )
+@reads_labelled
 @ON_ERROR
-@NO_FOLLOW_LINKS
 @YES
 @JOBS
 @QUIET
@@ -91,18 +94,19 @@ def learn(
     fine: bool,
     move: bool,
     on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     yes: bool,
     jobs: int,
     quiet: bool,
 ) -> None:
-    """Teach the workspace DIR the images of FOLDER, or the file LESSONS.
+    """Teach the workspace DIR the images of SOURCE, or the file LESSONS.
 
-    FOLDER contains one folder of images per class, or is a zip file of such folders; classes may be
-    new or known. Images that a class already has are not taught again, so the command can be run
-    again after an interruption or with more images; with --fine, known images get the fine class
-    that they lack. Images that another class has stay there unless --move is given. Images taught
-    before an interruption stay taught; 'evergrow undo' takes back all images of one run.
+    SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files; classes
+    may be new or known. Images that a class already has are not taught again, so the command can be
+    run again after an interruption or with more images; with --fine, known images get the fine
+    class that they lack. Images that another class has stay there unless --move is given. Images
+    taught before an interruption stay taught; 'evergrow undo' takes back all images of one run.
 
     LESSONS is what a page that 'evergrow export' wrote was taught, saved by its button Save. All
     lessons are learnt, or none if the file is not valid, and each is learnt once: the file can come
@@ -111,15 +115,15 @@ def learn(
     began = time.monotonic()
     tally = _Tally()
     with open_workspace(workspace) as opened:
-        if os.path.isfile(source) and not is_zip_file(source):
-            if fine or not follow_links:
+        if _is_lessons(source):
+            if fine or reading != DEFAULT_READING:
                 raise click.UsageError("a file of lessons takes no options for folders")
             _learn_lessons(opened, source, tally, move=move, on_error=on_error, jobs=jobs)
             _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
             return
         found = find_to_learn(
             source,
-            follow_links=follow_links,
+            reading,
             yes=yes,
             quiet=quiet,
             may_be_one_class=True,
@@ -143,6 +147,17 @@ def learn(
             _report_tally(tally, workspace, time.monotonic() - began, quiet=quiet)
             raise
         _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
+
+
+def _is_lessons(source: str) -> bool:
+    """Whether a file is one of lessons, and not one of labelled images."""
+    from evergrow.vision.images.labelled.coco import is_coco
+    from evergrow.vision.images.labelled.finder import source_kind
+
+    if not os.path.isfile(source) or is_zip_file(source):
+        return False
+    kind = source_kind(source)
+    return kind is None or (kind == "coco" and not is_coco(source))
 
 
 def _learn_lessons(

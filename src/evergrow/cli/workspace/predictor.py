@@ -44,9 +44,9 @@ class WorkspaceClassifier:
             raise click.ClickException(f"{name!r} has no classes yet: teach it first")
         self._embedder = embedder.set_params(verbose=verbose, n_jobs=jobs)
 
-    def answer(self, paths: Sequence[Any], *, k: int, on_error: str) -> WorkspaceAnswers:
+    def answer(self, images: Sequence[Any], *, k: int, on_error: str) -> WorkspaceAnswers:
         """Predict the images that can be read; the others are listed as problems."""
-        found = self._embedder.extract([Path(path) for path in paths], on_error=on_error)
+        found = self._embedder.extract([_as_source(image) for image in images], on_error=on_error)
         told = self._snapshot.predict(found.features, top=k) if len(found.kept) else ()
         return WorkspaceAnswers(
             np.array([one.label for one in told], dtype=object),
@@ -57,6 +57,10 @@ class WorkspaceClassifier:
             found.problems,
             tuple(told),
         )
+
+
+def _as_source(image: Any) -> Any:
+    return Path(image) if isinstance(image, str) else image
 
 
 def _columns(rows: list[list[Any]], k: int, kind: Any) -> Any:

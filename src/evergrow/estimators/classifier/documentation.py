@@ -11,7 +11,7 @@ _PUBLIC = ("evergrow", "evergrow.estimators", "evergrow.vision")
 
 
 class DocLinkMixin:
-    """Adds the link of an estimator to the API page, as scikit-learn's diagrams show it.
+    """Adds the link of an estimator to its page of the API, as scikit-learn's diagrams show it.
 
     The address is the project URL ``Documentation`` in the metadata of the installed package. If
     the package does not name one, no link is shown.
@@ -22,7 +22,7 @@ class DocLinkMixin:
     @property
     def _doc_link_template(self) -> str:
         address = documentation_address()
-        return f"{address}/api.html#{{name}}" if address else ""
+        return f"{address}/api/{{name}}.html" if address else ""
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         kind = type(self)

@@ -20,8 +20,9 @@ from sklearn.utils.validation import (
 
 from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.persistence import SaveMixin
-from evergrow.foundation.device import as_array, as_tensor, is_on_gpu, is_tensor, to_host
+from evergrow.foundation.device import as_tensor, is_on_gpu, to_host
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
+from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, check_parameters
 from evergrow.storage.device_rows import DeviceRows
@@ -194,10 +195,9 @@ def validate_rows(
     Rows on disk are not read here: their values are checked when they are read. Rows in the memory
     of a GPU stay there.
     """
+    X = from_other_library(X)
     if is_on_gpu(X):
         X = DeviceRows.of(X)
-    elif is_tensor(X):
-        X = as_array(X)
     if not isinstance(X, StoredRows):
         return cast("npt.NDArray[Any]", validate_data(estimator, X, reset=reset, **options))
     least = options.get("ensure_min_samples", 1)
@@ -223,8 +223,8 @@ def validate_examples(
     """Validate rows and labels; rows on disk and encoded labels of shards stay as they are."""
     options = {"ensure_min_samples": min_samples, "ensure_min_features": 1}
     # Labels are needed on the processor, wherever the rows are.
+    X, y = from_other_library(X), from_other_library(y)
     y = to_host(as_tensor(y)) if is_on_gpu(y) else y
-    X = as_array(X) if is_tensor(X) and not is_on_gpu(X) else X
     if not isinstance(X, StoredRows) and not is_on_gpu(X) and not isinstance(y, ShardLabels):
         checked = validate_data(estimator, X, y, reset=reset, **options)
         return cast("tuple[npt.NDArray[Any], npt.NDArray[Any]]", checked)

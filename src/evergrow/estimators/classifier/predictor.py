@@ -24,6 +24,7 @@ from evergrow.foundation.device import (
     to_host,
 )
 from evergrow.foundation.engine import Arrays, current_engine
+from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
@@ -187,7 +188,8 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         0.5
         """
         answers = to_host(self.predict(X))
-        truth = to_host(as_tensor(y)) if is_on_gpu(y) else y
+        truth = from_other_library(y)
+        truth = to_host(as_tensor(truth)) if is_on_gpu(truth) else truth
         return float(accuracy_score(truth, answers, sample_weight=sample_weight))
 
 

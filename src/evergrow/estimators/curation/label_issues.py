@@ -17,6 +17,7 @@ from evergrow.estimators.curation.harm import measure_harm
 from evergrow.estimators.curation.left_out import Codes, RotatedRidge
 from evergrow.estimators.curation.wrong_labels import Verdicts, judge_labels
 from evergrow.estimators.sums.accumulation import check_magnitude
+from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.params import Integer, Number, check_parameters
 
@@ -186,7 +187,7 @@ def label_issues(
 @translate_errors()
 def check_rows(X: npt.ArrayLike, **options: Any) -> npt.NDArray[Any]:
     """Check that features are finite numbers whose squares do not overflow."""
-    rows = np.asarray(check_array(X, dtype="numeric", **options))
+    rows = np.asarray(check_array(from_other_library(X), dtype="numeric", **options))
     check_magnitude(rows)
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)
 
@@ -195,6 +196,7 @@ def check_examples(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[npt.NDArray[Any]
     """Check labelled examples; return features, classes and the column of each label."""
     rows = check_rows(X)
     with translate_errors():
+        y = from_other_library(y)
         check_label_types(y)
         values = np.asarray(y)
         check_consistent_length(rows, values)

@@ -119,7 +119,7 @@ device : {"cpu", "cuda"} or str, default=None
     Where :meth:`predict`, :meth:`predict_proba`, :meth:`predict_top_k` and :meth:`apply` compute:
     on the processor, or on a GPU (``"cuda:1"`` is the second one) through torch. None is where the
     samples lie. Training always uses the processor. May change at any time, and is not saved. See
-    :doc:`gpu`.
+    :doc:`/gpu`.
 random_state : int, RandomState or None, default=None
     Seed. The same seed gives the same forest.
 verbose : int, default=0

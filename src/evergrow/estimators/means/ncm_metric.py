@@ -110,7 +110,7 @@ class NCMMetric(
         Show a progress bar when positive.
     device : str, default=None
         Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
-        (:doc:`gpu`). It is not saved in model files.
+        (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------

@@ -22,7 +22,6 @@ from evergrow.export.html.bundle import bundle
 from evergrow.export.html.head import Head, read_head
 from evergrow.export.html.runtime import WebRuntime, load_runtime
 from evergrow.export.networks import NetworkFile, network_files
-from evergrow.export.onnx.resizing import can_be_vertical_first
 from evergrow.export.onnx.weights import WEIGHTS, Weights, store_weights
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
@@ -30,6 +29,7 @@ from evergrow.foundation.params import Choice, check_parameters
 from evergrow.foundation.version import __version__
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
+from evergrow.vision.embedding.preprocessing import can_be_vertical_first
 
 _HERE = files("evergrow.export.html")
 _OWN = _HERE / "page"
@@ -259,10 +259,22 @@ def _escape_json(value: Mapping[str, Any]) -> str:
 def _licences(network: NetworkFile) -> str:
     texts: Sequence[tuple[str, str]] = (
         ("Evergrow", _own_licence()),
-        ("ONNX Runtime Web", (_HERE / "onnxruntime-web.licence.txt").read_text("utf-8")),
+        ("ONNX Runtime Web", _licence_file("onnxruntime-web.licence.txt")),
         (f"The weights of {network.name}", network.licence or "The licence is not known."),
+        # Last, because they are long.
+        ("Third-party notices of ONNX Runtime", _licence_file("onnxruntime-web.notices.txt")),
     )
     return "\n\n".join(f"{title}\n\n{text.strip()}" for title, text in texts) + "\n"
+
+
+def _licence_file(name: str) -> str:
+    """Read a licence; a checkout has it next to this file, a wheel only among its licences."""
+    if (_HERE / name).is_file():
+        return (_HERE / name).read_text(encoding="utf-8")
+    found = distribution("evergrow").read_text(f"licenses/src/evergrow/export/html/{name}")
+    if found is None:
+        raise AssertionError(f"this installation of Evergrow lacks {name}")
+    return found
 
 
 def _own_licence() -> str:

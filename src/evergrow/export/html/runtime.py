@@ -19,6 +19,8 @@ from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
 
+# Its licence and notices lie next to this file. The npm package lacks the notices: they are those
+# of the package onnxruntime of the same version on PyPI. A new version needs new ones.
 PACKAGE = "onnxruntime-web"
 VERSION = "1.22.0"
 # The hash that the package index states for this release.

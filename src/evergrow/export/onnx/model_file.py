@@ -72,7 +72,7 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, weights: Weights = "f
     - ``is_unknown``, bool of shape (n,): whether the model would answer "unknown".
 
     The classes, the level of ``unknown_score``, the networks with their licences and hashes, and
-    the version of Evergrow are in the metadata of the file (:doc:`export`).
+    the version of Evergrow are in the metadata of the file (:doc:`/export`).
 
     Parameters
     ----------

@@ -17,13 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from evergrow.export.onnx.graph import Graph
-from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.images.sources import import_extra
+from evergrow.vision.embedding.preprocessing import Preprocessing, can_be_vertical_first
 
 _BITS = 22
 
@@ -61,6 +59,8 @@ class _Side:
     begin: str
     end: str
     new_length: str
+    # What the whole side becomes; it decides which side is resized first.
+    whole_length: str
 
 
 def _crop(graph: Graph, images: str, preprocessing: Preprocessing) -> tuple[_Side, _Side]:
@@ -73,7 +73,12 @@ def _crop(graph: Graph, images: str, preprocessing: Preprocessing) -> tuple[_Sid
     zero = graph.constant(0.0)
     new_height, new_width = (graph.constant(side) for side in preprocessing.height_and_width)
     if preprocessing.resize == "stretch":
-        return _Side(height, zero, height, new_height), _Side(width, zero, width, new_width)
+        return (
+            _Side(height, zero, height, new_height, new_height),
+            _Side(width, zero, width, new_width, new_width),
+        )
+    if preprocessing.resize != "crop":
+        return _crop_whole_pixels(graph, (height, width), preprocessing)
     ratios = graph.add("Div", height, new_height), graph.add("Div", width, new_width)
     share = graph.constant(preprocessing.crop_share)
     unit = graph.add("Mul", graph.add("Min", *ratios), share)
@@ -82,34 +87,45 @@ def _crop(graph: Graph, images: str, preprocessing: Preprocessing) -> tuple[_Sid
         part = graph.add("Mul", unit, new)
         begin = graph.add("Div", graph.add("Sub", length, part), graph.constant(2.0))
         end = graph.add("Min", graph.add("Add", begin, part), length)
-        return _Side(length, graph.add("Max", begin, zero), end, new)
+        return _Side(length, graph.add("Max", begin, zero), end, new, new)
 
     return cut(height, new_height), cut(width, new_width)
 
 
-@cache
-def can_be_vertical_first() -> bool:
-    """Whether the installed Pillow resizes some images along the height first."""
-    pillow = import_extra("PIL.Image")
-    pixels = np.random.default_rng(0).integers(0, 256, (97, 23), dtype=np.uint8)
-    image, filter_ = pillow.fromarray(pixels), pillow.Resampling.BILINEAR
-    found, by_width, by_height = (
-        np.asarray(one.resize((17, 19), filter_))
-        for one in (image, image.resize((17, 97), filter_), image.resize((23, 19), filter_))
-    )
-    return bool((found == by_height).all() and not (found == by_width).all())
+def _crop_whole_pixels(
+    graph: Graph, sides: tuple[str, str], preprocessing: Preprocessing
+) -> tuple[_Side, _Side]:
+    """The part of the image that other libraries leave if they resize it before they cut it."""
+    side = preprocessing.height_and_width[0]
+    new_shorter = graph.constant(float(round(side / preprocessing.crop_share)))
+    shorter, new = graph.add("Min", *sides), graph.constant(float(side))
+    round_half = {"torchvision": "Round", "transformers": "Floor"}[preprocessing.resize]
+
+    def cut(length: str) -> _Side:
+        resized = graph.add(
+            "Floor", graph.add("Div", graph.add("Mul", new_shorter, length), shorter)
+        )
+        margin = graph.add("Div", graph.add("Sub", resized, new), graph.constant(2.0))
+        first = graph.add(round_half, margin)
+        last = graph.add("Add", first, new)
+        begin, end = (
+            graph.add("Div", graph.add("Mul", one, length), resized) for one in (first, last)
+        )
+        return _Side(length, begin, graph.add("Min", end, length), graph.constant(side), resized)
+
+    return cut(sides[0]), cut(sides[1])
 
 
 def _is_vertical_first(graph: Graph, vertical: _Side, horizontal: _Side) -> str:
     """Whether the height loses more than twice as many pixels as the width, and loses any."""
-    losses = [graph.add("Sub", side.length, side.new_length) for side in (vertical, horizontal)]
+    losses = [graph.add("Sub", side.length, side.whole_length) for side in (vertical, horizontal)]
     twice = graph.add("Mul", losses[1], graph.constant(2.0))
     is_more = graph.add("Greater", losses[0], twice)
     return graph.add("And", is_more, graph.add("Greater", losses[0], graph.constant(0.0)))
 
 
 def _choose_side(graph: Graph, condition: str, yes: _Side, no: _Side) -> _Side:
-    names = ("length", "begin", "end", "new_length")
+    names = ("length", "begin", "end", "new_length", "whole_length")
     pairs = [(getattr(yes, name), getattr(no, name)) for name in names]
     return _Side(*(graph.add("Where", condition, *pair) for pair in pairs))
 

@@ -117,7 +117,7 @@ def _refuse(target: BinaryIO, error: RefusedImageError, *, exiting: bool = False
     write_frame(target, facts)
 
 
-def _decode(content: bytes, limits: ReadLimits, max_side: int) -> DecodedImage:
+def _decode(content: bytes, limits: ReadLimits, max_side: int | None) -> DecodedImage:
     try:
         return decode_image(content, limits, max_side)
     except ValueError as error:

@@ -31,8 +31,7 @@ from evergrow.service.http.fairness import Actor, Allowance, Pacer
 from evergrow.service.http.responses import ProblemError
 from evergrow.service.http.writer import lower_priority
 from evergrow.service.wire import DownloadLink, File
-from evergrow.vision.images.label_table import format_rows
-from evergrow.workspace.archive.folder_names import FolderNames
+from evergrow.vision.images.folder_names import FolderNames
 from evergrow.workspace.workspace import Workspace
 
 # The ending of the file's name, which begins with that of the workspace, and its media type.
@@ -44,7 +43,6 @@ FILES: dict[File, tuple[str, str]] = {
     "labels": ("-labels.csv", "text/csv"),
     "audit-log": ("-audit-log.jsonl", "application/x-ndjson"),
 }
-LABEL_COLUMNS = ("id", "label", "fine", "fine_kind", "image", "media_type", "at", "actor")
 
 # Downloads at a time: in all, of one token, and of all tokens that may not teach.
 _MAX_DOWNLOADS, _MAX_EACH, _MAX_OF_READERS = 12, 3, 8
@@ -52,7 +50,6 @@ _MAX_DOWNLOADS, _MAX_EACH, _MAX_OF_READERS = 12, 3, 8
 _BYTES_PER_SECOND = 50_000_000.0
 _BURST_BYTES = 10_000_000
 _LINK_SECONDS = 60
-_EXAMPLES_AT_ONCE = 500
 _NICENESS = 10
 
 _log = logging.getLogger("evergrow.service")
@@ -154,7 +151,7 @@ class Downloads:
             loop = asyncio.get_running_loop()
             archive = await loop.run_in_executor(self._write_thread, workspace.picture_archive)
             return archive.n_bytes, archive.zip_chunks(), archive.close
-        lines = {"labels": _label_lines, "audit-log": Workspace.audit_log}[file]
+        lines = {"labels": Workspace.label_lines, "audit-log": Workspace.audit_log}[file]
         return None, lines(workspace), lambda: None
 
     def release(self, download: Download) -> None:
@@ -263,15 +260,3 @@ def _model_version(workspace: Workspace) -> object:
     """Everything that a model file depends on."""
     assessment = workspace.assessment
     return workspace.snapshot.event, None if assessment is None else assessment.event
-
-
-def _label_lines(workspace: Workspace) -> Iterator[bytes]:
-    yield format_rows([LABEL_COLUMNS]).encode()
-    after: str | None = None
-    while True:
-        page = workspace.examples(after=after, limit=_EXAMPLES_AT_ONCE)
-        rows = [[getattr(one, name) for name in LABEL_COLUMNS] for one in page.items]
-        yield format_rows(rows).encode()
-        after = page.next
-        if after is None:
-            return

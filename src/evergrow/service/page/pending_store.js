@@ -1,35 +1,14 @@
 /** Taught pictures that are not acknowledged yet, stored by the browser in case the tab is closed. */
 
+import { BrowserTable } from "./browser_table.js";
+
 const DATABASE = "evergrow";
-const TABLE = "lessons";
-
-let opened = null;
-
-function open() {
-  opened ??= new Promise((resolve, reject) => {
-    const request = indexedDB.open(DATABASE, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(TABLE, { keyPath: "key" });
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-  return opened;
-}
-
-async function transact(mode, work) {
-  const database = await open();
-  return new Promise((resolve, reject) => {
-    const transaction = database.transaction(TABLE, mode);
-    const request = work(transaction.objectStore(TABLE));
-    transaction.oncomplete = () => resolve(request.result);
-    transaction.onerror = () => reject(transaction.error);
-    transaction.onabort = () => reject(transaction.error);
-  });
-}
+const lessons = new BrowserTable(DATABASE, "lessons", "key");
 
 /** Stores an example; resolves to false if the browser refuses, so that it is only in memory. */
 export async function put(example) {
   try {
-    await transact("readwrite", (table) => table.put(example));
+    await lessons.transact("readwrite", (table) => table.put(example));
     return true;
   } catch {
     return false;
@@ -38,7 +17,7 @@ export async function put(example) {
 
 export async function remove(key) {
   try {
-    await transact("readwrite", (table) => table.delete(key));
+    await lessons.transact("readwrite", (table) => table.delete(key));
   } catch {
     // If it is sent again later, the service recognises its key.
   }
@@ -47,7 +26,7 @@ export async function remove(key) {
 /** Whether an example is still stored: another tab may have sent or withdrawn it. */
 export async function has(key) {
   try {
-    return (await transact("readonly", (table) => table.getKey(key))) !== undefined;
+    return (await lessons.transact("readonly", (table) => table.getKey(key))) !== undefined;
   } catch {
     // Sent in case of doubt: its key prevents that it is taught twice.
     return true;
@@ -62,7 +41,7 @@ export function withLock(key, work) {
 /** The examples for one workspace, oldest first. */
 export async function list(workspace) {
   try {
-    const examples = await transact("readonly", (table) => table.getAll());
+    const examples = await lessons.transact("readonly", (table) => table.getAll());
     return examples
       .filter((example) => example.workspace === workspace)
       .sort((one, other) => one.number - other.number);

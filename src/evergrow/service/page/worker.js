@@ -12,6 +12,7 @@ const FILES = [
   "answer.css",
   "answer.js",
   "api.js",
+  "browser_table.js",
   "camera.js",
   "change_text.js",
   "changes.js",

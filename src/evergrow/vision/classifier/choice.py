@@ -61,7 +61,7 @@ class LearnerChoice:
 
 
 def choose_learner(
-    images: Any, features: str, *, on_error: str, n_jobs: int | None, seed: int, verbose: int
+    images: Any, features: Any, *, on_error: str, n_jobs: int | None, seed: int, verbose: int
 ) -> LearnerChoice:
     """Compare learners on images with labels, and choose the most accurate one.
 
@@ -69,7 +69,7 @@ def choose_learner(
     ----------
     images : path or LabelledImages
         A folder with one subfolder per class, or what :func:`find_labelled` found in one.
-    features : {"auto", "embed", "sift", "hsl", "haar"}
+    features : {"auto", "embed", "sift", "hsl", "haar"} or transformer
         The features of :class:`ImageClassifier`. Blocks of features among which a learner does not
         choose are left out for it.
     on_error : {"raise", "skip"}

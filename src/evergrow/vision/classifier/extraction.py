@@ -17,7 +17,9 @@ from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, 
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.naming import display_name
 from evergrow.vision.images import Extraction, LabelledImages, find_labelled, iterate_images
-from evergrow.vision.images.folders import Split, raise_unreadable, search_images, warn_doubt
+from evergrow.vision.images.folders import raise_unreadable, search_images
+from evergrow.vision.images.labelled.finder import Split
+from evergrow.vision.images.labelled.labelled_images import warn_doubt
 from evergrow.vision.images.prefetch import MAX_GROUP_BYTES, group_by_size
 from evergrow.vision.images.reader import check_sources, find_bad_images
 from evergrow.vision.images.results import warn_about
@@ -36,7 +38,7 @@ def list_sources(images: Any) -> list[Any]:
     Open files are replaced by their content, because some features read an image more than once.
     """
     if isinstance(images, LabelledImages):
-        return list(images.paths)
+        return list(images.sources)
     if isinstance(images, (str, os.PathLike)) and os.path.isdir(images):
         found = search_images(images)
         raise_unreadable(found.unreadable)
@@ -45,7 +47,7 @@ def list_sources(images: Any) -> list[Any]:
     if isinstance(images, (str, os.PathLike)):
         raise InvalidTypeError(
             f"images must be a folder or a list of sources, got one {type(images).__name__}: put "
-            f"it into a list; there is no folder {display_name(images)}"
+            f"it into a list; folder not found: {display_name(images)}"
         )
     check_sources(images)
     sources = [_read_open_file(source) for source in images]
@@ -69,25 +71,26 @@ def labelled_sources(
     *,
     split: Split = "train",
 ) -> LabelledSources:
-    """Images and labels: those given, or those of a folder with one subfolder per class.
+    """Images and labels: those given, or those of a source such as a folder per class.
 
-    Folder names are converted to the type of the known classes.
+    Names of classes are converted to the type of the known classes.
     """
     if y is None:
         found = images
         if not isinstance(images, LabelledImages):
             if not isinstance(images, (str, os.PathLike)):
                 raise InvalidInputError(
-                    "images without labels must be a folder with one subfolder per class"
+                    "images without labels must be a folder with one subfolder per class, or "
+                    "another source that find_labelled reads"
                 )
             found = find_labelled(images, split=split)
             warn_doubt(found)
         if on_error == "raise" and found.unreadable:
-            raise_unreadable([*found.unreadable, *find_bad_images(found.paths)])
+            raise_unreadable([*found.unreadable, *find_bad_images(found.sources)])
         warn_about(found.problems)
         names: npt.NDArray[Any] = found.labels
         labels = names if known is None else known.from_text(names.tolist())
-        return list(found.paths), labels, found.problems
+        return list(found.sources), labels, found.problems
     check_label_types(y)
     sources, labels = list_sources(images), np.asarray(y)
     if labels.ndim != 1 or len(labels) != len(sources):

@@ -198,9 +198,9 @@ class ImageClassifier(ImageLearner):
         return Answers(labels, is_known, best, shares, found.kept, found.problems)
 
     def score(self, images: Any, y: npt.ArrayLike | None = None) -> float:
-        """Accuracy on labelled images; without ``y``, of a folder with one subfolder per class.
+        """Accuracy on labelled images; without ``y``, of a folder or another source of :meth:`fit`.
 
-        Of a folder that is split, ``test`` or else ``val`` is measured. An error if an image, or a
+        Of a source that is split, ``test`` or else ``val`` is measured. An error if an image, or a
         file that may be one, cannot be read.
         """
         known: FittedImages = self._require_fitted("answers")

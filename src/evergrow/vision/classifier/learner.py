@@ -144,7 +144,8 @@ class ImageLearner(GrowingClassifier):
         ----------
         images : list of images, path or LabelledImages
             Paths, bytes, binary files, Pillow images or arrays; or, without ``y``, one folder with
-            one subfolder per class, or what :func:`~evergrow.vision.find_labelled` found in it.
+            one subfolder per class, a table, COCO annotations or tar files that
+            :func:`~evergrow.vision.find_labelled` reads, or what it found.
         y : array-like of shape (n_images,), default=None
             Classes: integers or strings.
 

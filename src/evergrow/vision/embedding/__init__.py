@@ -5,8 +5,8 @@ ahead in threads, looks each one up in the ``cache``, prepares the others by ``p
 runs the network in batches: ``networks`` has those of ONNX files and functions, ``torch_module``
 those of PyTorch, and ``joined_network`` puts several next to each other. ``network_loader`` makes
 them from the parameters of an embedder. ``model_zoo`` has the networks that are known by name,
-``efficientnet`` how they are converted; ``onnx_file`` checks ONNX files. ``shards`` embeds a folder
-of images into shards.
+``efficientnet`` how they are converted; ``pretrained`` converts folders of transformers and timm;
+``onnx_file`` checks ONNX files. ``shards`` embeds a folder of images into shards.
 """
 
 from evergrow.foundation.public_names import attach_names

@@ -24,11 +24,13 @@ from evergrow.foundation.progress import progress_bar
 from evergrow.storage.cache_folder import cache_folder
 from evergrow.storage.models.header import Build, Tensors
 from evergrow.vision.embedding.cache import EmbeddingCache
+from evergrow.vision.embedding.model_zoo import PRETRAINED
 from evergrow.vision.embedding.network_loader import NetworkLoader, as_list, is_path
 from evergrow.vision.embedding.networks import Network, OnnxModel
 from evergrow.vision.embedding.onnx_file import read_onnx
 from evergrow.vision.embedding.pipeline import EmbeddingPipeline, embed_job
 from evergrow.vision.embedding.preprocessing import Preprocessing
+from evergrow.vision.embedding.pretrained.features import Output
 from evergrow.vision.embedding.serialization import (
     ARE_PREPROCESSINGS,
     ARE_STAGES,
@@ -113,7 +115,7 @@ class Embedder(
         Show a progress bar when positive.
     device : str, default=None
         Where PyTorch modules run: None for the device of their parameters, ``"cpu"``, or a GPU such
-        as ``"cuda"`` (:doc:`gpu`). With a name, a module is moved there at the first use and stays
+        as ``"cuda"`` (:doc:`/gpu`). With a name, a module is moved there at the first use and stays
         there. Half precision is left to the module: images get the precision of its parameters.
 
     Attributes
@@ -161,6 +163,93 @@ class Embedder(
     n_jobs: int | None = None
     verbose: int = 0
     device: str | None = None
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        output: Output = "auto",
+        size: int | None = None,
+        preprocessing: Preprocessing | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """An embedder with a network of Hugging Face transformers or timm from a local folder.
+
+        The network becomes an ONNX model: it is cached, saved in model files and exported as any
+        other, and neither library is needed to use it. Only safetensors are read, no code of the
+        folder is run, and nothing is downloaded. The extra ``huggingface`` installs the libraries.
+
+        Parameters
+        ----------
+        name : str or path
+            A folder with ``config.json`` and ``model.safetensors``, as ``save_pretrained`` writes
+            it or as it is downloaded from the Hugging Face Hub; the name of a repository that is in
+            the cache of the Hub, such as "facebook/dinov2-small"; or a known name of ``model``.
+        output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}
+            What the embedding is. ``"auto"`` takes the first of these that the network has:
+            ``"image_embeds"``, the projection that CLIP compares with text; ``"pooler_output"``, of
+            which all weights must be in the folder; ``"class_token"``, the first token of the last
+            layer; ``"mean"``, the mean of all patches or positions. For timm ``"pooler_output"`` is
+            what ``num_classes=0`` returns.
+        size : int, default=None
+            Side of the images instead of that of the folder, for networks that take any, such as
+            DINOv2: smaller images take less time and memory.
+        preprocessing : Preprocessing, default=None
+            How images are prepared; None for what the folder says.
+        **parameters
+            Other parameters of the embedder, such as ``n_jobs``.
+
+        Returns
+        -------
+        embedder : Embedder
+            An embedder with an :class:`OnnxModel`.
+        """
+        if isinstance(name, str) and name in PRETRAINED:
+            if output != "auto" or size is not None:
+                raise InvalidInputError(f"output and size cannot be chosen for {name}")
+            return cls(name, preprocessing=preprocessing, **parameters)
+        from evergrow.vision.embedding.pretrained.conversion import convert_folder
+
+        model, prepared = convert_folder(name, preprocessing, size, output)
+        return cls(model, preprocessing=prepared, **parameters)
+
+    @classmethod
+    def from_torch(
+        cls,
+        module: Any,
+        preprocessing: Any = None,
+        *,
+        output: Output = "auto",
+        **parameters: Any,
+    ) -> Self:
+        """An embedder with a module of Hugging Face transformers or timm that is in memory.
+
+        It runs in torch, on the device of the module or on ``device``. As for any module, vectors
+        are not cached, and the embedder cannot be saved: see :meth:`from_pretrained` for that.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            A module of transformers that takes images, such as ``AutoModel`` loads, a module of
+            timm, or any module from a batch of images to a matrix.
+        preprocessing : Preprocessing or image processor, default=None
+            How images are prepared, also as an image processor of transformers. None for what a
+            module of timm says of itself; modules of transformers do not say it.
+        output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}
+            What the embedding is, as in :meth:`from_pretrained`.
+        **parameters
+            Other parameters of the embedder, such as ``device`` and ``batch_size``.
+
+        Returns
+        -------
+        embedder : Embedder
+            An embedder with the module.
+        """
+        from evergrow.vision.embedding.pretrained.module import prepare_module
+
+        model, prepared = prepare_module(module, preprocessing, output)
+        return cls(model, preprocessing=prepared, **parameters)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Check the parameters and load the network; there is nothing to learn.

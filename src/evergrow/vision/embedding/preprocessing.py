@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -22,9 +24,15 @@ _INTERPOLATIONS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"
 # The axes of (height, width, channel) in the order of each layout.
 _LAYOUTS = {"nchw": (2, 0, 1), "nhwc": (0, 1, 2)}
 _CHANNELS = {"rgb": slice(None), "bgr": slice(None, None, -1)}
+# Libraries that resize the whole image and then cut out its centre, at whole pixels: half of an odd
+# margin is rounded to even, or down.
+_WHOLE_PIXELS: dict[str, Callable[[float], int]] = {
+    "torchvision": round,
+    "transformers": math.floor,
+}
 
 _RULES: dict[str, list[Rule]] = {
-    "resize": [Choice(("crop", "stretch"))],
+    "resize": [Choice(("crop", "stretch", *_WHOLE_PIXELS))],
     "crop_share": [Number(0.0, 1.0, open_low=True)],
     "interpolation": [Choice(_INTERPOLATIONS)],
     "layout": [Choice(tuple(_LAYOUTS))],
@@ -52,9 +60,12 @@ class Preprocessing:
     ----------
     size : int or (int, int), default=224
         Side of the input, or its height and width.
-    resize : {"crop", "stretch"}, default="crop"
+    resize : {"crop", "stretch", "torchvision", "transformers"}, default="crop"
         ``"crop"`` cuts out the centre of the image with the aspect ratio of the input and resizes
-        it; ``"stretch"`` resizes the whole image and may distort it.
+        it; ``"stretch"`` resizes the whole image and may distort it. The others cut out the part
+        that these libraries leave: they resize the image, so that its shorter side is that of the
+        input divided by ``crop_share``, and cut out the centre, both in whole pixels. Images are
+        then decoded in full size.
     crop_share : float, default=0.875
         Size of the crop, as a share of the largest possible one. Ignored by "stretch".
     interpolation : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}
@@ -101,6 +112,11 @@ class Preprocessing:
                 )
             # JSON has lists, not tuples; equal values must have the same hash.
             object.__setattr__(self, name, tuple(value) if is_list else value)
+        height, width = self.height_and_width
+        if self.resize in _WHOLE_PIXELS and height != width:
+            raise InvalidInputError(
+                f"size must be one number if resize is {self.resize!r}, got {self.size!r}"
+            )
 
     @classmethod
     def from_json(cls, values: object) -> Self:
@@ -127,8 +143,10 @@ class Preprocessing:
         return tuple(shape[axis] for axis in _LAYOUTS[self.layout])
 
     @property
-    def min_side(self) -> int:
-        """An image may be decoded with sides no shorter than this without loss of detail."""
+    def min_side(self) -> int | None:
+        """An image may be decoded with sides no shorter than this; None for full size only."""
+        if self.resize in _WHOLE_PIXELS:
+            return None
         share = self.crop_share if self.resize == "crop" else 1.0
         return math.ceil(max(self.height_and_width) / share)
 
@@ -140,10 +158,25 @@ class Preprocessing:
         """First half of the preparation: crop and resize the image to the size of the input."""
         pillow = import_extra("PIL.Image")
         height, width = self.height_and_width
-        small = pillow.fromarray(image).resize(
-            (width, height), pillow.Resampling[self.interpolation.upper()], box=self._box(image)
-        )
-        return np.asarray(small)
+        found = pillow.fromarray(image)
+        filter_ = pillow.Resampling[self.interpolation.upper()]
+        left, top, right, bottom = self._box(image)
+        if self.resize not in _WHOLE_PIXELS:
+            small = found.resize((width, height), filter_, box=(left, top, right, bottom))
+            return np.asarray(small)
+        # Each side alone, in the order that Pillow has for the whole image: the first result is
+        # rounded and clipped.
+        sides = ["width", "height"]
+        if can_be_vertical_first() and self._is_vertical_first(image):
+            sides.reverse()
+        for side in sides:
+            if side == "width":
+                box = (left, 0.0, right, found.height)
+                found = found.resize((width, found.height), filter_, box=box)
+            else:
+                box = (0.0, top, found.width, bottom)
+                found = found.resize((found.width, height), filter_, box=box)
+        return np.asarray(found)
 
     def normalize(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         """Second half of the preparation: order the axes, subtract the mean, and scale."""
@@ -165,6 +198,8 @@ class Preprocessing:
         height, width = image.shape[:2]
         if self.resize == "stretch":
             return (0.0, 0.0, float(width), float(height))
+        if self.resize in _WHOLE_PIXELS:
+            return self._whole_pixel_box(image)
         target_height, target_width = self.height_and_width
         unit = min(height / target_height, width / target_width) * self.crop_share
         cut_width, cut_height = unit * target_width, unit * target_height
@@ -176,6 +211,44 @@ class Preprocessing:
             min(left + cut_width, float(width)),
             min(top + cut_height, float(height)),
         )
+
+    def _whole_size(self, image: npt.NDArray[np.uint8]) -> tuple[int, int]:
+        """Height and width of the resized image, of which the centre is cut out."""
+        height, width = image.shape[:2]
+        shorter = round(self.height_and_width[0] / self.crop_share)
+        return int(shorter * height / min(height, width)), int(shorter * width / min(height, width))
+
+    def _is_vertical_first(self, image: npt.NDArray[np.uint8]) -> bool:
+        """Whether the height loses more than twice as many pixels as the width, and loses any."""
+        new_height, new_width = self._whole_size(image)
+        lost_height, lost_width = len(image) - new_height, int(image.shape[1]) - new_width
+        return lost_height > max(0, 2 * lost_width)
+
+    def _whole_pixel_box(self, image: npt.NDArray[np.uint8]) -> tuple[float, float, float, float]:
+        """The part of an image that becomes the centre of its resized copy."""
+        height, width = image.shape[:2]
+        side, place = self.height_and_width[0], _WHOLE_PIXELS[self.resize]
+        new_height, new_width = self._whole_size(image)
+        top, left = place((new_height - side) / 2), place((new_width - side) / 2)
+        return (
+            left * width / new_width,
+            top * height / new_height,
+            min((left + side) * width / new_width, float(width)),
+            min((top + side) * height / new_height, float(height)),
+        )
+
+
+@cache
+def can_be_vertical_first() -> bool:
+    """Whether the installed Pillow resizes some images along the height first."""
+    pillow = import_extra("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 256, (97, 23), dtype=np.uint8)
+    image, filter_ = pillow.fromarray(pixels), pillow.Resampling.BILINEAR
+    found, by_width, by_height = (
+        np.asarray(one.resize((17, 19), filter_))
+        for one in (image, image.resize((17, 97), filter_), image.resize((23, 19), filter_))
+    )
+    return bool((found == by_height).all() and not (found == by_width).all())
 
 
 def _is_list(value: object) -> bool:

@@ -13,14 +13,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays, Engine, Job, LocalEngine, current_engine, in_order
-from evergrow.foundation.errors import BadImage, BadImageWarning, InvalidInputError
+from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError, InvalidInputError
 from evergrow.foundation.params import check_parameters
 from evergrow.storage.shards.array_files import check_once
 from evergrow.storage.shards.batches import RowBatch
@@ -29,42 +29,46 @@ from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES, Manifest
 from evergrow.storage.shards.staging import StagedFiles, stage_files
 from evergrow.storage.shards.writer import ShardWriter, open_writer
 from evergrow.vision.embedding import Embedder
-from evergrow.vision.images.folders import LabelledImages, find_labelled, raise_unreadable
+from evergrow.vision.images import LabelledImages, find_labelled
+from evergrow.vision.images.folders import raise_unreadable
 from evergrow.vision.images.parameters import ON_ERROR
 from evergrow.vision.images.results import warn_about
+from evergrow.vision.images.sources import DEFAULT_LIMITS, StoredImage, read_content
 
 # Files that one task hashes.
 _FILES_PER_TASK = 2048
-_CHUNK_BYTES = 1 << 20
 # Default number of images per shard: half a minute of work for one processor.
 _IMAGES_PER_SHARD = 2048
 
 
 @dataclass(frozen=True)
 class _Images:
-    """Image files in a folder with their classes."""
+    """Images with their classes."""
 
     root: str
-    # Paths relative to the root.
+    # Names relative to the root.
     names: tuple[str, ...]
+    sources: tuple[Path | StoredImage, ...]
     labels: tuple[str, ...]
     codes: tuple[int, ...] = ()
 
     def part(self, first: int, last: int, codes: npt.NDArray[np.int32] | None = None) -> _Images:
         """A range of the images."""
         own = () if codes is None else tuple(codes[first:last].tolist())
-        return _Images(self.root, self.names[first:last], self.labels[first:last], own)
+        places = slice(first, last)
+        return _Images(
+            self.root, self.names[places], self.sources[places], self.labels[places], own
+        )
 
     def where(self, wanted: npt.NDArray[np.bool_]) -> _Images:
         """The images that a mask selects."""
         places = np.flatnonzero(wanted).tolist()
-        names, labels = self.names, self.labels
-        return _Images(self.root, tuple(names[i] for i in places), tuple(labels[i] for i in places))
-
-    @property
-    def paths(self) -> list[Path]:
-        """The full paths."""
-        return [Path(self.root, name) for name in self.names]
+        return _Images(
+            self.root,
+            tuple(self.names[i] for i in places),
+            tuple(self.sources[i] for i in places),
+            tuple(self.labels[i] for i in places),
+        )
 
 
 def shard_images(
@@ -78,7 +82,7 @@ def shard_images(
     on_wait: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
-    """Embed the images of a folder and append their vectors to a folder of shards.
+    """Embed labelled images and append their vectors to a folder of shards.
 
     If a cluster is in use, each of its tasks embeds and writes one shard. Both folders must then be
     available under the same paths on all machines.
@@ -88,8 +92,8 @@ def shard_images(
     path : path
         The folder of shards; created if it is missing.
     folder : path or LabelledImages
-        Has one subfolder of images per class; or what :func:`~evergrow.vision.find_labelled` found
-        there.
+        Labelled images that :func:`~evergrow.vision.find_labelled` reads, such as a folder with one
+        subfolder per class; or what it found.
     embedder : Embedder, default=None
         Computes the vectors; None for the default network. A folder of shards accepts the vectors
         of one network only.
@@ -119,7 +123,8 @@ def shard_images(
     root = Path(os.path.abspath(found.root))
     images = _Images(
         str(root),
-        tuple(os.path.relpath(os.path.abspath(path), root) for path in found.paths),
+        tuple(os.path.relpath(_full_name(source), root) for source in found.sources),
+        tuple(map(_absolute, found.sources)),
         tuple(found.labels.tolist()),
     )
     embedder = Embedder(verbose=verbose) if embedder is None else embedder
@@ -144,6 +149,14 @@ def shard_images(
                 raise InvalidInputError(f"none of the {len(new.names)} images could be read")
     warn_about(problems[len(found.problems) :])
     return Sharded(n_added, len(images.names) - len(new.names), tuple(problems))
+
+
+def _absolute(source: Path | StoredImage) -> Path | StoredImage:
+    return Path(os.path.abspath(source)) if isinstance(source, Path) else source
+
+
+def _full_name(source: Path | StoredImage) -> str:
+    return os.path.abspath(source if isinstance(source, Path) else source.name)
 
 
 def _select_new(
@@ -224,16 +237,14 @@ def _hash_task(images: _Images) -> Arrays:
 
 def _hash_images(images: _Images, places: Sequence[int]) -> npt.NDArray[np.uint8]:
     found = np.zeros((len(places), ORIGIN_BYTES), dtype=np.uint8)
-    paths = images.paths
     for row, place in enumerate(places):
         hashed = hashlib.sha256(f"{images.labels[place]}\0".encode())
         # File names need not be valid text.
         hashed.update(os.fsencode(images.names[place]) + b"\0")
         try:
-            with open(paths[place], "rb") as file:
-                while chunk := file.read(_CHUNK_BYTES):
-                    hashed.update(chunk)
-        except OSError:
+            # The content of files and stored images is bytes.
+            hashed.update(cast(bytes, read_content(images.sources[place], DEFAULT_LIMITS)))
+        except ImageError:
             continue
         found[row] = np.frombuffer(hashed.digest(), dtype=np.uint8)
     return found
@@ -249,7 +260,7 @@ def _embed_task(
     with warnings.catch_warnings():
         # All problems are reported together at the end.
         warnings.simplefilter("ignore", BadImageWarning)
-        found = embedder.extract(images.paths, on_error=on_error)
+        found = embedder.extract(images.sources, on_error=on_error)
     report: dict[str, Any] = {
         "files": None,
         "problems": [(bad.index, bad.source, bad.reason) for bad in found.problems],

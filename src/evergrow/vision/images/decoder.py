@@ -131,6 +131,18 @@ def read_header(content: bytes) -> ImageHeader:
         raise InvalidInputError(_reason(error)) from error
 
 
+def read_upright_size(content: bytes, limits: ReadLimits) -> tuple[int, int]:
+    """Width and height of the upright image; a ``ValueError`` says why that is impossible."""
+    try:
+        with _open(content) as image:
+            width, height = image.size
+            # Checked first: the orientation of a PNG may come after its pixels.
+            limits.check_size(width, height)
+            return (height, width) if _orientation(image) in _SIDEWAYS else (width, height)
+    except Exception as error:
+        raise InvalidInputError(_reason(error)) from error
+
+
 def decode_image(content: bytes, limits: ReadLimits, max_side: int | None) -> DecodedImage:
     """Decode the first frame, upright; a ``ValueError`` says why that is impossible.
 

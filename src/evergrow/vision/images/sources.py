@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +84,21 @@ class ReadLimits:
 DEFAULT_LIMITS = ReadLimits()
 
 
+class StoredImage(ABC):
+    """An image inside of a larger file, which is read when it is needed, any number of times."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in messages and tables."""
+
+    @abstractmethod
+    def read_bytes(self, limits: ReadLimits) -> bytes:
+        """The encoded image; a ``ValueError`` or ``OSError`` says why that is impossible."""
+
+
 class UnreadableSource:
     """Replaces an open file that could not be read; reading it raises the same error again."""
 
@@ -102,6 +118,8 @@ def read_content(source: object, limits: ReadLimits) -> bytes | npt.NDArray[Any]
     try:
         if isinstance(source, (str, os.PathLike)):
             return _file_bytes(source, limits)
+        if isinstance(source, StoredImage):
+            return source.read_bytes(limits)
         if isinstance(source, (bytes, bytearray, memoryview)):
             limits.check_bytes(memoryview(source).nbytes)
             return bytes(source)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import os
-import secrets
 import shutil
 import sqlite3
 import tempfile
@@ -23,17 +22,20 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-from evergrow.foundation.atomic import atomic_write, name_full_disk
+from evergrow.foundation.atomic import atomic_folder, atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.regular_files import open_regular
 from evergrow.vision.images.decoder import SUFFIX_OF_TYPE
+from evergrow.vision.images.folder_names import FolderNames
 from evergrow.vision.images.label_table import COLUMNS, LABEL_TABLE, format_rows, parse_field
-from evergrow.workspace.archive.folder_names import FolderNames
+from evergrow.vision.images.labelled.coco_writer import CocoWriter
 from evergrow.workspace.archive.zip_stream import ZipStream
 from evergrow.workspace.records import ConflictError
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.store import Store
 from evergrow.workspace.store.trust import require_media_type
+
+ANNOTATIONS = "annotations.json"
 
 _CHUNK_BYTES = 1 << 18
 _IN_MEMORY = 1 << 20
@@ -43,8 +45,8 @@ _UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
 
 # Class by class, by an index.
 _EXAMPLES = (
-    "SELECT e.class_id, c.name, f.name, v.at, e.id, e.image, p.media_type FROM example e"
-    " JOIN class c ON c.id = e.class_id LEFT JOIN class f ON f.id = e.fine_id"
+    "SELECT e.class_id, c.name, f.name, v.at, e.id, e.image, p.media_type, p.width, p.height"
+    " FROM example e JOIN class c ON c.id = e.class_id LEFT JOIN class f ON f.id = e.fine_id"
     " LEFT JOIN picture p ON p.sha256 = e.image JOIN event v ON v.seq = e.event"
     " WHERE e.class_id IS NOT NULL ORDER BY e.class_id, e.id"
 )
@@ -82,6 +84,13 @@ class _Entry:
 class PictureArchive:
     """Class folders with all labelled pictures, and ``labels.csv``; a context manager.
 
+    Parameters
+    ----------
+    store : Store
+        Of the workspace.
+    coco : bool, default=False
+        Also have ``annotations.json``, the labels in the format of COCO.
+
     Attributes
     ----------
     contents : ExportedPictures
@@ -90,23 +99,31 @@ class PictureArchive:
         Size of the zip file.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, coco: bool = False) -> None:
         self._store = store
         self.contents = ExportedPictures()
-        # Closed by the caller, or below.
-        self._table = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        # By name, written after the pictures; closed by the caller, or below.
+        names = [LABEL_TABLE, *([ANNOTATIONS] if coco else [])]
+        self._tables = {
+            name: tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+            for name in names
+        }
         try:
             with (
                 translate_disk_errors(Path(tempfile.gettempdir())),
                 ZipStream() as size,
+                CocoWriter() as annotations,
                 store.database.read_transaction() as connection,
             ):
-                self._plan(connection, size)
+                self._plan(connection, size, annotations)
                 self._require_pictures()
-                size.add(LABEL_TABLE, self._table.tell(), 0, _UNKNOWN_TIME)
+                if coco:
+                    annotations.finish(self._tables[ANNOTATIONS])
+                for name, table in self._tables.items():
+                    size.add(name, table.tell(), 0, _UNKNOWN_TIME)
                 self.n_bytes = size.n_bytes
         except BaseException:
-            self._table.close()
+            self.close()
             raise
 
     def __enter__(self) -> Self:
@@ -116,18 +133,21 @@ class PictureArchive:
         self.close()
 
     def close(self) -> None:
-        """Remove the temporary file."""
-        self._table.close()
+        """Remove the temporary files."""
+        for table in self._tables.values():
+            table.close()
 
-    def _plan(self, connection: sqlite3.Connection, size: ZipStream) -> None:
-        """Write the table, and add up the size of the zip file."""
+    def _plan(
+        self, connection: sqlite3.Connection, size: ZipStream, annotations: CocoWriter
+    ) -> None:
+        """Write the tables, and add up the size of the zip file."""
         self._write([COLUMNS])
-        names = FolderNames([LABEL_TABLE])
+        names = FolderNames(self._tables)
         found = connection.execute(_EXAMPLES)
         last_class, folder = None, ""
         while rows := found.fetchmany(_ROWS_AT_ONCE):
             lines = []
-            for class_id, label, fine, at, number, image, media_type in rows:
+            for class_id, label, fine, at, number, image, media_type, width, height in rows:
                 n_bytes = self._find(image)
                 if n_bytes is not None and class_id != last_class:
                     last_class, folder = class_id, names.find(label)
@@ -137,6 +157,8 @@ class PictureArchive:
                     self.contents.n_pictures += 1
                     path = f"{folder}/{number}{SUFFIX_OF_TYPE[require_media_type(media_type)]}"
                     size.add(path, n_bytes, 0, _UNKNOWN_TIME)
+                    if ANNOTATIONS in self._tables:
+                        annotations.add(path, (width, height), label)
                 lines.append((path, label, fine, at, number, image))
             self._write(lines)
 
@@ -151,7 +173,7 @@ class PictureArchive:
         return n_bytes
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
-        self._table.write(format_rows(rows).encode())
+        self._tables[LABEL_TABLE].write(format_rows(rows).encode())
 
     def _require_pictures(self) -> None:
         if self.contents.n_pictures:
@@ -180,9 +202,10 @@ class PictureArchive:
                 with self._open(entry) as file:
                     yield self._header(archive, entry.path, file, entry.at)
                     yield from _chunks(file)
-            table = cast(BinaryIO, self._table)
-            yield self._header(archive, LABEL_TABLE, table, datetime.now(UTC))
-            yield from _chunks(table)
+            for name, spooled in self._tables.items():
+                table = cast(BinaryIO, spooled)
+                yield self._header(archive, name, table, datetime.now(UTC))
+                yield from _chunks(table)
             if archive.n_bytes < self.n_bytes:
                 raise _changed(LABEL_TABLE)
             yield from archive.end()
@@ -207,31 +230,21 @@ class PictureArchive:
 
     def write_folder(self, path: str | os.PathLike[str]) -> None:
         """Write the class folders and the table to a new or empty folder."""
-        target = Path(path)
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise WorkspaceError(f"{str(target)!r} is not empty: choose a new folder")
-        temporary = target.with_name(f".evergrow-{secrets.token_hex(8)}.tmp")
-        with translate_disk_errors(target.parent), name_full_disk(target):
-            try:
-                temporary.mkdir(parents=True)
-                for entry in self._entries():
-                    (temporary / entry.path).parent.mkdir(exist_ok=True)
-                    with self._open(entry) as file, open(temporary / entry.path, "xb") as copy:
-                        shutil.copyfileobj(file, copy, _CHUNK_BYTES)
-                self._table.seek(0)
-                with open(temporary / LABEL_TABLE, "xb") as copy:
-                    shutil.copyfileobj(self._table, copy)
-                if target.is_dir():
-                    target.rmdir()
-                temporary.rename(target)
-            except BaseException:
-                shutil.rmtree(temporary, ignore_errors=True)
-                raise
+        with translate_disk_errors(Path(path).parent), atomic_folder(path) as folder:
+            for entry in self._entries():
+                (folder / entry.path).parent.mkdir(exist_ok=True)
+                with self._open(entry) as file, open(folder / entry.path, "xb") as copy:
+                    shutil.copyfileobj(file, copy, _CHUNK_BYTES)
+            for name, table in self._tables.items():
+                table.seek(0)
+                with open(folder / name, "xb") as copy:
+                    shutil.copyfileobj(table, copy)
 
     def _entries(self) -> Iterator[_Entry]:
         """The pictures in order; nothing else may read the table meanwhile."""
-        self._table.seek(0)
-        rows = csv.reader(line.decode() for line in self._table)
+        table = self._tables[LABEL_TABLE]
+        table.seek(0)
+        rows = csv.reader(line.decode() for line in table)
         next(rows)
         for path, _, _, at, _, image in rows:
             if path:

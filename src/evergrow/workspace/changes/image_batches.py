@@ -21,11 +21,12 @@ from evergrow.foundation.params import check_parameters
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.images import LabelledImages, find_labelled
 from evergrow.vision.images.decoder import decode_image
-from evergrow.vision.images.folders import raise_unreadable, search_images, warn_doubt
+from evergrow.vision.images.folders import raise_unreadable, search_images
+from evergrow.vision.images.labelled.labelled_images import warn_doubt
 from evergrow.vision.images.parameters import JOBS, ON_ERROR
 from evergrow.vision.images.prefetch import group_by_size, prefetch
 from evergrow.vision.images.results import warn_about
-from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
+from evergrow.vision.images.sources import DEFAULT_LIMITS, StoredImage, read_content
 from evergrow.vision.images.thumbnails import THUMBNAIL_SIDE, make_thumbnail
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import NewExample, Picture, Request
@@ -43,7 +44,7 @@ _MOST_BYTES = 64 << 20
 class LabelledImage:
     """An image file, or its content, with its class and fine class."""
 
-    source: Path | bytes
+    source: Path | StoredImage | bytes
     label: str
     fine: str | None
     # What to call content without a file in problems.
@@ -92,10 +93,10 @@ def find_labelled_paths(
         if not fine_folders:
             warn_doubt(found)
     _report(found.problems, found.unreadable, on_error)
-    fine_names = _fine_names(found) if fine_folders else [None] * len(found.paths)
+    fine_names = _fine_names(found) if fine_folders else [None] * len(found.sources)
     return [
-        LabelledImage(path, normalise_name(one), finer)
-        for path, one, finer in zip(found.paths, found.labels.tolist(), fine_names, strict=True)
+        LabelledImage(source, normalise_name(one), finer)
+        for source, one, finer in zip(found.sources, found.labels.tolist(), fine_names, strict=True)
     ]
 
 
@@ -151,11 +152,13 @@ def _report(problems: Sequence[BadImage], unreadable: Sequence[BadImage], on_err
 
 
 def _fine_names(found: LabelledImages) -> list[str | None]:
-    """The fine class of each image, by a table next to the folders or by its folder."""
+    """The fine class of each image, by a table or by its folder."""
     names = []
-    tabled = found.fine or (None,) * len(found.paths)
-    for path, by_table in zip(found.paths, tabled, strict=True):
-        parts = path.relative_to(found.root).parts
+    tabled = found.fine or (None,) * len(found.sources)
+    for source, by_table in zip(found.sources, tabled, strict=True):
+        parts: tuple[str, ...] = ()
+        if found.by_folder and isinstance(source, Path):
+            parts = source.relative_to(found.root).parts
         # The class, the fine class, perhaps more folders, the file.
         name = by_table or (parts[1] if len(parts) > 2 else None)
         names.append(None if name is None else normalise_name(name, "fine"))
@@ -164,7 +167,7 @@ def _fine_names(found: LabelledImages) -> list[str | None]:
 
 def _read(one: LabelledImage) -> tuple[LabelledImage, Picture | BadImage]:
     try:
-        # The content of a file is bytes.
+        # The content of files and stored images is bytes.
         content = cast(bytes, read_content(one.source, DEFAULT_LIMITS))
         image = decode_image(content, DEFAULT_LIMITS, THUMBNAIL_SIDE)
     except ImageError as error:

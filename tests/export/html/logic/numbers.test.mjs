@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recognised, signOf, wilson } from "../page/accuracy.js";
-import { factorise, inverse, solve, solveHalf, update } from "../page/cholesky.js";
+import { factorise, inverse, solveAll, solveHalves, update } from "../page/cholesky.js";
 import { groupLessons, lessonsFile } from "../page/lessons_file.js";
 import { readTensors, writeTensors } from "../page/tensors.js";
 
@@ -19,7 +19,7 @@ test("a factor solves its equations, across panels", () => {
   const factor = flat(matrix);
   assert.ok(factorise(factor, size));
   const right = Float64Array.from({ length: size }, (_, i) => i - 3);
-  const found = solve(factor, size, right.slice());
+  const [found] = solveAll(factor, size, [right.slice()]);
   matrix.forEach((row, i) => assert.ok(Math.abs(row.reduce((sum, value, j) => sum + value * found[j], 0) - right[i]) < 1e-9));
 });
 
@@ -30,12 +30,12 @@ test("a factor that followed a row is that of the sum, and back", () => {
   const before = factor.slice();
   const row = Float64Array.from({ length: size }, (_, i) => Math.cos(i));
   const half = update(factor, size, row, 1);
-  solveHalf(factor, size, row.slice()).forEach((value, i) => assert.ok(Math.abs(value - half[i]) < 1e-12));
+  solveHalves(factor, size, [row.slice()])[0].forEach((value, i) => assert.ok(Math.abs(value - half[i]) < 1e-12));
   const sum = flat(definite(size).map((one, i) => one.map((value, j) => value + row[i] * row[j])));
   factorise(sum, size);
   for (let i = 0; i < size; i += 1) for (let j = i; j < size; j += 1) assert.ok(Math.abs(factor[i * size + j] - sum[i * size + j]) < 1e-9);
   const back = update(factor, size, row, -1);
-  solveHalf(factor, size, row.slice()).forEach((value, i) => assert.ok(Math.abs(value - back[i]) < 1e-9));
+  solveHalves(factor, size, [row.slice()])[0].forEach((value, i) => assert.ok(Math.abs(value - back[i]) < 1e-9));
   for (let i = 0; i < size; i += 1) for (let j = i; j < size; j += 1) assert.ok(Math.abs(factor[i * size + j] - before[i * size + j]) < 1e-9);
 });
 

@@ -104,7 +104,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "evergrow.storage.shards.importers.npy_stream._BLOCK_BYTES", 20 * X[:1].nbytes
     )
-    monkeypatch.setattr("evergrow.storage.shards.importers.parquet._MOST_TOGETHER", 20)
+    monkeypatch.setattr("evergrow.storage.shards.importers.columns._MOST_TOGETHER", 20)
 
 
 @every_kind
@@ -296,9 +296,13 @@ BAD: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
     "no such column": (with_parquet(v=X[:, 0]), {"features_key": "w"}, "no column 'w'"),
     "a column of no lists": (with_parquet(v=X[:, 0]), {"features_key": "v"}, "lists of numbers"),
     "several lists": (with_parquet(a=_LISTS, b=_LISTS), {}, "several columns of lists"),
-    "unequal lists": (with_parquet(a=_LISTS), {}, "equally long"),
-    "missing lists": (with_parquet(a=pa.array([[1.0], None])), {}, "missing values"),
-    "missing numbers": (with_parquet(a=pa.array([1.0, None])), {}, "missing values"),
+    "unequal lists": (
+        with_parquet(a=_LISTS),
+        {},
+        "row 1 of .* has 1 numbers",
+    ),
+    "missing lists": (with_parquet(a=pa.array([[1.0], None])), {}, "row 1 of .* has no value"),
+    "missing numbers": (with_parquet(a=pa.array([1.0, None])), {}, "row 1 of .* has no value"),
     "no numbers": (with_parquet(a=["x", "y"]), {}, "no columns of numbers"),
     "labels for a table": (
         saved("a.npz", X=X),

@@ -13,6 +13,7 @@ from evergrow.estimators.subcategory.guess.guesser import Codes
 from evergrow.estimators.sums.accumulation import check_magnitude
 from evergrow.foundation.device import is_on_gpu
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.storage.device_rows import DeviceRows
 
 # As for arrays: sums of squares of larger numbers would overflow.
@@ -24,6 +25,7 @@ MISSING = -1
 @translate_errors()
 def validate_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
     """A matrix of finite numbers whose squares do not overflow; rows on a GPU stay there."""
+    X = from_other_library(X)
     if is_on_gpu(X):
         X = DeviceRows.of(X)
     if isinstance(X, DeviceRows):

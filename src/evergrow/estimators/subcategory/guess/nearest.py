@@ -42,7 +42,7 @@ class NearestGuesser:
         guesses worse, on bags of words much worse.
     device : str, default=None
         Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
-        (:doc:`gpu`). It is not saved in model files.
+        (:doc:`/gpu`). It is not saved in model files.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class RidgeGuesser:
         costs either less than a percent.
     device : str, default=None
         Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
-        (:doc:`gpu`). It is not saved in model files.
+        (:doc:`/gpu`). It is not saved in model files.
 
     Examples
     --------

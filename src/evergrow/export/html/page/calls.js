@@ -24,6 +24,8 @@ export class Thread extends EventTarget {
   #worker;
   #waiting = new Map();
   #number = 0;
+  // Why the thread failed; calls are rejected from then on.
+  #failure = null;
 
   /** @param {Array<BlobPart>} script its parts, one after the other */
   constructor(script) {
@@ -39,6 +41,7 @@ export class Thread extends EventTarget {
 
   /** Calls a function by name; `moved` are buffers that the thread takes over. */
   call(name, given = [], moved = []) {
+    if (this.#failure !== null) return Promise.reject(new Error(this.#failure));
     this.#number += 1;
     const number = this.#number;
     return new Promise((resolve, reject) => {
@@ -55,6 +58,7 @@ export class Thread extends EventTarget {
   }
 
   #fail(reason) {
+    this.#failure = reason;
     for (const { reject } of this.#waiting.values()) reject(new Error(reason));
     this.#waiting.clear();
   }

@@ -89,46 +89,63 @@ export function update(factor, size, row, sign) {
   return half;
 }
 
-/** Solves R'z = b in place, so that z.z is b'A^-1 b. */
-export function solveHalf(factor, size, right) {
-  for (let k = 0; k < size; k += 1) {
-    const at = k * size;
-    const value = right[k] / factor[at + k];
-    right[k] = value;
-    if (value === 0) continue;
-    for (let j = k + 1; j < size; j += 1) right[j] -= value * factor[at + j];
-  }
-  return right;
-}
-
-/** The same for several right sides; each row of the factor is read once for all of them. */
+/**
+ * Solves R'z = b in place for each right side b, so that z.z is b'A^-1 b. Four rows of the factor are
+ * read at a time, once for all right sides.
+ */
 export function solveHalves(factor, size, rights) {
-  for (let k = 0; k < size; k += 1) {
-    const at = k * size;
+  for (let first = 0; first < size; first += 4) {
+    const end = Math.min(first + 4, size);
+    const [a, b, c, d] = [0, 1, 2, 3].map((i) => (first + i) * size);
     for (const right of rights) {
-      const value = right[k] / factor[at + k];
-      right[k] = value;
-      if (value === 0) continue;
-      for (let j = k + 1; j < size; j += 1) right[j] -= value * factor[at + j];
+      for (let k = first; k < end; k += 1) {
+        const value = right[k] / factor[k * size + k];
+        right[k] = value;
+        for (let j = k + 1; j < end; j += 1) right[j] -= value * factor[k * size + j];
+      }
+      if (end === size) continue;
+      const [fa, fb, fc, fd] = [right[first], right[first + 1], right[first + 2], right[first + 3]];
+      for (let j = end; j < size; j += 1) {
+        right[j] -= fa * factor[a + j] + fb * factor[b + j] + fc * factor[c + j] + fd * factor[d + j];
+      }
     }
   }
   return rights;
 }
 
-/** Solves R w = z in place. */
-export function solveBack(factor, size, right) {
-  for (let k = size - 1; k >= 0; k -= 1) {
-    const at = k * size;
-    let value = right[k];
-    for (let j = k + 1; j < size; j += 1) value -= factor[at + j] * right[j];
-    right[k] = value / factor[at + k];
+/** Solves R w = z in place for each right side z, in the same way. */
+export function solveBacks(factor, size, rights) {
+  for (let first = size - 1 - ((size - 1) % 4); first >= 0; first -= 4) {
+    const end = Math.min(first + 4, size);
+    const [a, b, c, d] = [0, 1, 2, 3].map((i) => (first + i) * size);
+    for (const right of rights) {
+      if (end < size) {
+        let [sa, sb, sc, sd] = [0, 0, 0, 0];
+        for (let j = end; j < size; j += 1) {
+          const value = right[j];
+          sa += factor[a + j] * value;
+          sb += factor[b + j] * value;
+          sc += factor[c + j] * value;
+          sd += factor[d + j] * value;
+        }
+        right[first] -= sa;
+        right[first + 1] -= sb;
+        right[first + 2] -= sc;
+        right[first + 3] -= sd;
+      }
+      for (let k = end - 1; k >= first; k -= 1) {
+        let value = right[k];
+        for (let j = k + 1; j < end; j += 1) value -= factor[k * size + j] * right[j];
+        right[k] = value / factor[k * size + k];
+      }
+    }
   }
-  return right;
+  return rights;
 }
 
-/** Solves A w = b in place. */
-export function solve(factor, size, right) {
-  return solveBack(factor, size, solveHalf(factor, size, right));
+/** Solves A w = b in place for each right side b. */
+export function solveAll(factor, size, rights) {
+  return solveBacks(factor, size, solveHalves(factor, size, rights));
 }
 
 /** The inverse of a small positive definite matrix, as rows; null if it is not one. */
@@ -137,13 +154,28 @@ export function inverse(rows) {
   const factor = new Float64Array(size * size);
   for (let i = 0; i < size; i += 1) factor.set(rows[i], i * size);
   if (!factorise(factor, size)) return null;
-  const columns = rows.map((_, i) => {
+  const units = rows.map((_, i) => {
     const unit = new Float64Array(size);
     unit[i] = 1;
-    return solve(factor, size, unit);
+    return unit;
   });
+  const columns = solveAll(factor, size, units);
   // Rounding must not make it asymmetric.
   return columns.map((column, i) => column.map((value, j) => (value + columns[j][i]) / 2));
+}
+
+/** Adds the weighted products of rows to the upper triangle; it is read once for four of them. */
+export function addProducts(matrix, size, rows, weights) {
+  const nothing = new Float64Array(size);
+  for (let first = 0; first < rows.length; first += 4) {
+    const [a, b, c, d] = [0, 1, 2, 3].map((i) => rows[first + i] ?? nothing);
+    const [wa, wb, wc, wd] = [0, 1, 2, 3].map((i) => weights[first + i] ?? 0);
+    for (let i = 0; i < size; i += 1) {
+      const at = i * size;
+      const [fa, fb, fc, fd] = [wa * a[i], wb * b[i], wc * c[i], wd * d[i]];
+      for (let j = i; j < size; j += 1) matrix[at + j] += fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
+    }
+  }
 }
 
 export function dot(a, b) {

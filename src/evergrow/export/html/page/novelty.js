@@ -6,7 +6,7 @@
  * `metric` is the matrix K of the residuals, `leverage` is x' A^-1 x.
  */
 
-import { dot, inverse, solveBack, solveHalf, solveHalves } from "./cholesky.js";
+import { dot, inverse, solveBacks, solveHalves } from "./cholesky.js";
 
 // Residuals below this share of the class weights are rounding errors.
 const ROUNDING = 1e-11;
@@ -91,7 +91,7 @@ export class LinearScores {
     this.#metric = inverse(residual);
     const unit = new Float64Array(size);
     unit[size - 1] = 1 / this.#factor[size * size - 1];
-    this.#constant = solveBack(this.#factor, size, unit);
+    [this.#constant] = solveBacks(this.#factor, size, [unit]);
     return this.#metric !== null;
   }
 
@@ -115,7 +115,7 @@ export class LinearScores {
     const scores = this.#weights.map((weights) => Math.min(LARGEST, Math.max(-LARGEST, dot(weights, row))));
     const left = this.#classWeights;
     const distances = this.#distances(scores, this.#turn(scores), left);
-    const half = solveHalf(this.#factor, this.#sums.nFeatures, row.slice());
+    const [half] = solveHalves(this.#factor, this.#sums.nFeatures, [row.slice()]);
     return finish(recode(scores, left), distances, this.#leverage(row, half), left);
   }
 

@@ -62,17 +62,19 @@ function ratioOf(from, to, outSize) {
 /**
  * @param {{data: Uint8ClampedArray, width: number, height: number}} image pixels with four channels
  * @param {number[]} box left, top, right and bottom
- * @param {boolean} verticalFirst whether the pass along the height may come first
+ * @param {object} preprocessing its `vertical_first` says whether the pass along the height may come first
  * @returns {Uint8Array} three channels per pixel
  */
-export function resize(image, width, height, box, { interpolation, vertical_first: verticalFirst }) {
+export function resize(image, width, height, box, preprocessing) {
+  const { interpolation, vertical_first: verticalFirst } = preprocessing;
   if (interpolation === "nearest") return resizeNearest(image, width, height, box);
   const filter = FILTERS[interpolation];
   const [left, top, right, bottom] = box;
   const across = weightsAlong(image.width, left, right, width, filter);
   const down = weightsAlong(image.height, top, bottom, height, filter);
-  const lost = image.height - height;
-  if (verticalFirst && lost > 0 && lost > 2 * (image.width - width)) {
+  const [wholeHeight, wholeWidth] = wholeSizeOf(image, preprocessing);
+  const lost = image.height - wholeHeight;
+  if (verticalFirst && lost > 0 && lost > 2 * (image.width - wholeWidth)) {
     const [first, end] = rangeOf(across);
     const columns = { data: image.data, stride: 4 * image.width, step: 4, first, end };
     return resizeRows(resizeColumns(columns, down), end - first, first, height, across);
@@ -163,10 +165,37 @@ function nearestPlaces(from, to, outSize, size) {
 export function boxOf({ width, height }, preprocessing) {
   if (preprocessing.resize === "stretch") return [0, 0, width, height];
   const [targetHeight, targetWidth] = sizeOf(preprocessing);
+  if (preprocessing.resize in PLACES) return wholePixelBox({ width, height }, targetHeight, preprocessing);
   const unit = Math.min(height / targetHeight, width / targetWidth) * preprocessing.crop_share;
   const [cutWidth, cutHeight] = [unit * targetWidth, unit * targetHeight];
   const [left, top] = [(width - cutWidth) / 2, (height - cutHeight) / 2];
   return [Math.max(left, 0), Math.max(top, 0), Math.min(left + cutWidth, width), Math.min(top + cutHeight, height)];
+}
+
+// Half of an odd margin in whole pixels: to even, or down.
+const PLACES = { torchvision: roundToEven, transformers: Math.floor };
+
+function roundToEven(value) {
+  return value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value);
+}
+
+/** Height and width of the resized image, of which the centre may be cut out. */
+function wholeSizeOf({ width, height }, preprocessing) {
+  if (!(preprocessing.resize in PLACES)) return sizeOf(preprocessing);
+  const shorter = roundToEven(sizeOf(preprocessing)[0] / preprocessing.crop_share);
+  return [height, width].map((one) => Math.floor((shorter * one) / Math.min(width, height)));
+}
+
+/** The part of an image that is left by libraries which resize it before they cut out its centre. */
+function wholePixelBox({ width, height }, side, preprocessing) {
+  const [newHeight, newWidth] = wholeSizeOf({ width, height }, preprocessing);
+  const [left, top] = [newWidth, newHeight].map((one) => PLACES[preprocessing.resize]((one - side) / 2));
+  return [
+    (left * width) / newWidth,
+    (top * height) / newHeight,
+    Math.min(((left + side) * width) / newWidth, width),
+    Math.min(((top + side) * height) / newHeight, height),
+  ];
 }
 
 /** Height and width of the input. */

@@ -3,7 +3,7 @@
  * examples. The mathematics is that of evergrow.estimators.linear, in the same words.
  */
 
-import { addTimes, dot, factorisePanels, finish, solve, solveBack, update } from "./cholesky.js";
+import { addProducts, addTimes, dot, factorisePanels, finish, solveAll, solveBacks, update } from "./cholesky.js";
 
 // Penalty of the constant feature, at most: an intercept need not be small.
 const FREE = 1e-3;
@@ -51,7 +51,8 @@ export class Ridge {
 
   /** The weights of each class. */
   get weights() {
-    this.#weights ??= this.#sums.classes.map((_, k) => solve(this.factor, this.#sums.nFeatures, this.rightSide(k)));
+    const { classes, nFeatures } = this.#sums;
+    this.#weights ??= solveAll(this.factor, nFeatures, classes.map((_, k) => this.rightSide(k)));
     return this.#weights;
   }
 
@@ -87,7 +88,7 @@ export class Ridge {
         this.reset();
         return;
       }
-      const gain = solveBack(factor, nFeatures, half);
+      const [gain] = solveBacks(factor, nFeatures, [half]);
       this.#weights.forEach((weights, one) => {
         const target = one === k ? step.target : 0;
         addTimes(weights, step.sign * (target - dot(weights, step.row)), gain);
@@ -141,21 +142,13 @@ export class Ridge {
     const { gram, classes, nFeatures } = this.#sums;
     const matrix = gram.slice();
     if (!this.byMeans) return matrix;
+    const { known } = this.#sums;
+    const means = known.map((k) => this.#sums.mean(k));
+    const counts = known.map((k) => countOf(classes[k], true));
+    // The products count a mean as often as it has examples.
+    addProducts(matrix, nFeatures, means, known.map((k, i) => counts[i] - classes[k].weight));
     const last = new Float64Array(nFeatures);
-    classes.forEach((entry, k) => {
-      if (entry.n === 0) return;
-      const mean = this.#sums.mean(k);
-      const count = countOf(entry, true);
-      addTimes(last, count, mean);
-      // The products count a mean as often as it has examples.
-      const surplus = entry.weight - count;
-      if (surplus === 0) return;
-      for (let i = 0; i < nFeatures; i += 1) {
-        const factor = surplus * mean[i];
-        const at = i * nFeatures;
-        for (let j = i; j < nFeatures; j += 1) matrix[at + j] -= factor * mean[j];
-      }
-    });
+    means.forEach((mean, i) => addTimes(last, counts[i], mean));
     // Exact, because scores are seen from what the constant feature adds to them.
     for (let i = 0; i < nFeatures; i += 1) matrix[i * nFeatures + nFeatures - 1] = last[i];
     return matrix;

@@ -3,7 +3,7 @@
  * of features. The last feature is the constant 1. Examples can be subtracted again.
  */
 
-import { addTimes, dot } from "./cholesky.js";
+import { addProducts, addTimes, dot } from "./cholesky.js";
 
 export class Sums {
   /** Per class: the sum of the features, the number of examples and their weight. */
@@ -51,21 +51,10 @@ export class Sums {
     }
   }
 
-  /** Adds many examples; the matrix is passed once for four of them. */
-  addAll(rows, codes, weights = null) {
-    const weightOf = (i) => weights?.[i] ?? 1;
-    rows.forEach((row, i) => this.addToClass(row, codes[i], 1, weightOf(i)));
-    const { gram, nFeatures } = this;
-    const nothing = new Float64Array(nFeatures);
-    for (let first = 0; first < rows.length; first += 4) {
-      const [a, b, c, d] = [0, 1, 2, 3].map((i) => rows[first + i] ?? nothing);
-      const [wa, wb, wc, wd] = [0, 1, 2, 3].map((i) => weightOf(first + i));
-      for (let i = 0; i < nFeatures; i += 1) {
-        const at = i * nFeatures;
-        const [fa, fb, fc, fd] = [wa * a[i], wb * b[i], wc * c[i], wd * d[i]];
-        for (let j = i; j < nFeatures; j += 1) gram[at + j] += fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
-      }
-    }
+  /** Adds many examples, each with a weight of 1 unless weights are given. */
+  addAll(rows, codes, weights = rows.map(() => 1)) {
+    rows.forEach((row, i) => this.addToClass(row, codes[i], 1, weights[i]));
+    addProducts(this.gram, this.nFeatures, rows, weights);
   }
 
   addToClass(row, k, sign, weight) {

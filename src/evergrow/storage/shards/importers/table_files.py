@@ -1,13 +1,15 @@
-"""Imports files of features and labels: ``.npz``, ``.npy`` and Parquet, read sequentially.
+"""Imports tables of features and labels: ``.npz``, ``.npy``, Parquet, Arrow, and tables in memory.
 
-A file is identified by the hash of its content and of the selected arrays; rows of it that are
-already in the shards are not imported again.
+They are read sequentially. A table is identified by the hash of its content and of the selected
+arrays; rows of it that are already in the shards are not imported again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,6 +22,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, ShardError
 from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.shards.batches import RowBatch, label_values
 from evergrow.storage.shards.importers.npy_stream import NpyStream
 from evergrow.storage.shards.importers.source import (
@@ -112,21 +115,73 @@ def _labels(stream: NpyStream) -> list[Any]:
 
 
 def _parquet(path: Path, keys: Keys) -> AbstractContextManager[Table]:
-    from evergrow.storage.shards.importers.parquet import open_parquet
+    from evergrow.storage.shards.importers.columns import open_parquet
 
     return open_parquet(path, keys)
+
+
+def _arrow(path: Path, keys: Keys) -> AbstractContextManager[Table]:
+    from evergrow.storage.shards.importers.columns import open_arrow
+
+    return open_arrow(path, keys)
 
 
 TABLES: dict[str, Callable[[Path, Keys], AbstractContextManager[Table]]] = {
     ".npz": _npz,
     ".npy": _npy,
     ".parquet": _parquet,
+    ".arrow": _arrow,
 }
+
+# How the library datasets lists the files of a folder, and its folders of several splits.
+_DATASET_STATE, _DATASET_SPLITS = "state.json", "dataset_dict.json"
+_MAX_STATE_BYTES = 1 << 20
+_DATASET_FILE = re.compile(r"[\w-][\w.-]*\.arrow")
+
+
+def find_table_files(folder: str | os.PathLike[str]) -> list[Path] | None:
+    """The files of a folder of tables, in order; None if it is not such a folder.
+
+    It contains Parquet files, or is one that ``save_to_disk`` of the library datasets has written.
+    """
+    root = Path(folder)
+    if (root / _DATASET_SPLITS).is_file():
+        splits = sorted(one.name for one in root.iterdir() if (one / _DATASET_STATE).is_file())
+        example = str(root / (splits or ["train"])[-1])
+        raise ShardError(f"{str(root)!r} has several splits: name one, such as {example!r}")
+    if (root / _DATASET_STATE).is_file():
+        return _dataset_files(root)
+    found = sorted(one for one in root.iterdir() if one.suffix.lower() == ".parquet")
+    return [one for one in found if one.is_file()] or None
+
+
+def _dataset_files(root: Path) -> list[Path]:
+    """The files that a folder of the library datasets lists."""
+    path = root / _DATASET_STATE
+    with open_regular(path) as file:
+        content = file.read(_MAX_STATE_BYTES + 1)
+    try:
+        state = json.loads(content) if len(content) <= _MAX_STATE_BYTES else None
+        names = [one["filename"] for one in state["_data_files"]]  # type: ignore[index]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ShardError(f"{str(path)!r} does not list the files of a dataset") from error
+    if isinstance(state, dict) and state.get("_indices_data_files"):
+        raise ShardError(
+            f"{str(root)!r} is a selection of rows that was not written out: save it again with a "
+            "recent version of datasets"
+        )
+    for name in names:
+        # Never a path: the list must not decide which other files are read.
+        if not isinstance(name, str) or not _DATASET_FILE.fullmatch(name):
+            raise ShardError(f"{str(path)!r} lists {name!r:.80}, which is not a file of the folder")
+    if not names:
+        raise ShardError(f"{str(root)!r} has no rows")
+    return [root / name for name in names]
 
 
 def shard_table(
     path: str | os.PathLike[str],
-    source: str | os.PathLike[str],
+    source: Any,
     *,
     features_key: str | None = None,
     labels_key: str | None = None,
@@ -136,20 +191,23 @@ def shard_table(
     on_wait: Callable[[], None] | None = None,
     verbose: int = 0,
 ) -> Sharded:
-    """Append the rows of a file to a folder of shards, without loading it into memory.
+    """Append the rows of a table to a folder of shards, without loading a file into memory.
 
     Parameters
     ----------
     path : path
         The folder of shards; created if missing.
-    source : path
-        A file that ends in ``.npz``, ``.npy`` or ``.parquet``.
+    source : path or table
+        A file that ends in ``.npz``, ``.npy``, ``.parquet`` or ``.arrow``; a folder of Parquet
+        files, or one that ``save_to_disk`` of the library datasets has written; or a table in
+        memory: a Dataset of datasets, or a table of pyarrow, pandas or polars.
     features_key : str, default=None
-        Name of the array in an ``.npz`` file, by default "X", or of the column of lists in a
-        Parquet file. By default the only column of lists is used, or else all numeric columns
-        except the labels.
+        Name of the array in an ``.npz`` file, by default "X", or of the column of lists in other
+        tables. By default the only column of lists is used, or else all numeric columns except
+        the labels.
     labels_key : str, default=None
         Name of the array or column of labels; by default "y", "label" or "labels" if present.
+        Labels of a ``ClassLabel`` of the library datasets are the names of the classes.
     labels : path, default=None
         A ``.npy`` file with the labels of the rows of a ``.npy`` file.
     dtype : {"float16", "float32", "float64"}, default=None
@@ -165,18 +223,77 @@ def shard_table(
     Returns
     -------
     sharded : Sharded
-        How many rows were added, and how many were already there. If the file is damaged, the
-        folder does not change; if the run is interrupted, the next one resumes.
+        How many rows were added, and how many were already there. If a file is damaged, none of
+        its rows are in the folder; if the run is interrupted, the next one resumes.
+
+    Examples
+    --------
+    >>> import evergrow, tempfile
+    >>> import pandas
+    >>> from evergrow.storage import shard_table
+    >>> table = pandas.DataFrame({"embedding": [[0.5, 1.0], [2.0, 0.0]], "label": ["cat", "dog"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shard_table(folder, table).n_added, shard_table(folder, table).n_present
+    ...     evergrow.open_shards(folder).labels.tolist()
+    (2, 2)
+    ['cat', 'dog']
     """
-    file, keys = _checked_source(source, features_key, labels_key, labels)
-    name = _name_of(file, keys)
-    open_table = TABLES[file.suffix.lower()]
-    appending = open_writer(path, dtype=dtype, rows_per_shard=rows_per_shard, on_wait=on_wait)
-    with appending as writer, open_table(file, keys) as table:
+    options = {
+        "dtype": dtype,
+        "rows_per_shard": rows_per_shard,
+        "on_wait": on_wait,
+        "verbose": verbose,
+    }
+    if not isinstance(source, (str, os.PathLike)):
+        if labels is not None:
+            raise InvalidInputError("a file of labels can only be used with an .npy file")
+        return _shard_object(path, source, Keys(features_key, labels_key), options)
+    files = find_table_files(source) if os.path.isdir(source) else None
+    done = [
+        _shard_file(path, *_checked_source(one, features_key, labels_key, labels), options)
+        for one in files or [Path(source)]
+    ]
+    return Sharded(sum(one.n_added for one in done), sum(one.n_present for one in done))
+
+
+def _shard_file(
+    path: str | os.PathLike[str], file: Path, keys: Keys, options: dict[str, Any]
+) -> Sharded:
+    with TABLES[file.suffix.lower()](file, keys) as table:
+        return _shard(path, table, _name_of(file, keys), repr(str(file)), **options)
+
+
+def _shard_object(
+    path: str | os.PathLike[str], source: Any, keys: Keys, options: dict[str, Any]
+) -> Sharded:
+    from evergrow.storage.shards.importers.columns import open_table
+
+    table = open_table(source, keys)
+    # Known by its content, as files are.
+    hashed = hashlib.sha256(f"{keys.features!r} {keys.labels!r}\n".encode())
+    for rows, labels in table.blocks(0):
+        hashed.update(f"{rows.dtype} {rows.shape} {labels!r}\n".encode())
+        hashed.update(np.ascontiguousarray(rows).data)
+    return _shard(path, table, hashed.hexdigest(), f"the {type(source).__name__}", **options)
+
+
+def _shard(
+    path: str | os.PathLike[str],
+    table: Table,
+    name: str,
+    what: str,
+    *,
+    dtype: str | None,
+    rows_per_shard: int | None,
+    on_wait: Callable[[], None] | None,
+    verbose: int,
+) -> Sharded:
+    """Append those rows of a table that are not there yet; ``name`` identifies its content."""
+    with open_writer(path, dtype=dtype, rows_per_shard=rows_per_shard, on_wait=on_wait) as writer:
         n_known = min(writer.rows_of(name), table.n_rows)
         if n_known < table.n_rows:
             try:
-                _append(writer, table, name, str(file), n_known, verbose)
+                _append(writer, table, name, what, n_known, verbose)
             except (ValueError, TypeError) as error:
                 # All rows of a damaged file are removed: a repaired file is another source. After
                 # an interruption or a full disk the file is intact and the import can resume.
@@ -188,7 +305,7 @@ def shard_table(
                     ) from error
                 raise
         elif not table.n_rows:
-            raise ShardError(f"{str(file)!r} has no rows")
+            raise ShardError(f"{what} has no rows")
         return Sharded(table.n_rows - n_known, n_known)
 
 
@@ -210,14 +327,14 @@ def read_table(
 
 
 def _append(
-    writer: ShardWriter, table: Table, name: str, file: str, n_known: int, verbose: int
+    writer: ShardWriter, table: Table, name: str, source: str, n_known: int, verbose: int
 ) -> None:
     first = n_known
     bar = progress_bar("reading rows", table.n_rows, verbose)
     with bar as progress, periodic_commits(writer) as commit_if_due:
         for rows, labels in table.blocks(n_known):
             last = first + len(rows)
-            what = f"rows {first} to {last - 1} of {file!r}"
+            what = f"rows {first} to {last - 1} of {source}"
             checked = None if labels is None else label_values(labels)
             writer.add(RowBatch(rows, checked, None), what, name)
             commit_if_due()

@@ -131,7 +131,7 @@ class HierarchicalKMeans(Codebook):
         Show a progress bar when positive.
     device : str, default=None
         Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
-        ``"cuda"`` (:doc:`gpu`). It is not saved in model files.
+        ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class KMeansCodebook(Codebook):
         Seed of the initial centres and of the mini-batches.
     device : str, default=None
         Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
-        ``"cuda"`` (:doc:`gpu`). It is not saved in model files.
+        ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------

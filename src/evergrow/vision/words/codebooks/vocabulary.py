@@ -223,7 +223,7 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         Parameters
         ----------
         D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
-            Descriptors as in :meth:`fit`.
+            Descriptors as in ``fit``.
 
         Returns
         -------

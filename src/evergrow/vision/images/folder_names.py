@@ -34,13 +34,16 @@ class FolderNames:
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {_fold(name) for name in taken}
 
-    def find(self, class_name: str) -> str:
-        """A new folder name for a class, like its own name as far as possible."""
+    def find(self, class_name: str, suffix: str = "") -> str:
+        """A new folder name for a class, like its own name as far as possible.
+
+        With a suffix, the name of a file in a folder.
+        """
         plain = _portable(class_name)
-        name, number = plain, 1
+        name, number = plain + suffix, 1
         while _fold(name) in self._taken:
             number += 1
-            name = f"{plain} ({number})"
+            name = f"{plain} ({number}){suffix}"
         self._taken.add(_fold(name))
         return name
 

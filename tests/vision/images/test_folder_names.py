@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evergrow.foundation.errors import WorkspaceError
-from evergrow.workspace.archive.folder_names import FolderNames
+from evergrow.vision.images.folder_names import FolderNames
 from evergrow.workspace.names import normalise_name
 
 DEVICES = ["con", "prn", "aux", "nul", "com1", "lpt9", "com²"]

@@ -1,0 +1,67 @@
+"""
+Decision maps on spirals
+========================
+
+Four arms of a spiral, one per class. The colour of the plane is the answer of a classifier
+there. All models learn two arms first and the other two with ``partial_fit``.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import ListedColormap
+
+from evergrow import (
+    AxisForestClassifier,
+    LinearForestClassifier,
+    NCMClassifier,
+    NCMForestClassifier,
+    RLSClassifier,
+    SVMForestClassifier,
+)
+from evergrow.research import spirals
+
+data = spirals(4, n_train=150, n_test=250)
+models = {
+    "Class means": NCMClassifier(),
+    "Least squares": RLSClassifier(random_state=0),
+    "Random features": RLSClassifier(n_random_features=100, feature_map="rff", random_state=0),
+    "NCM forest": NCMForestClassifier(random_state=0),
+    "Axis forest": AxisForestClassifier(random_state=0),
+    "Linear forest": LinearForestClassifier(random_state=0),
+    "SVM forest": SVMForestClassifier(random_state=0),
+}
+first = data.y_train < 2
+for model in models.values():
+    model.fit(data.X_train[first], data.y_train[first])
+    model.partial_fit(data.X_train[~first], data.y_train[~first])
+
+# %%
+# The title of a map gives the accuracy on test samples.
+
+steps = np.linspace(-12, 12, 240)
+plane = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+colours = ListedColormap([f"C{label}" for label in range(4)])
+figure, axes = plt.subplots(2, 4, figsize=(10, 5.6), layout="constrained")
+axes[0, 0].scatter(*data.X_train.T, c=data.y_train, cmap=colours, s=4)
+axes[0, 0].set_title("Training samples")
+for panel, (name, model) in zip(axes.flat[1:], models.items(), strict=True):
+    answers = model.predict(plane).reshape(len(steps), -1)
+    panel.imshow(answers, colours, extent=(-12, 12, -12, 12), origin="lower", alpha=0.6)
+    panel.set_title(f"{name}: {model.score(data.X_test, data.y_test):.0%}")
+for panel in axes.flat:
+    panel.set(xlim=(-12, 12), ylim=(-12, 12), xticks=[], yticks=[], aspect="equal")
+plt.show()
+
+# %%
+# :class:`~evergrow.NCMClassifier` and :class:`~evergrow.RLSClassifier` divide the plane by
+# straight lines, which cannot follow an arm. With random features, least squares is linear in a
+# hundred cosines of the input, and its borders bend. Where there are no samples, outside of the
+# arms, they bend by chance.
+#
+# The forests differ in how a node splits its samples: by the nearest of some class means
+# (:class:`~evergrow.NCMForestClassifier`, Eq. 6 of Ristin et al., 2014), by a threshold on one
+# feature (:class:`~evergrow.AxisForestClassifier`), by a random plane
+# (:class:`~evergrow.LinearForestClassifier`), or by a support vector machine between halves of
+# the classes (:class:`~evergrow.SVMForestClassifier`). The borders of the axis forest run along
+# the axes. :doc:`/papers` says where each split is in the code, and :doc:`/choosing` which
+# learner suits which data.

@@ -1,0 +1,250 @@
+"""The documentation as built: groups, links, one page per name and command, words to search for."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import click
+import pytest
+
+import evergrow
+from evergrow.cli import main
+from tests.test_public_names import ROOMS
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUPS = ["tutorials", "how_to", "reference", "explanation"]
+# What people search for, and the page that tells them.
+SEARCHES = {
+    "cache": "images",
+    "checkpoint": "cluster",
+    "heic": "images",
+    "latency": "benchmarks",
+    "lock": "workspace",
+    "retry": "service",
+    "symlink": "images",
+    "throughput": "benchmarks",
+}
+# Where the service and its routes are described, and the programs of the integrations.
+NEEDED = ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx_design")
+NEEDED += ("fastapi", "mlflow", "river")
+MAX_PROCESSOR_SECONDS = 180.0
+# A link that Sphinx made of a word in a type; a link that was written is code.
+WORD_LINK = re.compile(r'<a class="reference internal"[^>]*title="(evergrow\.[\w.]+)">(?!<code)')
+# A name that was written as a reference and is not a link.
+UNRESOLVED = re.compile(r'(?<!">)<code class="xref py py-\w+[^>]*>(.*?)</code>')
+ELSEWHERE = {"sklearn.pipeline.Pipeline", "Path"}
+
+
+class Site:
+    """A built site: its pages, and what Sphinx knew of them."""
+
+    def __init__(self, folder: Path, doctrees: Path) -> None:
+        self.folder = folder
+        with (doctrees / "environment.pickle").open("rb") as file:
+            self.environment: Any = pickle.load(file)
+        names = self.environment.found_docs | {"genindex", "search"}
+        self.pages = {path: Page(path) for path in map(self.path, sorted(names))}
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}.html"
+
+    def text(self, name: str) -> str:
+        return self.path(name).read_text(encoding="utf-8")
+
+
+class Page(HTMLParser):
+    """The links of a page, and the places that links can lead to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if values.get("id"):
+            self.ids.add(str(values["id"]))
+        for name in ("href", "src"):
+            if values.get(name):
+                self.links.append(str(values[name]))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    for module in NEEDED:
+        pytest.importorskip(module, reason=f"the documentation needs {module}")
+    folder, doctrees = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("doctrees")
+    before = os.times().children_user
+    options = ["-W", "--keep-going", "-q", "-b", "html", "-d", str(doctrees)]
+    built = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert built.returncode == 0, built.stderr
+    assert os.times().children_user - before < MAX_PROCESSOR_SECONDS
+    return Site(folder, doctrees)
+
+
+def broken_links(site: Site) -> Iterator[str]:
+    for path, page in site.pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            found = site.pages.get(target)
+            if not target.exists() or (
+                parts.fragment and found and unquote(parts.fragment) not in found.ids
+            ):
+                yield f"{path.relative_to(site.folder)}: {link}"
+
+
+def test_every_link_leads_to_a_page_and_a_place_on_it(site: Site) -> None:
+    assert len(site.pages) > 250
+    assert [*broken_links(site)] == []
+
+
+def test_every_page_is_in_exactly_one_group(site: Site) -> None:
+    includes = site.environment.toctree_includes
+    assert includes["index"] == GROUPS
+    listed = [page for pages in includes.values() for page in pages]
+    assert sorted(listed) == sorted({*listed})
+    orphans = {page for page, facts in site.environment.metadata.items() if "orphan" in facts}
+    assert {*listed, "index"} == site.environment.found_docs - orphans
+
+
+def test_every_group_is_in_the_header_of_every_page(site: Site) -> None:
+    for name in ("index", "growing", "api/evergrow.NCMForestClassifier"):
+        header = site.text(name).partition("</header>")[0]
+        for group in GROUPS:
+            assert re.search(rf'href="[^"]*\b{group}\.html"', header)
+
+
+def public_objects() -> dict[str, Any]:
+    """The classes and functions of the package and its rooms, by any of their public names."""
+    found = {}
+    for module in (evergrow, *(import_module(f"evergrow.{room}") for room in ROOMS)):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, type | FunctionType):
+                found[f"{module.__name__}.{name}"] = value
+    return found
+
+
+def test_every_public_class_and_function_has_a_page(site: Site) -> None:
+    objects = public_objects()
+    assert len(objects) > 150
+    pages = {page.removeprefix("api/") for page in site.environment.found_docs}
+    pages |= {page.removesuffix("-function") for page in pages}
+    # An object of a room may have its page under the shorter name of the package.
+    described = [value for name, value in objects.items() if name in pages]
+    assert [name for name, value in objects.items() if value not in described] == []
+    assert [name for name in evergrow.__all__ if f"evergrow.{name}" in {*objects} - pages] == []
+
+
+def test_pages_differ_by_more_than_case(site: Site) -> None:
+    lower = [page.lower() for page in site.environment.found_docs]
+    assert sorted(lower) == sorted({*lower})
+
+
+def test_methods_are_on_the_page_of_their_class(site: Site) -> None:
+    page = site.text("api/evergrow.NCMForestClassifier")
+    for name in ("fit", "partial_fit", "forget", "explain", "save", "classes_"):
+        assert page.count(f'id="evergrow.NCMForestClassifier.{name}"') == 1
+    # scikit-learn documents its own.
+    assert "NCMForestClassifier.set_params" not in page
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_a_page_with_all_its_options(site: Site, name: str) -> None:
+    page = site.text(f"commands/{name}")
+    command = main.commands[name]
+    commands = [command, *getattr(command, "commands", {}).values()]
+    for option in (param for each in commands for param in each.params):
+        if isinstance(option, click.Option) and not option.hidden:
+            assert f"{option.opts[-1]}</span>" in page
+
+
+def test_every_route_is_on_the_page_of_routes(site: Site) -> None:
+    from evergrow.service import Service, create_app
+
+    page = site.text("http")
+    for route in create_app(Service("unopened")).routes:
+        if getattr(route, "include_in_schema", False):
+            for method in route.methods:
+                assert f"{method} {route.path}<" in page
+
+
+def wrong_type_links(page: str, kinds: dict[str, str]) -> list[str]:
+    """Names of attributes, methods and functions to which a word in a type links."""
+    return [
+        name
+        for name in WORD_LINK.findall(page)
+        if kinds.get(name) not in ("class", "exception", "module")
+    ]
+
+
+def test_words_in_types_do_not_link_to_unrelated_names(site: Site) -> None:
+    objects = site.environment.domaindata["py"]["objects"]
+    kinds = {name: entry.objtype for name, entry in objects.items()}
+    wrong = {
+        path.name: found
+        for path in (site.folder / "api").glob("*.html")
+        if (found := wrong_type_links(path.read_text(encoding="utf-8"), kinds))
+    }
+    assert wrong == {}
+    # Right ones are there.
+    assert 'title="evergrow.UpdateReport"' in site.text("api/evergrow.NCMForestClassifier")
+
+
+def test_names_in_docstrings_are_links(site: Site) -> None:
+    pages = (path.read_text(encoding="utf-8") for path in (site.folder / "api").glob("*.html"))
+    names = {re.sub(r"<.*?>", "", name) for page in pages for name in UNRESOLVED.findall(page)}
+    assert names == ELSEWHERE
+
+
+def test_a_wrong_type_link_is_noticed() -> None:
+    link = '<a class="reference internal" href="#a" title="evergrow.UpdateReport.n_samples">{}</a>'
+    kinds = {"evergrow.UpdateReport.n_samples": "attribute"}
+    assert wrong_type_links(link.format("<em>n_samples</em>"), kinds)
+    assert not wrong_type_links(link.format('<code class="xref">n_samples</code>'), kinds)
+
+
+def test_pages_name_the_guides_that_use_them(site: Site) -> None:
+    for name in ("api/evergrow.NCMForestClassifier", "commands/serve"):
+        assert '<p class="guides">' in site.text(name)
+
+
+@pytest.mark.parametrize(("word", "page"), SEARCHES.items())
+def test_the_words_of_the_field_are_found(site: Site, word: str, page: str) -> None:
+    import snowballstemmer
+
+    text = (site.folder / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").rstrip().removesuffix(")"))
+    found = index["terms"].get(snowballstemmer.stemmer("english").stemWord(word), [])
+    names = [index["docnames"][i] for i in ([found] if isinstance(found, int) else found)]
+    assert page in names
+
+
+def test_questions_are_answered(site: Site) -> None:
+    assert site.text("faq").count("<h3>") >= 20
+
+
+def test_the_changelog_is_part_of_the_site(site: Site) -> None:
+    assert "Unreleased" in site.text("changelog")
