@@ -192,7 +192,8 @@ def test_the_lock_has_all_that_the_package_names(lock: str, extras: set[str] | N
     named = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
     for extra in optional if extras is None else extras:
         # The default build of torch depends on CUDA, so only what it needs besides is locked.
-        named += optional[extra] if extra != "gpu" else _requirements("torch.in")
+        in_torch = extra in ("gpu", "huggingface")
+        named += _requirements("torch.in") if in_torch else optional[extra]
     text = (TOP / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
     locked = {name.lower() for name in re.findall(r"^([\w.-]+)", text, re.MULTILINE)}
     for requirement in named:

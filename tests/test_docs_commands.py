@@ -61,7 +61,15 @@ NOT_RUN = {
     "curl -X POST -H": "needs a Label Studio; tests/service/label_studio sends it",
     "podman ": "needs images from a registry",
     "curl --cacert": "needs an address in a local network; tests/service tests TLS",
-    "python3 -m venv /opt/evergrow": "installs for the whole system, as root",
+    "python3 -m venv": "makes an environment, which pip then fills",
+    "source .venv/bin/activate": "changes the shell it is typed in",
+    "python robot.py": "tests/test_tutorials.py runs it",
+    "evergrow fit photos/ -o model.evergrow --network": "needs a network of transformers; "
+    "tests/vision/embedding/pretrained makes some",
+    "evergrow shard photos/ -o features --network": "needs a network of transformers",
+    "evergrow init things --features dinov2-small/": "needs a network of transformers",
+    "evergrow shard part-*.parquet": "tests/cli/test_shard.py reads such files",
+    "evergrow shard embeddings.arrow": "tests/storage/shards reads such files and folders",
     "useradd ": "changes the users of the system",
     "install -d -o": "needs the user that useradd makes",
     "cd /var/lib/evergrow": "needs the user that useradd makes",
@@ -174,6 +182,7 @@ def _write_pictures(folder: Path, write) -> None:
         write(folder / name, ["house", "fish", "cup"], range(25, 28))
     write(folder / "demo_pictures" / "first", ["house", "fish"], range(4))
     write(folder / "demo_pictures" / "more", ["cup"], range(4))
+    write(folder / "demo_pictures" / "rare", ["umbrella"], range(3))
     write(folder / "new", ["house", "cup"], range(30, 33))
     for name in ("holiday", "new_photos"):
         (folder / name).mkdir()

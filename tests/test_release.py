@@ -204,7 +204,7 @@ def test_the_recipe_is_for_this_version() -> None:
 
 def test_extras_of_the_docs_are_found() -> None:
     found = read_extras()
-    assert {"", "vision", "cluster,vision"} <= found
+    assert {"", "vision", "service"} <= found
     named = {name for extras in found for name in extras.split(",")} - {""}
     assert named <= PROJECT["optional-dependencies"].keys()
 

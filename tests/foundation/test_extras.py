@@ -56,6 +56,8 @@ def test_all_packages_are_named_if_none_is_missing(monkeypatch: pytest.MonkeyPat
 def test_install_commands_of_the_documentation_work_in_a_checkout(page: Path) -> None:
     for line in INSTALL.findall(page.read_text(encoding="utf-8")):
         found = re.fullmatch(r'\.|"\.\[([\w,]+)\]"', line.strip())
+        if line.strip() == "label-studio==1.23.2":  # Another program, into its own environment.
+            continue
         assert found is not None, line
         named = (found.group(1) or "").split(",")
         assert {*named} - {""} <= EXTRAS.keys(), line
