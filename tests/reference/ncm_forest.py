@@ -290,5 +290,6 @@ def predict_proba_by_age(
             for c, n in counts.items():
                 out[i, c] += n / sum(counts.values()) * weights[t, c]
         out[i] /= sums
-        out[i] /= sum(out[i].tolist())
+        # One after the other: since Python 3.12 sum() compensates the rounding of floats.
+        out[i] /= np.cumsum(out[i])[-1]
     return out

@@ -303,9 +303,13 @@ class Database:
             check_same_thread=False,
             timeout=_BUSY_TIMEOUT_SECONDS,
         )
-        # The file may come from a stranger.
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
+        try:
+            # The file may come from a stranger.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _connect_writer(self) -> sqlite3.Connection:
