@@ -49,13 +49,18 @@ class LabelStudio:
 
     def upload(self, project: int, pictures: Sequence[Path]) -> None:
         """Make a task of each picture."""
+        if self._token.count(".") == 2:
+            # The one before may have expired while pictures were sent.
+            self.renew()
         boundary = secrets.token_hex(16)
         parts = []
         for number, path in enumerate(pictures):
             kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            # As browsers write names into such a header.
+            name = path.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
             head = (
                 f'--{boundary}\r\nContent-Disposition: form-data; name="picture{number}"; '
-                f'filename="{path.name}"\r\nContent-Type: {kind}\r\n\r\n'
+                f'filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
             )
             parts += [head.encode(), path.read_bytes(), b"\r\n"]
         body = b"".join([*parts, f"--{boundary}--\r\n".encode()])

@@ -39,11 +39,13 @@ def _parse_every(_: click.Context, __: click.Parameter, value: str | None) -> di
     try:
         if value.endswith("s"):
             return {"seconds": float(value[:-1])}
-        return {"frames": int(value)}
+        if int(value) >= 1:
+            return {"frames": int(value)}
     except ValueError:
-        raise click.BadParameter(
-            "must be a time such as 0.5s, or a number of frames such as 10"
-        ) from None
+        pass
+    raise click.BadParameter(
+        "must be a time such as 0.5s, or a number of frames from 1, such as 10"
+    )
 
 
 @command(
@@ -147,8 +149,14 @@ def predict(
                 labels.append(None if answer.label is None else str(answer.label))
             problems += [*unreadable, *answers.problems]
         streams: list[str | int] = [*videos, *([] if camera is None else [camera])]
+        n_answers = len(sorted_paths)
         for source in streams:
-            problems += _predict_frames(classifier, source, every, k, writer)
+            n_more, bad = _predict_frames(classifier, source, every, k, writer)
+            n_answers += n_more
+            problems += bad
+        if output is not None and not n_answers:
+            # Here, so that no file without answers is left.
+            report_errors(problems)
     if sort_into is not None and sorted_paths:
         _sort(sorted_paths, labels, sort_into, link, quiet=quiet)
     report_errors(problems)
@@ -198,24 +206,26 @@ def _predict_frames(
     every: dict[str, Any],
     k: int,
     writer: AnswerWriter,
-) -> list[BadImage]:
-    """Write the answers for the frames of a video or a camera; return what went wrong."""
+) -> tuple[int, list[BadImage]]:
+    """Write the answers for the frames of a video or a camera; return their number and problems."""
     from evergrow.vision.images import iterate_frames
 
     is_camera = isinstance(source, int)
     name = f"camera {source}" if isinstance(source, int) else source
+    n_answers = 0
     try:
         frames = iterate_frames(source, **every)
         for group in _group(frames, 1 if is_camera else _FRAMES_AT_ONCE):
             for answer in _frame_answers(classifier, name, group, k):
                 writer.add(answer)
+                n_answers += 1
     except ImageError as error:
-        return [BadImage(None, error.source, error.reason)]
+        return n_answers, [BadImage(None, error.source, error.reason)]
     except KeyboardInterrupt:
         # The only way to end a camera.
         if not is_camera:
             raise
-    return []
+    return n_answers, []
 
 
 def _group(frames: Iterable[Frame], size: int) -> Iterator[list[Frame]]:

@@ -112,8 +112,12 @@ class Visit:
         self.page.set_input_files("#files", pictures)
         self.page.wait_for_selector("#tray:not([hidden])")
         self.page.fill("#label", label)
-        self.page.click("#take-all" if len(pictures) > 1 else "#take")
-        end = time.monotonic() + PATIENCE / 1000
+        if len(pictures) > 1:
+            self.page.click(f"#take-all:has-text('{len(pictures)} as {label}')")
+        else:
+            self.page.click("#take")
+        # Each picture is embedded; on a busy machine that may take a second.
+        end = time.monotonic() + PATIENCE / 1000 + len(pictures)
         while self.n_lessons() < before + len(pictures):
             assert time.monotonic() < end, self.n_lessons()
             self.page.wait_for_timeout(20)

@@ -69,7 +69,7 @@ def test_the_id_of_a_project_comes_before_the_dot() -> None:
 def test_a_request_to_predict_needs_tasks() -> None:
     body = {"project": "1.2", "label_config": CONFIG, "tasks": [{"id": 1, "data": {"image": "/a"}}]}
     assert read_predict(body).tasks[0].image == "/a"
-    for tasks in (None, [], [{}], [{"id": 1}] * 10_001):
+    for tasks in (None, [], [{}], [{"id": 1}] * 10_001, body["tasks"] * 2):
         with pytest.raises(InvalidInputError):
             read_predict({**body, "tasks": tasks})
 

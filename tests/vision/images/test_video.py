@@ -77,6 +77,7 @@ PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\n/etc/passwd\n#EXT-X-E
         (b"", "not a video"),
         (b"hello", "not a video"),
         (PLAYLIST, "not a video"),
+        (b"#EXTM3U\nAVI \n#EXT-X-TARGETDURATION:3\n", "not a video"),
         (b"ffconcat version 1.0\nfile '/etc/passwd'\n", "not a video"),
         (b"\0\0\0\x1cftypisom" + bytes(100), "damaged, truncated"),
         (b"\x1aE\xdf\xa3" + bytes(100), "damaged, truncated"),
@@ -88,6 +89,13 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes, reason: str) ->
     path = tmp_path / "clip.mp4"
     path.write_bytes(content)
     with pytest.raises(ImageError, match=reason):
+        list(iterate_frames(path))
+
+
+def test_names_of_playlists_are_refused(clips: dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "clip.m3u8"
+    path.write_bytes(clips[".mp4"].read_bytes())
+    with pytest.raises(ImageError, match="not a video"):
         list(iterate_frames(path))
 
 

@@ -158,8 +158,13 @@ def _label_studio_token(url: str, path: str | None) -> str:
             raise click.UsageError("--label-studio-token-file needs --label-studio")
         return ""
     if path is not None:
-        with open(path, encoding="utf-8") as file:
-            token = file.read(_MAX_TOKEN_LENGTH).strip()
+        try:
+            with open(path, encoding="utf-8") as file:
+                token = file.read(_MAX_TOKEN_LENGTH).strip()
+        except UnicodeDecodeError:
+            raise click.UsageError(
+                f"{click.format_filename(path)!r} is not a text file with a token"
+            ) from None
     else:
         token = os.environ.get("LABEL_STUDIO_API_KEY", "").strip()
     if not token:

@@ -59,9 +59,13 @@ class ServiceLearner:
 
     def embed(self, images: Sequence[bytes]) -> list[EmbeddedImage | Exception]:
         """Decode images in the sandbox and embed them; each gives a result or its own error."""
+        started: list[Future[tuple[Row, Picture]]] = []
         try:
-            started = [self._images.start_example(_ACTOR, content) for content in images]
+            for content in images:
+                started.append(self._images.start_example(_ACTOR, content))  # noqa: PERF401
         except TooManyImagesError as error:
+            for one in started:
+                one.cancel()
             raise LearnerBusyError(str(error)) from error
         return [self._wait_for_image(one) for one in started]
 

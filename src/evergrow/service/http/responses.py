@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.service.decoding.protocol import STATUS_OF_REFUSAL, DecoderError, RefusedImageError
+from evergrow.service.label_studio.learner import LearnerBusyError
 from evergrow.workspace.records import (
     ConflictError,
     KeyReusedError,
@@ -54,6 +55,7 @@ _STATUS_OF_ERROR: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (KeyReusedError, HTTPStatus.CONFLICT),
     (InvalidInputError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (DecoderError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (LearnerBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 
 _log = logging.getLogger("evergrow.service")
@@ -222,7 +224,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     app.add_exception_handler(RequestValidationError, handle_validation_error)
     app.add_exception_handler(HTTPException, handle_http_error)
-    for kind in (ProblemError, InvalidInputError, RefusedImageError, DecoderError):
+    kinds = (ProblemError, InvalidInputError, RefusedImageError, DecoderError, LearnerBusyError)
+    for kind in kinds:
         app.add_exception_handler(kind, handle_refusal)
 
 

@@ -160,11 +160,6 @@ class LabelStudioApi:
             if not tasks or n_seen >= total:
                 return
 
-    def predictions(self, project: int) -> list[Any]:
-        """List all predictions of a project, as JSON values."""
-        found = self._ask("GET", f"/api/predictions/?{urlencode({'project': project})}")
-        return list(found) if isinstance(found, list) else []
-
     def add_predictions(self, project: int, predictions: Sequence[Mapping[str, Any]]) -> None:
         """Store predictions of several tasks."""
         self._ask("POST", f"/api/projects/{project}/import/predictions", list(predictions))

@@ -60,6 +60,8 @@ def read_predict(value: Any) -> PredictRequest:
     if not isinstance(sent, list) or not 0 < len(sent) <= MAX_TASKS:
         raise InvalidInputError(f"tasks must be a list of 1 to {MAX_TASKS} tasks")
     tasks = tuple(read_task(one, config) for one in sent)
+    if len({task.id for task in tasks}) < len(tasks):
+        raise InvalidInputError("tasks: two have the same id")
     return PredictRequest(project_of(members.get("project")), config, tasks)
 
 

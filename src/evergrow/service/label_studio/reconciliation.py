@@ -8,6 +8,7 @@ workspace is one transaction, which also records the claim; the process may end 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -32,6 +33,9 @@ from evergrow.workspace.tokens import LABEL_STUDIO
 from evergrow.workspace.workspace import Workspace
 
 _MAX_PROBLEMS = 20
+# Answers of Label Studio, or of a proxy before it, that may be others later.
+_PASSING = frozenset((408, 429, 500, 502, 503, 504))
+_MAX_TRIES = 3
 _EVENTS_AT_ONCE = 500
 # Tasks whose images are held in memory at a time.
 _BATCH = 16
@@ -81,6 +85,8 @@ class Reconciler:
         self._learner = learner
         self._images = images
         self.claims = Claims(_all_events(learner.workspace))
+        # How often an image could not be had for a reason that may pass, by task.
+        self._n_failures: Counter[int] = Counter()
 
     def compare(
         self, found: ConnectedProject, values: Iterable[Any], result: SyncResult
@@ -162,11 +168,17 @@ class Reconciler:
         return 0
 
     def _teach(self, found: ConnectedProject, tasks: Sequence[Task], result: SyncResult) -> None:
-        """Fetch the images of tasks and teach them."""
+        """Fetch the images of tasks and teach them.
+
+        The first error that may pass is raised once all others are taught. A task that fails so
+        again and again is reported instead, so that it does not hold up the others.
+        """
         images = self._images.embed(tasks)
+        failure: Exception | None = None
         for task in tasks:
             image = images[task.id]
             if isinstance(image, EmbeddedImage) and task.label is not None:
+                self._n_failures.pop(task.id, None)
                 try:
                     self._teach_one(found.key(task.id), task.label, image, result)
                 except WorkspaceFullError:
@@ -174,9 +186,13 @@ class Reconciler:
                 except WorkspaceError as error:
                     _report(task, error, result)
             elif isinstance(image, Exception):
-                if _is_passing(image):
-                    raise image
-                _report(task, image, result)
+                self._n_failures[task.id] += 1
+                if _is_passing(image) and self._n_failures[task.id] <= _MAX_TRIES:
+                    failure = failure or image
+                else:
+                    _report(task, image, result)
+        if failure is not None:
+            raise failure
 
     def _teach_one(
         self, key: TaskKey, label: str, image: EmbeddedImage, result: SyncResult
@@ -205,8 +221,9 @@ def _report(task: Task, error: Exception, result: SyncResult) -> None:
 
 def _is_passing(error: object) -> bool:
     """Whether the same request may succeed later."""
-    is_unreachable = isinstance(error, LabelStudioError) and error.status is None
-    return is_unreachable or isinstance(error, LearnerBusyError)
+    if isinstance(error, LabelStudioError):
+        return error.status is None or error.status in _PASSING
+    return isinstance(error, LearnerBusyError)
 
 
 def _all_events(workspace: Workspace) -> Iterable[Event]:

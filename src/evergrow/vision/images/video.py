@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,13 +40,16 @@ _SIGNATURES = (
     (4, b"wide"),
     # Matroska and WebM.
     (0, b"\x1aE\xdf\xa3"),
-    (8, b"AVI "),
-    # MPEG program streams, and transport streams of broadcasts and camcorders.
+    # MPEG program streams.
     (0, b"\x00\x00\x01\xba"),
     (0, b"\x00\x00\x01\xb3"),
-    (0, b"\x47"),
-    (4, b"\x47"),
 )
+# Transport streams of broadcasts and camcorders: this byte begins every packet, which has so many
+# bytes after a number of others.
+_SYNC = 0x47
+_PACKETS = ((0, 188), (4, 192))
+_N_PACKETS = 3
+_BEGINNING = 1024
 _SECONDS = 1.0
 _STEPS: dict[str, list[Rule]] = {
     "seconds": [Nothing(), Number(1e-3, 1e6)],
@@ -148,13 +152,13 @@ def open_video(path: StrPath) -> Capture:
     """Open a video file; an ``ImageError`` if it is not one of a known container."""
     try:
         with open_regular(path) as file:
-            beginning = file.read(16)
+            beginning = file.read(_BEGINNING)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ImageError(display_name(path), reason) from error
     except InvalidInputError as error:
         raise ImageError(display_name(path), str(error)) from error
-    if not any(beginning[at : at + len(mark)] == mark for at, mark in _SIGNATURES):
+    if Path(path).suffix.lower() not in VIDEO_SUFFIXES or not _is_container(beginning):
         reason = "it is not a video: MP4, QuickTime, Matroska, WebM, AVI or MPEG"
         raise ImageError(display_name(path), reason)
     cv2 = import_extra("cv2", what="videos")
@@ -164,6 +168,18 @@ def open_video(path: StrPath) -> Capture:
         capture.release()
         raise ImageError(display_name(path), "its video is damaged, truncated or of unknown kind")
     return capture
+
+
+def _is_container(beginning: bytes) -> bool:
+    """Whether a file begins as a container does: a playlist, which names other files, does not."""
+    if beginning[:4] == b"RIFF" and beginning[8:12] == b"AVI ":
+        return True
+    if any(beginning[at : at + len(mark)] == mark for at, mark in _SIGNATURES):
+        return True
+    return any(
+        len(marks := beginning[first::step][:_N_PACKETS]) == _N_PACKETS and set(marks) == {_SYNC}
+        for first, step in _PACKETS
+    )
 
 
 def open_camera(number: int) -> Capture:
@@ -232,6 +248,7 @@ def _frames(
         stack.callback(capture.release)
         expected = 0 if is_camera else capture.get(cv2.CAP_PROP_FRAME_COUNT)
         rate = capture.get(cv2.CAP_PROP_FPS)
+        _check_size(capture, name, cv2, limits)
         while capture.grab():
             at = time.monotonic() - began
             if not is_camera:
@@ -250,17 +267,23 @@ def _frames(
             )
 
 
-def _retrieve(capture: Capture, name: str, cv2: Any, limits: ReadLimits) -> npt.NDArray[np.uint8]:
+def _check_size(capture: Capture, name: str, cv2: Any, limits: ReadLimits) -> None:
+    size = (capture.get(one) for one in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
     try:
-        # Before the pixels are converted, and again in case the size changed within the video.
-        size = (capture.get(one) for one in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
         limits.check_size(*map(int, size))
-        is_decoded, pixels = capture.retrieve()
-        if is_decoded:
-            limits.check_size(pixels.shape[1], pixels.shape[0])
     except InvalidInputError as error:
         raise ImageError(name, str(error)) from error
+
+
+def _retrieve(capture: Capture, name: str, cv2: Any, limits: ReadLimits) -> npt.NDArray[np.uint8]:
+    # Before the pixels are converted, and again in case the size changed within the video.
+    _check_size(capture, name, cv2, limits)
+    is_decoded, pixels = capture.retrieve()
     if not is_decoded:
         raise ImageError(name, "a frame cannot be decoded")
+    try:
+        limits.check_size(pixels.shape[1], pixels.shape[0])
+    except InvalidInputError as error:
+        raise ImageError(name, str(error)) from error
     # OpenCV has blue first. Some cameras send grey.
     return array_to_rgb(pixels if pixels.ndim == 2 else pixels[..., 2::-1])

@@ -73,7 +73,8 @@ def test_only_safetensors_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "weights.bin", "", 3, ".."]
+    "name",
+    ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "weights.bin", "", 3, [], ".."],
 )
 def test_indexes_name_files_of_the_folder_only(name: Any, tmp_path: Path) -> None:
     make_folder(tmp_path)

@@ -51,4 +51,6 @@ def test_a_bad_image_leaves_no_file(tmp_path: Path) -> None:
         save_coco(tmp_path / "a.json", images, ["red"] * 2)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         save_coco(tmp_path / "a.json", images[:1], [], [0.5])
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        save_coco(tmp_path / "a.json", images[:1], ["red"] * 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r0.png", "r1.png"]

@@ -339,7 +339,12 @@ def _skip(batches: Iterator[Any], n_rows: int) -> Iterator[Any]:
 
 def _class_names(schema: Any, column: str) -> Sequence[str] | None:
     """The names of classes that the library datasets has stored for a column of their numbers."""
+    from pyarrow import types
+
     described = (schema.metadata or {}).get(_DESCRIPTION, b"")
+    if not types.is_integer(schema.field(column).type):
+        # The description of the library is that of another column; labels are what they are.
+        return None
     if not described or len(described) > _MAX_DESCRIPTION_BYTES:
         return None
     try:

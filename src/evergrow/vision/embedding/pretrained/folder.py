@@ -242,12 +242,13 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
         return (folder / _WEIGHTS,)
     if (folder / _INDEX).exists():
         table = _read_json(folder / _INDEX).get("weight_map")
-        names = set(table.values()) if isinstance(table, dict) else set()
+        # As text, for what is not a name of a file is refused below.
+        names = {*map(str, table.values())} if isinstance(table, dict) else set()
         if not names or len(names) > _MAX_FILES:
             raise InvalidInputError(f"{display_name(folder / _INDEX)} does not list its files")
         for name in names:
             # Never a path: the index must not decide which other files are read.
-            if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
+            if not _PLAIN_NAME.fullmatch(name):
                 raise InvalidInputError(
                     f"{display_name(folder / _INDEX)} lists {name!r:.80}: weights must be files of "
                     "the folder that end in .safetensors"

@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
@@ -119,8 +118,13 @@ def save_coco(
     """
     folder = os.path.dirname(os.path.abspath(path))
     with atomic_write(path) as file, CocoWriter() as writer:
-        every = repeat(None) if scores is None else scores
-        for image, label, score in zip(images, labels, every, strict=scores is not None):
+        pairs = zip(images, labels, strict=True)
+        rows = (
+            ((*pair, None) for pair in pairs)
+            if scores is None
+            else ((*pair, score) for pair, score in zip(pairs, scores, strict=True))
+        )
+        for image, label, score in rows:
             writer.add(relative_name(image, folder), upright_size(image), label, score)
         writer.finish(file)
 

@@ -26,8 +26,9 @@ from evergrow.foundation.regular_files import open_regular
 _BLOCK = 512
 _OCTAL = re.compile(rb"[0-7]+")
 _CHUNK_BYTES = 1 << 20
-# Images hardly shrink. What grows more than this was made to fill the disk.
+# Images hardly shrink. What grows more than this was made to fill the disk, unless it is small.
 _MAX_GROWTH = 20
+_SMALL_BYTES = 256 << 20
 _MAX_MEMBERS = 10_000_000
 # Headers of long names.
 _MAX_EXTENSION = 1 << 16
@@ -95,7 +96,7 @@ class TarFile:
             return file.read(member.n_bytes)
 
     def _unpack(self, file: BinaryIO) -> BinaryIO:
-        most = _MAX_GROWTH * max(os.fstat(file.fileno()).st_size, _BLOCK)
+        most = max(_MAX_GROWTH * os.fstat(file.fileno()).st_size, _SMALL_BYTES)
         unpacked = tempfile.TemporaryFile(prefix="evergrow-tar-")  # noqa: SIM115
         # Closed when the last image that refers to this object is gone.
         weakref.finalize(self, unpacked.close)
@@ -104,7 +105,8 @@ class TarFile:
                 while chunk := source.read(_CHUNK_BYTES):
                     if unpacked.tell() + len(chunk) > most:
                         self._refuse(
-                            f"it would become larger than {format_size(most)}, which no images do"
+                            f"it would become larger than {format_size(most)}, "
+                            f"{_MAX_GROWTH} times its size: decompress it first"
                         )
                     unpacked.write(chunk)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
