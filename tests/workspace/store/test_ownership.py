@@ -316,6 +316,7 @@ def test_a_replaced_database_is_refused_after_a_crash_and_accepted_on_request(fo
     with Workspace.open(folder) as again:
         assert labels(again) == expected
         assert again.check() == []
+    workspace.close()
 
 
 @posix
@@ -332,6 +333,7 @@ def test_repairing_accepts_a_replaced_database_without_the_log_of_the_former(fol
     with Workspace.open(folder) as again:
         assert counts(again) == {"cup": 1, "pen": 1}
         assert again.check() == []
+    workspace.close()
 
 
 def killed_after(folder, change):
