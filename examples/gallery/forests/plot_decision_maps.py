@@ -55,8 +55,8 @@ plt.show()
 # %%
 # :class:`~evergrow.NCMClassifier` and :class:`~evergrow.RLSClassifier` divide the plane by
 # straight lines, which cannot follow an arm. With random features, least squares is linear in a
-# hundred cosines of the input, and its borders bend. Where there are no samples, outside of the
-# arms, they bend by chance.
+# hundred cosines of the input, and its borders bend. Outside of the arms, where
+# the data has no samples, they bend by chance.
 #
 # The forests differ in how a node splits its samples: by the nearest of some class means
 # (:class:`~evergrow.NCMForestClassifier`, Eq. 6 of Ristin et al., 2014), by a threshold on one

@@ -56,7 +56,7 @@ AnyQuery = Annotated[_AnyQuery, Query()]
 
 
 def _watch(done: Future[SyncResult]) -> asyncio.Future[SyncResult]:
-    """Watch a synchronisation; nobody may wait for its end. It logs its errors itself."""
+    """Retrieve the error of a synchronisation that no request waits for; it was logged before."""
     found = asyncio.wrap_future(done)
     found.add_done_callback(lambda one: one.cancelled() or one.exception())
     return found
