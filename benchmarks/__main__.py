@@ -1,9 +1,13 @@
-"""``python -m benchmarks NAME ... [--quick] [--only PART]``."""
+"""``python -m benchmarks NAME ... [--quick] [--only PART] [--out FOLDER]``."""
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 import numpy as np
@@ -35,6 +39,7 @@ from benchmarks.growing.memory import run as long_life
 from benchmarks.linear import examples, rejection
 from benchmarks.linear.cores import cores as linear_cores
 from benchmarks.linear.stream import run as linear_stream
+from benchmarks.measure import THREADS, take_records
 from evergrow import _core
 
 # By name, the parts of each benchmark, which can be asked for one by one.
@@ -108,7 +113,12 @@ BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
 @click.option(
     "--only", multiple=True, help="This part of the one benchmark; may be given several times."
 )
-def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...]) -> None:
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write the tables and figures of each part to FOLDER/NAME-PART.json.",
+)
+def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...], out: Path | None) -> None:
     """Measure and print tables and one JSON line per figure.
 
     Uses the data in the folder EVERGROW_DATA when that variable is set, generated data otherwise.
@@ -116,14 +126,31 @@ def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...]) -> None:
     if only and not (len(names) == 1 and {*only} <= {*BENCHMARKS[names[0]]}):
         parts = ", ".join(BENCHMARKS[names[0]])
         raise click.UsageError(f"--only takes parts of one benchmark; {names[0]} has {parts}")
-    click.echo(
-        f"evergrow {evergrow.__version__} ({_core.chosen_kernel()}), "
-        f"scikit-learn {sklearn.__version__}, numpy {np.__version__}, "
-        f"Python {platform.python_version()}, {_processor()}"
-    )
+    machine = _describe_machine()
+    click.echo(", ".join(f"{key} {value}" for key, value in machine.items()))
     for name in names:
         for part in only or BENCHMARKS[name]:
+            take_records()
             BENCHMARKS[name][part](quick)
+            if out is not None:
+                setup = {"benchmark": name, "part": part, "quick": quick}
+                setup |= {"date": datetime.now(UTC).date().isoformat(), "machine": machine}
+                out.mkdir(parents=True, exist_ok=True)
+                text = json.dumps(setup | take_records(), indent=1, ensure_ascii=False)
+                (out / f"{name}-{part}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _describe_machine() -> dict[str, object]:
+    return {
+        "evergrow": evergrow.__version__,
+        "kernel": _core.chosen_kernel(),
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "threads": THREADS,
+    }
 
 
 def _processor() -> str:

@@ -18,6 +18,10 @@ from threadpoolctl import threadpool_limits
 
 THREADS = 2
 
+# What was shown since the last `take_records`: the content of a result file.
+_tables: list[dict[str, object]] = []
+_figures: list[dict[str, object]] = []
+
 # Calls a function named by its module and prints its result as the last line.
 _CHILD = """
 import importlib, json, sys
@@ -86,7 +90,33 @@ def sgemm_rate(threads: int = THREADS, size: int = 4096) -> float:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table for people."""
+    """Print a table for people, and record it."""
+    _tables.append({"title": title, "columns": [*columns], "rows": [_plain(row) for row in rows]})
+    _print_table(title, columns, rows)
+
+
+def take_records() -> dict[str, list[dict[str, object]]]:
+    """Return the tables and figures recorded since the last call."""
+    records = {"tables": [*_tables], "figures": [*_figures]}
+    _tables.clear()
+    _figures.clear()
+    return records
+
+
+def _plain(row: Sequence[object]) -> list[object]:
+    """Make the cells of a row fit for JSON, numbers to six digits."""
+    cells = (cell.item() if isinstance(cell, np.generic) else cell for cell in row)
+    return [
+        float(f"{cell:.6g}")
+        if isinstance(cell, float)
+        else cell
+        if isinstance(cell, int | str | None)
+        else str(cell)
+        for cell in cells
+    ]
+
+
+def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     table = Table(title=title)
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right")
@@ -96,7 +126,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
 
 
 def report(benchmark: str, data: str, figures: Sequence[Figure], *, bars: bool = True) -> None:
-    """Print the figures as a table and as one JSON line each; bars are for full runs only."""
+    """Print and record the figures, one JSON line each; bars are for full runs only."""
     if not bars:
         figures = [replace(figure, bar=None) for figure in figures]
     rows = [
@@ -108,8 +138,10 @@ def report(benchmark: str, data: str, figures: Sequence[Figure], *, bars: bool =
         )
         for figure in figures
     ]
-    show_table(f"{benchmark}: {data}", ["figure", "value", "bar", ""], rows)
+    _print_table(f"{benchmark}: {data}", ["figure", "value", "bar", ""], rows)
     for figure in figures:
         line: dict[str, object] = {"benchmark": benchmark, "data": data, "figure": figure.name}
-        line |= {"value": round(figure.value, 6), "bar": figure.bar, "met": figure.met}
+        line |= {"value": float(f"{figure.value:.6g}"), "sense": figure.sense}
+        line |= {"bar": figure.bar, "met": figure.met}
+        _figures.append(line)
         print(json.dumps(line), flush=True)

@@ -1,5 +1,6 @@
 """What the benchmarks compute is what their tables say."""
 
+import json
 import os
 
 import numpy as np
@@ -99,3 +100,16 @@ def test_parts_of_other_benchmarks_are_refused(names):
     found = CliRunner().invoke(main, [*names, "--only", "killing"])
     assert found.exit_code == 2
     assert "--only takes parts of one benchmark" in found.output
+
+
+def test_tables_and_figures_of_a_part_are_written_to_a_result_file(tmp_path):
+    options = ["linear", "--quick", "--only", "auto", "--out", str(tmp_path / "results")]
+    done = CliRunner().invoke(main, options, env={"EVERGROW_DATA": ""})
+    assert done.exit_code == 0, done.output
+    (path,) = (tmp_path / "results").iterdir()
+    assert path.name == "linear-auto.json"
+    result = json.loads(path.read_text())
+    assert result["quick"] is True
+    assert result["machine"]["cores"] >= 1
+    (table,) = result["tables"]
+    assert all(len(row) == len(table["columns"]) for row in table["rows"])
