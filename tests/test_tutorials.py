@@ -27,13 +27,12 @@ def blocks_of(page: str, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What ``make demo`` leaves in the folder it is run in."""
-    pytest.importorskip("matplotlib")
+    """What ``make tutorial`` leaves in the folder it is run in."""
     place = tmp_path_factory.mktemp("tutorials")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.syspath_prepend(ROOT / "examples")
-        importlib.import_module("demo_pictures").draw_all()
+        importlib.import_module("pictures").write_parts(place / "demo_pictures")
         yield place
 
 
