@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import atomic_write
-from evergrow.research.experiments.catalogue import PAPERS, Paper
+from evergrow.research.experiments.catalogue import PAPERS, Paper, find_paper
 from evergrow.research.experiments.experiment import Experiment, Finding
 from evergrow.research.experiments.table import Row, Table
 
@@ -58,9 +58,11 @@ def format_page(
     experiment: Experiment, table: Table, findings: Sequence[Finding], record: Mapping[str, Any]
 ) -> str:
     """The page of an experiment as Markdown."""
+    paper = find_paper(experiment.name)
     parts = [
         f"# {experiment.title}",
         _as_sentence(experiment.shows),
+        *([paper.terms] if paper and paper.terms else []),
         f"![{experiment.title}]({experiment.name}.svg)",
         "## Claims and verdicts",
         _READING,

@@ -340,7 +340,7 @@ def _times(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
             "In the paper ULS is the fastest to train, then IGT, RUST and RTST; ULS is also the "
             "fastest to test and the retrained forest the slowest.",
             f"On {where}, training: {training}; distances at test time as shares of the retrained "
-            f"forest's, beside the paper's times: {testing}.",
+            f"forest's, with the shares of the paper's times in brackets: {testing}.",
             order,
             printed="30 s, 15 min, 77 min, 16 h; 0.04, 0.05, 0.24, 0.27, 0.47 ms",
             reason=(
@@ -354,7 +354,7 @@ def _times(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
             f"for 1000 classes; a time of IGT of {FAR} times that of ULS or more counts as by far.",
             f"On {where} IGT takes {math.exp(longer.mean):.1f} times as long as ULS.",
             far,
-            printed="30 s beside 15 min",
+            printed="30 s against 15 min",
             reason=_explain_uls(table),
         ),
     ]
@@ -400,8 +400,8 @@ EXPERIMENT = protocol.make_experiment(
     size=(9.5, 6.0),
     notes=(
         *protocol.NOTES,
-        "The paper prints no accuracies of this figure, only its curves, so none are drawn beside "
-        "ours. Its total training times go to 1000 classes; ours to 100.",
+        "The paper prints only curves for this figure and no accuracies, so none are drawn next "
+        "to ours. Its total training times go to 1000 classes; ours to 100.",
         "Visual words go up to 50 classes only: more would take longer than all the rest.",
         "On the built-in mixture, which quick runs use, plain class means are as good as can be.",
         "RF is our forest of random thresholds; on 50 classes of features, one seed, it had 65.8 % "

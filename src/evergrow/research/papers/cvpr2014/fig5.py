@@ -253,7 +253,8 @@ def _test_time(table: ex.Table, stretch: ex.Table, end: int, where: str) -> list
             printed="3 times",
             reason=(
                 f"The factor grows with the number of classes: {by_size} classes. Neither the "
-                f"number of samples nor the features turn the claim: at the end it is {by_data}."
+                "number of samples nor the features change the verdict: at the end the factor is "
+                f"{by_data}."
             ),
         ),
     ]
@@ -293,8 +294,7 @@ def _savings(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         decision,
         printed="25, 5 and 2 times",
         reason=(
-            "It depends on what is counted. The three factors, of which the paper prints "
-            "25 / 5 / 2, "
+            "It depends on what is counted. The paper prints the factors 25 / 5 / 2. Here they "
             f"are {variants}."
         ),
     )

@@ -115,7 +115,7 @@ def _why(name: str) -> Callable[[ex.Table], str]:
             f"{_contrast(table.where(size=size), name).interval} with {size}" for size in SIZES[1:]
         )
         usual = _contrast(table.where(size=USUAL), name).interval
-        return f"No size that was tried turns it: {usual} {USUAL}, {parts}."
+        return f"No size that we tried changes the verdict: {usual} {USUAL}, {parts}."
 
     return reason
 
@@ -125,19 +125,19 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "The regularised forest is above the plain one (mean over the paper's number of trees, of "
         "subsets and all samples).",
         _look("RNCMF - NCMF"),
-        printed="19.01 beside 17.58 %",
+        printed="19.01 against 17.58 %",
         reason=claims.named(_why("RNCMF - NCMF")),
     ),
     ex.Claim(
         "NN-H is above H (mean over the same).",
         _look("NN-H - H"),
-        printed="18.46 beside 18.35 %",
+        printed="18.46 against 18.35 %",
         reason=claims.named(_why("NN-H - H")),
     ),
     ex.Claim(
         "H is above the baseline (mean over the same).",
         _look("H - fine only"),
-        printed="18.35 beside 16.96 %",
+        printed="18.35 against 16.96 %",
         reason=claims.named(_why("H - fine only")),
     ),
 )

@@ -170,7 +170,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
             "metric",
             among=("regularised", "plain"),
         ),
-        printed="19.01 and 19.79 % beside 17.58 and 18.52",
+        printed="19.01 and 19.79 % against 17.58 and 18.52",
         reason=claims.named(_why_plain),
     ),
     ex.Claim(
@@ -181,7 +181,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
             "metric",
             among=[name for name in METHODS if name != "plain"],
         ),
-        printed="19.01 and 19.79 % beside 18.11 and 17.60 of the SVM",
+        printed="19.01 and 19.79 % against 18.11 and 17.60 of the SVM",
         reason=claims.named(_why_others),
     ),
 )
@@ -193,7 +193,7 @@ ABOUT_NETWORKS: ex.Claim = ex.Claim(
         "metric",
         among=[*PRINTED_OF_NETWORK],
     ),
-    printed="74.18 % beside 71.67 and 66.02",
+    printed="74.18 % against 71.67 and 66.02",
     reason=claims.named(lambda mine: _why_others(mine.where(metric="none"))),
 )
 ABOUT_METRICS: ex.Claim = ex.Claim(
@@ -226,7 +226,7 @@ def draw(figure: ex.Figure, table: ex.Table) -> None:
 
 EXPERIMENT = make_experiment(
     name="cvpr2015-table1",
-    title="The regularised forest beside others (CVPR 2015, table 1)",
+    title="The regularised forest and other classifiers (CVPR 2015, table 1)",
     shows="Plain and regularised NCM forests, class means, neighbours, SVM; with a metric too.",
     sources=sources("features", "words", "birds"),
     measure=measure,
@@ -246,7 +246,7 @@ EXPERIMENT = make_experiment(
         "512 at most.",
         "Printed percentages are of visual words, but for three of features of a network, which "
         "the paper calls preliminary and not to be compared, since the network had learnt the fine "
-        "classes. It does not say whether they are seen through a metric; they stand beside ours "
-        "without one, and not in the picture, as there is none of NCMF to relate them to.",
+        "classes. It does not say whether they use a metric. We compare them with ours without "
+        "one. They are not in the figure, because the paper prints none for NCMF.",
     ),
 )

@@ -62,7 +62,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 EXPERIMENT = ex.Experiment(
     name="guide-all-pictures",
     title="All pictures of every class",
-    shows="accuracy of least squares and of the heads of the field with all training images",
+    shows="accuracy of least squares and of other heads of a network, with all training images",
     sources=heads.SOURCES,
     runs=runs,
     measure=measure,

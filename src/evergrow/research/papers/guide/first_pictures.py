@@ -115,9 +115,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
                 _not_below,
                 reason=_why_behind,
             ),
-            ex.Claim(
-                f"{shown} it is ahead of every head of the field.", _ahead, reason=_why_behind
-            ),
+            ex.Claim(f"{shown} it is ahead of every other head.", _ahead, reason=_why_behind),
         ]
         findings += ex.findings_by_data(few, claims)
     return findings
@@ -126,7 +124,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 EXPERIMENT = ex.Experiment(
     name="guide-first-pictures",
     title="The first pictures of every class",
-    shows="accuracy of least squares and of the heads of the field with 1 to 20 images per class",
+    shows="accuracy of least squares and of other heads of a network, 1 to 20 images per class",
     sources=heads.SOURCES,
     runs=runs,
     measure=measure,

@@ -113,6 +113,6 @@ EXPERIMENT = ex.Experiment(
     size=(11, 3.0),
     notes=(
         "Not of any paper. Generated Gaussian classes of 128 features, 20 samples each: real data "
-        "with thousands of classes are not at hand, and Gaussian classes suit class means.",
+        "with thousands of classes are not available, and Gaussian classes suit class means.",
     ),
 )

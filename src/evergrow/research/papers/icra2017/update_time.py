@@ -184,7 +184,7 @@ def _steps(table: ex.Table, sizes: Sequence[int]) -> str:
 EXPERIMENT = ex.Experiment(
     name="icra2017-update-time",
     title="Camoriano 2017: the time of one more example",
-    shows="seconds to learn one example over those learnt before, beside training again",
+    shows="seconds to learn one more example, and to train again, over the examples so far",
     sources=SOURCES,
     runs=runs,
     measure=measure,

@@ -59,15 +59,15 @@ def judge(table: ex.Table) -> list[ex.Finding]:
         _grows_slightly(table, few, many),
         sweeps.judge_higher(
             "The paper finds that trees that are pruned too much lose accuracy.",
-            f"Here, with {many} descriptors, growing fully against {sizes[0]} leaves makes a "
-            "difference",
+            f"Here, with {many} descriptors, growing fully instead of to {sizes[0]} leaves "
+            "changes the rate by",
             heavy,
             reason=_rates(table, many),
         ),
         sweeps.judge_higher(
             "The paper finds it better to grow trees fully and not to prune.",
-            f"Here, over all numbers of descriptors, growing fully against the best pruned size, "
-            f"{best} leaves, makes a difference",
+            "Here, over all numbers of descriptors, growing fully instead of to the best pruned "
+            f"size, {best} leaves, changes the rate by",
             fully,
             reason=" ".join(_rates(table, n) for n in numbers),
         ),

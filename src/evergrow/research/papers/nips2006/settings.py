@@ -266,7 +266,7 @@ def _trials_matter(table: ex.Table) -> ex.Finding:
         "The paper finds that T_max has a significant influence (here its choice against one "
         "trial).",
         f"Here, as the mean of {things}, the rates by T_max are {_rates(mine)}; "
-        f"{_TRIALS_OF_PAPER} trials against 1 make a difference",
+        f"{_TRIALS_OF_PAPER} trials instead of 1 change the rate by",
         found,
         reason=" ".join(
             [
@@ -299,7 +299,7 @@ def _cars_are_harder(table: ex.Table, drawn: ex.Table) -> ex.Finding:
     )
     return sweeps.judge_higher(
         "The paper finds cars harder than bikes.",
-        f"Here {bikes} against {cars} makes a difference",
+        f"Here the difference between {bikes} and {cars} is",
         apart(HAAR),
         printed=f"{_PRINTED[0][1]} % for bikes, {_PRINTED[1][1]} % for cars",
         reason=f"It depends on how the categories were photographed. The mean saturation of images "
@@ -330,8 +330,8 @@ def _wavelets_are_best(table: ex.Table) -> ex.Finding:
     each = ", ".join(f"{thing} {one.mean:+.1f}" for thing, one in apart.items())
     return sweeps.judge_higher(
         "The paper finds colour wavelets better than raw colours.",
-        f"Here, as the mean of all categories, wavelets against raw colours ({each}) make a "
-        "difference",
+        f"Here, as the mean of all categories, wavelets instead of raw colours "
+        f"({each}) change the rate by",
         found,
         reason=f"It depends on the category: {each} points.",
     )

@@ -57,7 +57,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
             "update_seconds",
             "The report trains its NCM forest 21.4 times as fast as its SVM forest",
             "training on all classes takes the SVM forest {:.1f} times as long",
-            "1762.05 beside 82.48 s",
+            "1762.05 s against 82.48 s",
             _explain_training(table, usual),
         ),
         _ratio(
@@ -65,7 +65,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
             "test_seconds",
             "The report finds SVM forests slower to test too, 5.3 times",
             "the SVM forest takes {:.2f} times as long to test",
-            "1.92 beside 0.36 s",
+            "1.92 s against 0.36 s",
             explain_test_work(usual),
         ),
         _errors(table, usual),
@@ -113,7 +113,8 @@ def _updates_are_cheap(table: ex.Table, usual: ex.Table) -> ex.Finding:
     reason = protocol.explain_share(table, "update_seconds", "time of the last step")
     return ex.Finding(
         "The report finds every update below 30 % of the time of retraining.",
-        f"Here the shares of the last step are {cheap}; the dearest is {kind} with {name}.",
+        f"Here the last step takes these shares of the time of retraining: {cheap}. The slowest "
+        f"is {kind} with {name}.",
         decision,
         printed="below 30 %",
         reason=reason,
@@ -206,7 +207,7 @@ def _errors(table: ex.Table, usual: ex.Table) -> ex.Finding:
         f"(SVM), training errors {100 * ncm.mean('train_error'):.2f} % and "
         f"{100 * svm.mean('train_error'):.2f} %.",
         decision,
-        printed="2.15 % (NCM) beside 3.6 % (SVM)",
+        printed="2.15 % (NCM) against 3.6 % (SVM)",
         reason=reason,
     )
 
