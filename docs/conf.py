@@ -83,7 +83,7 @@ html_static_path = ["_static"]
 html_css_files = ["gallery.css", "site.css"]
 html_show_sourcelink = False
 # Guides come before pages of results.
-html_search_scorer = "search_scorer.js"
+html_search_scorer = str(HERE / "search_scorer.js")
 # The landing page has no pages next to it.
 html_sidebars = {"index": []}
 html_theme_options = {

@@ -357,7 +357,7 @@ def test_pages_and_records_tell_the_interval_and_where_a_claim_differs_the_reaso
     page = (tmp_path / "made-up.md").read_text()
     assert "Decided by: +10.0 points (+9.0 to +11.0, 5 seeds); the claim needs" in page
     assert page.count("Printed in the paper: 7 %.") == 2
-    assert page.count("What it depends on: Too few samples.") == 1
+    assert page.count("Why: Too few samples.") == 1
     agrees, differs = json.loads((tmp_path / "made-up.json").read_text())["findings"]
     assert (agrees["printed"], agrees["reason"]) == ("7 %", "")
     assert differs["reason"] == "Too few samples."

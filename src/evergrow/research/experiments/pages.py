@@ -92,9 +92,9 @@ def _format_finding(finding: Finding) -> str:
         "": finding.here,
         "Printed in the paper: ": finding.printed,
         "Decided by: ": finding.contrast,
-        "What it depends on: ": finding.why,
+        "Why: ": finding.why,
     }
-    told = [f"  - {label}{_as_sentence(text)}" for label, text in parts.items() if text]
+    told = [f"  - {_as_sentence(label + text)}" for label, text in parts.items() if text]
     return "\n".join([f"- {_VERDICTS[finding.verdict]} {finding.claim}", *told])
 
 

@@ -218,8 +218,8 @@ def _leads_baselines(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
 def _comparable(last: ex.Table, where: str) -> ex.Finding:
     gap = ex.compare_values(last, "accuracy", "method", "ncmf", "met")
     return ex.Finding(
-        "In the paper class means with a metric learnt on all classes are as good as the forest or "
-        f"slightly better; up to {COMPARABLE} points count as that.",
+        "In the paper class means with a metric learnt on all classes are as good as the forest "
+        f"or slightly better (at most {COMPARABLE} points).",
         f"On {where} the metric is {100 * gap.mean:+.1f} points from the forest.",
         gap.within(COMPARABLE / 100),
     )
@@ -262,7 +262,8 @@ def _order(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         for name, rows in _last_of_parts(table).items()
     )
     return ex.Finding(
-        "The paper orders by accuracy: IGT, RUST, RTST, the retrained forest; ULS is far below.",
+        "In the paper, accuracy grows in the order IGT, RUST, RTST, retrained forest, and ULS is "
+        "far below.",
         f"On {where}: {_listed(last, INCREMENTAL_STYLES, names)} %.",
         decision,
         reason=(
@@ -351,7 +352,7 @@ def _times(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
         ),
         ex.Finding(
             "In the paper ULS is by far the fastest to train, with a thirtieth of the time of IGT "
-            f"for 1000 classes; a time of IGT of {FAR} times that of ULS or more counts as by far.",
+            f"for 1000 classes (here: IGT takes at least {FAR} times as long).",
             f"On {where} IGT takes {math.exp(longer.mean):.1f} times as long as ULS.",
             far,
             printed="30 s against 15 min",
@@ -382,8 +383,8 @@ def _explain_uls(table: ex.Table) -> str:
                 f"{plots.DATA_NAMES[data]}"
             )
     return (
-        "It depends on how many times the initial classes there are at the end, 50 times in the "
-        f"paper, since the trees of ULS stay as they are. The ratio is {'; '.join(found)}."
+        "The trees of ULS stay as they are, so it depends on how much the number of classes "
+        "grows: 50 times in the paper. The ratio is {'; '.join(found)}."
     )
 
 

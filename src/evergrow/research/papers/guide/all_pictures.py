@@ -73,7 +73,7 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(11.5, 3.0),
     notes=(
-        f"Not of any paper. {WIDTH} random features for all that have any; least squares that "
+        f"{WIDTH} random features for all that have any; least squares that "
         "chooses their number may take up to 5792 features, inputs included. Least squares "
         "without random features, class means, streaming LDA and logistic regression use the input "
         "itself. Only least squares with random features and RanPAC are drawn several times.",

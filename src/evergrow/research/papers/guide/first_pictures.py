@@ -135,7 +135,7 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(12.5, 3.4),
     notes=(
-        "Not of any paper. Every draw takes other training images, the same for all learners; all "
+        "Every draw takes other training images, the same for all learners; all "
         "test images count. Ours is RLSClassifier() as installed.",
         f"RanPAC, Fly-CL and KLDA have {WIDTH} random features. Logistic regression gets samples "
         "scaled to length 1 and remembers all of them. Their settings were chosen on other data.",

@@ -126,7 +126,7 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(13.5, 3.0),
     notes=(
-        "Not of any paper. 50 trees. What is done to the features is measured on the first "
+        "50 trees. What is done to the features is measured on the first "
         "classes, and again while these are few. Streams add ten classes at a time, in another "
         "order for every seed.",
         "In a full run objects are Caltech-101, birds CUB-200, small photographs CIFAR-100 and "

@@ -108,7 +108,7 @@ EXPERIMENT = ex.Experiment(
     timed=(),
     size=(9.5, 3.2),
     notes=(
-        "Not of any paper. Every draw has another new class and other images. The choices of the "
+        "Every draw has another new class and other images. The choices of the "
         "paper are those of Camoriano et al.: every sixth image is held out, and regressions are "
         "compared.",
         f"In a full run CIFAR-100 as embeddings, {MANY} images of each of the 99 other classes; "

@@ -100,7 +100,7 @@ EXPERIMENT = ex.Experiment(
     timed=(),
     size=(6.0, 3.2),
     notes=(
-        "Not of any paper. Even photographs of each folder are for training and odd ones for "
+        "Even photographs of each folder are for training and odd ones for "
         "testing; every draw takes other training photographs. Blocks are the output and those "
         "stages that take part.",
         "In a full run 1972 photographs in 9 folders of Caltech-101 and its background; otherwise "

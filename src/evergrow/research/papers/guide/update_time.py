@@ -124,5 +124,5 @@ EXPERIMENT = ex.Experiment(
     exact=("samples", "accuracy", "new_class"),
     timed=("seconds",),
     size=(9.5, 3.2),
-    notes=("Not of any paper. Fifty examples of one class come in five updates.",),
+    notes=("Fifty examples of one class come in five updates.",),
 )

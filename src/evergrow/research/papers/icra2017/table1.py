@@ -320,8 +320,8 @@ def _ignored(name: str, table: ex.Table, varied: ex.Table) -> ex.Finding:
         name=f"right of the new class at {n} examples",
     )
     return ex.Finding(
-        f"{name}: the paper finds that plain least squares ignore a class of few examples; less "
-        f"than {100 * IGNORED:.0f} % right counts as that.",
+        f"{name}: the paper finds that plain least squares ignore a class with few examples (less "
+        f"than {100 * IGNORED:.0f} % right).",
         f"Here {100 * share.mean:.1f} % of the new class are right at {n} examples.",
         share.below(IGNORED),
         printed=_printed(name, n, "new_class", NAIVE),

@@ -137,8 +137,8 @@ def _smoother(table: ex.Table, kind: str) -> ex.Finding:
     ).below(np.log(MUCH))
     ideal = f", true borders {true:.1f}" if known else ""
     return ex.Finding(
-        f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds; "
-        "at most two thirds of their length in excess of the true borders counts as much.",
+        f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds (at "
+        "most two thirds of the length by which they exceed the true borders).",
         f"Here the borders are {ours.mean('boundary'):.1f} map widths long with {TITLES[kind]} and "
         f"{axis.mean('boundary'):.1f} with thresholds{ideal} (shorter is smoother).",
         shorter,

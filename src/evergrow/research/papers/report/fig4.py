@@ -141,7 +141,7 @@ def _ratio(
         [ratio.above(math.log(asked / FACTOR)), ratio.below(math.log(asked * FACTOR))]
     )
     return ex.Finding(
-        f"{claim}; half to twice as many count as that.",
+        f"{claim} (within half to twice this factor).",
         f"Here {here.format(math.exp(ratio.mean))}.",
         decision,
         printed=printed,
@@ -201,8 +201,8 @@ def _errors(table: ex.Table, usual: ex.Table) -> ex.Finding:
         else ""
     )
     return ex.Finding(
-        f"The report finds test errors close, NCM slightly better, by {100 * slight:.2f} points; "
-        f"up to {100 * SIMILAR:.0f} points count as slightly.",
+        f"The report finds test errors close, NCM slightly better, by {100 * slight:.2f} points "
+        f"(at most {100 * SIMILAR:.0f} points).",
         f"Here {100 * ncm.mean('test_error'):.2f} % (NCM) and {100 * svm.mean('test_error'):.2f} % "
         f"(SVM), training errors {100 * ncm.mean('train_error'):.2f} % and "
         f"{100 * svm.mean('train_error'):.2f} %.",

@@ -63,8 +63,8 @@ def _falls(table: ex.Table) -> ex.Finding:
     changes = {name: compare(name) for name in protocol.STRATEGIES}
     said = ", ".join(f"{name} {-100 * each.mean:+.1f}" for name, each in changes.items())
     return ex.Finding(
-        "The report finds that every strategy falls behind retraining as classes are added; the "
-        "mean of the second half of the steps counts.",
+        "The report finds that every strategy falls behind retraining as classes are added (by "
+        "the mean of the second half of the steps).",
         f"Here relative accuracy changes from {sizes[0]} to {late[0]} and more classes by {said} "
         "points.",
         ex.combine_verdicts(each.verdict for each in changes.values()),
@@ -116,8 +116,8 @@ def _igt(table: ex.Table, end: ex.Table) -> ex.Finding:
         ]
     )
     return ex.Finding(
-        "The report finds IGT slightly less accurate than RTST and RTSTQ, and faster; up to "
-        f"{100 * SLIGHTLY:.0f} points count as slightly.",
+        "The report finds IGT slightly less accurate than RTST and RTSTQ, and faster (at most "
+        f"{100 * SLIGHTLY:.0f} points less accurate).",
         f"Here it is {-100 * highest:.1f} points below the lower of them at "
         f"{times['IGT'] / min(times[name] for name in others):.2f} of the faster one's time.",
         decision,
@@ -151,8 +151,8 @@ def _alike(end: ex.Table) -> ex.Finding:
     gap = protocol.compare_strategies(end, "RTST", "RTSTQ")
     longer = _compare_times(end, "RTSTQ", "RTST")
     return ex.Finding(
-        f"The report finds that RTST and RTSTQ behave the same; {100 * SAME:.0f} points and "
-        f"{ALIKE} times the time count as the same.",
+        f"The report finds that RTST and RTSTQ behave the same (within {100 * SAME:.0f} points "
+        f"and {ALIKE} times the time).",
         f"Here they are {100 * abs(gap.mean):.1f} points apart, and RTSTQ takes "
         f"{math.exp(longer.mean):.2f} times as long.",
         ex.combine_verdicts([gap.within(SAME), longer.within(math.log(ALIKE))]),

@@ -134,8 +134,8 @@ def _near(table: ex.Table) -> ex.Finding:
     }
     said = ", ".join(f"{name} {100 * (1 + gap.mean):.1f}" for name, gap in found.items())
     return ex.Finding(
-        "The report's caption finds IGT, RTST and RTSTQ relatively near retraining; "
-        f"{100 * NEAR:.0f} % of its accuracy count as that.",
+        "The report's caption finds IGT, RTST and RTSTQ relatively near retraining (at least "
+        f"{100 * NEAR:.0f} % of its accuracy).",
         f"Here they have, in % of its accuracy: {said}.",
         ex.combine_verdicts(replace(gap, name=name).above(NEAR - 1) for name, gap in found.items()),
     )
@@ -155,8 +155,8 @@ def _lower(table: ex.Table) -> ex.Finding:
     }
     said = ", ".join(f"{kind} {100 * each.mean:.1f}" for kind, each in lower.items())
     return ex.Finding(
-        "The report's caption finds IGT, RTST and RTSTQ lower than retraining; the mean of the "
-        "three counts.",
+        "The report's caption finds IGT, RTST and RTSTQ lower than retraining (by the mean of "
+        "the three).",
         f"Here their mean is below it by these points of relative accuracy: {said}.",
         ex.combine_verdicts(each.verdict for each in lower.values()),
     )

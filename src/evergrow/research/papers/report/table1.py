@@ -178,9 +178,8 @@ def _initial_classes(table: ex.Table) -> list[ex.Finding]:
             printed="NCM 42.4, 57.2, 69.7, SVM 26.7, 40.1, 58.7 %",
         ),
         ex.Finding(
-            "The report finds the other strategies insensitive to the number of initial classes; "
-            f"up to the {printed_spread():.1f} points by which they differ in its own table at 20 "
-            "count as that.",
+            "The report finds the other strategies insensitive to the number of initial classes "
+            f"(at most {printed_spread():.1f} points, as in its own table at 20 classes).",
             f"Here they differ by at most {100 * max(s.mean for s in spreads):.1f} points.",
             ex.combine_verdicts(spread.below(printed_spread() / 100) for spread in spreads)
             if several
