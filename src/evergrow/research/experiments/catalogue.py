@@ -38,6 +38,12 @@ class Paper:
 
 
 _TERMS = {
+    "guide": (
+        "These are measurements of our own, in no paper. The claims are advice on which learner to "
+        "use. Least squares is RLSClassifier, the forest NCMForestClassifier, class means "
+        'NCMClassifier, and streaming LDA NCMClassifier(metric="mahalanobis"), with their '
+        "defaults. RanPAC, Fly-CL and KLDA are methods of other papers."
+    ),
     "cvpr2014": (
         "An NCM forest (NCMF) compares a sample with class means at every node; NCM stands "
         "for nearest class mean. Four strategies update the forest when classes are added. "
@@ -136,6 +142,7 @@ PAPERS = (
             "update_time",
             "nightly",
         ),
+        terms=_TERMS["guide"],
     ),
 )
 

@@ -234,8 +234,8 @@ EXPERIMENT = make_experiment(
         *NOTES,
         "Half of the samples have fine labels; the others get guesses, and a forest is trained on "
         'all that have a label then. "Right" is the share of right guesses among the samples '
-        "that got one. The paper chooses by its validation samples, here are the test samples. "
-        "The guesses by ridge regression are ours. The line in the pictures of stacking is the "
-        "forest without it.",
+        "that got one. The paper compares on its validation samples, and we on the test samples. "
+        "The guesses by ridge regression are ours. In the figures of stacking, the line is the "
+        "forest without stacking.",
     ),
 )

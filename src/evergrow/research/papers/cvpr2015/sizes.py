@@ -157,9 +157,9 @@ EXPERIMENT = make_experiment(
     size=(10.0, 3.4),
     notes=(
         *NOTES,
-        "One size at a time is the paper's, the others are as in the tables: 50 trees in place of "
-        "20, 1000 subsets of each node in place of 100, or the 500 training samples of each class "
-        "in place of 200 (features) and 150 (words). NCMF and RNCMF see all fine labels, the "
-        "others those of half of the samples. No metric is used.",
+        "Each run has one size of the paper, and the others as in the tables: 50 trees instead "
+        "of 20, 1000 subsets per node instead of 100, or 500 training samples per class instead "
+        "of 200 (features) and 150 (words). NCMF and RNCMF get all fine labels, and the other "
+        "methods those of half of the samples. No metric is used.",
     ),
 )

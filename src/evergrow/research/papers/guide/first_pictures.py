@@ -91,8 +91,8 @@ def _why_behind(table: ex.Table) -> str:
         by_class = ex.compare_means(table, "mean_over_classes", *sides)
         hindsight = heads.compare_heads(table, heads.BEST, peer)
         parts.append(
-            f"To {peer} it is {gap.interval}; averaged over classes {by_class.interval}, and with "
-            f"the best penalty in hindsight {hindsight.interval}."
+            f"Over {peer}, least squares gains {gap.interval}. Averaged over classes it gains "
+            f"{by_class.interval}, and with the best penalty in hindsight {hindsight.interval}."
         )
     return " ".join(parts)
 
@@ -139,8 +139,9 @@ EXPERIMENT = ex.Experiment(
         "test images count. Ours is RLSClassifier() as installed.",
         f"RanPAC, Fly-CL and KLDA have {WIDTH} random features. Logistic regression gets samples "
         "scaled to length 1 and remembers all of them. Their settings were chosen on other data.",
-        "In a full run objects are Caltech-101, birds CUB-200 and small photographs CIFAR-100, as "
-        "embeddings; otherwise generated classes and scikit-learn's digits.",
+        "In a full run, objects are Caltech-101, birds are CUB-200 and small photographs are "
+        "CIFAR-100, all as embeddings. Quick runs use generated classes and scikit-learn's "
+        "digits.",
     ),
     summarize=summarize,
 )

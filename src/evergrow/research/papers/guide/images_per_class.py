@@ -111,8 +111,8 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(11.5, 3.0),
     notes=(
-        "Accuracy is the mean over classes, which differ in test images.",
-        "In a full run objects are Caltech-101 as embeddings and characters Omniglot as raw "
-        "pixels; otherwise generated classes and scikit-learn's digits.",
+        "Accuracy is the mean over classes, because they have different numbers of test images.",
+        "In a full run, objects are Caltech-101 as embeddings, and characters are Omniglot as "
+        "raw pixels. Quick runs use generated classes and scikit-learn's digits.",
     ),
 )

@@ -112,7 +112,7 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds", "milliseconds_per_answer"),
     size=(11, 3.0),
     notes=(
-        "Generated Gaussian classes of 128 features, 20 samples each: real data "
-        "with thousands of classes are not available, and Gaussian classes suit class means.",
+        "The data are generated Gaussian classes of 128 features with 20 samples each, because "
+        "we have no real data with thousands of classes. Gaussian classes favour class means.",
     ),
 )
