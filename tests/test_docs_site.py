@@ -46,6 +46,7 @@ const read = (name) => require("fs").readFileSync(`${folder}/${name}`, "utf8");
 globalThis.window = globalThis;
 globalThis.document = { getElementById: () => null, documentElement: { dataset: {} } };
 globalThis._ready = () => {};
+globalThis.SPHINX_HIGHLIGHT_ENABLED = false;
 const scripts = ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"].map(read);
 const ask = "return Search._performSearch(...Search._parseQuery(query)).reverse();";
 const found = new Function("query", [...scripts, ask].join(String.fromCharCode(10)))(query);

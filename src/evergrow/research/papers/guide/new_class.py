@@ -109,7 +109,8 @@ EXPERIMENT = ex.Experiment(
     size=(9.5, 3.2),
     notes=(
         "Every draw has another new class and other images. The choices of the paper are those "
-        "of Camoriano et al., which hold out every sixth image to choose the penalty.",
+        "of Camoriano et al.: they hold out every sixth image to choose parameters, and score "
+        "classes by plain regression.",
         f"In a full run, the data are embeddings of CIFAR-100, with {MANY} images of each of the "
         "99 other classes. Quick runs use scikit-learn's digits.",
     ),
