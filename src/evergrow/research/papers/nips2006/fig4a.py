@@ -498,14 +498,15 @@ EXPERIMENT = sweeps.make_experiment(
     size=(12.0, 4.6),
     notes=(
         *sweeps.NOTES,
-        "k-means codes at most 1000 windows per image, 20 000 in the paper, where going further "
-        "took too long.",
-        "Votes without words are those of the same trees: each window votes in each tree with the "
-        "share of the class in its leaf. The paper compares with Maree et al., who do so.",
-        "Shares of counts are scaled to the length of binary codes, since the SVM has the same "
-        "penalty for all.",
-        "On GRAZ-02 the surroundings are the same with and without the object, on Caltech they are "
-        "not, on drawn scenes they are. So what trees alone show is judged on drawn scenes too.",
-        "The time of k-means is for mini-batches from random centres, which is the fastest way.",
+        "We code at most 1000 windows per image with k-means, and the paper 20 000; more took "
+        "too long.",
+        "Votes are predictions of the same trees without words, as by Maree et al.: each window "
+        "votes in each tree with the share of the class in its leaf.",
+        "Shares of counts are scaled to the length of binary codes, because the SVM has the same "
+        "penalty for all codes.",
+        "In GRAZ-02 and in drawn scenes the surroundings are the same with and without the "
+        "object; in Caltech they are not. So claims about trees are judged on drawn scenes as "
+        "well.",
+        "The time of k-means is that of mini-batches from random centres, its fastest variant.",
     ),
 )

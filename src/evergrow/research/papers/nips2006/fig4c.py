@@ -83,8 +83,8 @@ def _rates(table: ex.Table, n_descriptors: int) -> str:
     )
     leaves = mine.mean("words", leaves=ALL) / sweeps.N_TREES
     return (
-        f"With {n_descriptors} descriptors, of which a tree has {leaves:.0f} leaves when grown "
-        f"fully, the rates by leaves per tree are {', '.join(rates)}."
+        f"With {n_descriptors} descriptors, a fully grown tree has {leaves:.0f} leaves, and "
+        f"the rates by leaves per tree are {', '.join(rates)}."
     )
 
 

@@ -86,9 +86,9 @@ def _accuracy_is_similar(table: ex.Table) -> ex.Finding:
     ]
     least = min(each.mean for each in behind)
     return ex.Finding(
-        "The report finds both forests similar and near the baseline with all strategies but ULS; "
-        f"{100 * SIMILAR:.0f} points, the largest difference that it prints, count as similar, "
-        f"{100 * NEAR:.1f} % of its accuracy, the lowest that it prints, as near.",
+        "The report finds both forests similar and near the baseline with all strategies but ULS "
+        f"(within {100 * SIMILAR:.0f} points of each other and at least {100 * NEAR:.1f} % of the "
+        "baseline, as in its own numbers).",
         f"Here they differ most with {widest}: the NCM forest is {100 * gaps[widest].mean:+.1f} "
         f"points from the SVM forest. The lowest has {100 * (1 + least):.1f} % of retraining's "
         "accuracy.",
@@ -247,10 +247,11 @@ EXPERIMENT = protocol.make_experiment(
     published=PUBLISHED,
     size=(9.0, 3.6),
     notes=(
-        "The report's times are of its own Matlab code on another machine: only their ratios "
+        "The report's times are for its own Matlab code on another machine, so only their ratios "
         "can be compared. Training time is that of the last step.",
-        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Each seed has its own spirals. The share of the nodes that "
+        "The report does not state the number of trees and the smallest leaf. Here they are 50 "
+        "trees (10 in a quick run) and 5 samples. "
+        "Each seed has its own spirals. The share of the nodes that "
         "RTST chooses, the SVMs per node and the trees are varied to explain differences.",
     ),
 )

@@ -133,7 +133,7 @@ EXPERIMENT = protocol.make_experiment(
     notes=(
         "Test work is judged by comparisons per tree and sample, which do not depend on how busy "
         "the machine is; seconds are in the picture.",
-        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Each seed has its own spirals.",
+        "The report does not state the number of trees and the smallest leaf. Here they are 50 "
+        "trees (10 in a quick run) and 5 samples. Each seed has its own spirals.",
     ),
 )
