@@ -384,7 +384,7 @@ def _explain_uls(table: ex.Table) -> str:
             )
     return (
         "The trees of ULS stay as they are, so it depends on how much the number of classes "
-        "grows: 50 times in the paper. The ratio is {'; '.join(found)}."
+        f"grows: 50 times in the paper. The ratio is {'; '.join(found)}."
     )
 
 
