@@ -115,7 +115,7 @@ def _test_work(table: ex.Table, first: int, last: int) -> ex.Finding:
         f"{math.exp(grew[name].mean):.2f} times with {name}" for name in protocol.GROWING
     )
     return ex.Finding(
-        "The report finds that the test time of ULS hardly changes (at most {KEPT} times more or "
+        f"The report finds that the test time of ULS hardly changes (at most {KEPT} times more or "
         "less), while that of the others grows.",
         f"Here a test sample of {last} classes costs {math.exp(grew['ULS'].mean):.2f} times the "
         f"comparisons of one of {first} with ULS, {said}.",
