@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,21 @@ SEARCHES = {
     "symlink": "images",
     "throughput": "benchmarks",
 }
+# Questions that guides answer, in the words of newcomers.
+QUESTIONS = ("how many photographs", "classes accuracy", "train forest")
+# Prints the pages that Sphinx's own search finds, the best first.
+SEARCH = """
+const [folder, query] = process.argv.slice(1);
+const read = (name) => require("fs").readFileSync(`${folder}/${name}`, "utf8");
+globalThis.window = globalThis;
+globalThis.document = { getElementById: () => null, documentElement: { dataset: {} } };
+globalThis._ready = () => {};
+globalThis.SPHINX_HIGHLIGHT_ENABLED = false;
+const scripts = ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"].map(read);
+const ask = "return Search._performSearch(...Search._parseQuery(query)).reverse();";
+const found = new Function("query", [...scripts, ask].join(String.fromCharCode(10)))(query);
+console.log(JSON.stringify(found.map((result) => result[0])));
+"""
 # Where the service and its routes are described, and the programs of the integrations.
 NEEDED = ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx_design")
 NEEDED += ("fastapi", "mlflow", "river")
@@ -254,6 +270,25 @@ def test_equations_need_neither_a_script_nor_a_network(site: Site) -> None:
 
 def test_pictures_of_the_gallery_are_on_the_pages_of_methods(site: Site) -> None:
     assert 'src="_images/sphx_glr_plot_one_node_001.png"' in site.text("method_ncm_forests")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="the search is a program of Node.js")
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_guides_are_found_before_results(site: Site, query: str) -> None:
+    found = json.loads(
+        subprocess.run(
+            ["node", "-e", SEARCH, str(site.folder), query],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+    )
+    results = [page.startswith("results/") for page in found]
+    assert any(results)
+    guides = ["/" not in page and page != "changelog" for page in found]
+    assert guides[0]
+    assert max(place for place, is_guide in enumerate(guides) if is_guide) < results.index(True)
 
 
 def test_questions_are_answered(site: Site) -> None:

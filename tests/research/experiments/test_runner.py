@@ -172,22 +172,22 @@ def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
         for seed in (0, 1)
     ]
     lines = format_published(made_up(), Table(rows)).splitlines()
-    assert lines[0] == "| setting | what | paper | here, letters | here, digits |"
+    assert lines[0] == "| setting | quantity | paper | here, letters | here, digits |"
     assert lines[2] == "| size 1 | accuracy | 0.5 | 0.25 ± 0 | 0.75 ± 0 |"
 
 
 def test_the_page_says_what_agrees(done):
-    assert "Agrees. All is well. It is 0." in (done / "made-up.md").read_text()
+    assert "- **Agrees.** All is well.\n  - It is 0" in (done / "made-up.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("agrees", "word"), [(True, "Agrees."), (False, "**Differs.**"), (None, "Not decided here.")]
+    ("agrees", "word"), [(True, "**Agrees.**"), (False, "**Differs.**"), (None, "**Not decided.**")]
 )
 def test_each_verdict_has_its_words(agrees, word):
     record = {"data": {}, "seeds": [], "quick": True, "versions": {}, "processor": "", "n_cores": 1}
     record |= {"own_data": False, "n_jobs": -1, "n_seeds": None}
     text = format_page(made_up(), Table([]), [Finding("Claim.", "Here.", agrees)], record)
-    assert f"- {word} Claim. Here." in text
+    assert f"- {word} Claim.\n  - Here.\n" in text
 
 
 def test_the_figure_is_the_same_file_for_the_same_numbers(done, tmp_path):
@@ -301,12 +301,12 @@ def test_the_index_says_which_runs_are_quick(tmp_path):
 def test_the_index_counts_what_agrees(tmp_path):
     (tmp_path / "icra2017-fig1.md").write_text("# Boundaries\n")
     verdicts = (True, True, False, None)
-    findings = [{"claim": "So.", "here": f"{v}.", "agrees": v} for v in verdicts]
+    findings = [{"claim": "So.", "agrees": v} for v in verdicts]
     record = {"findings": findings, "seeds": [0, 1, 2], "seconds": 90.0}
     (tmp_path / "icra2017-fig1.json").write_text(json.dumps(record))
     text = write_index(tmp_path).read_text()
     assert "| [Boundaries](icra2017-fig1.md) | 3 | 1.5 | 2 | 1 | 1 |" in text
-    assert "| [icra2017-fig1](icra2017-fig1.md) | So. |  | False. |  | **differs** |" in text
+    assert "| [icra2017-fig1](icra2017-fig1.md) | So. | **differs** |" in text
 
 
 @pytest.mark.process
@@ -355,7 +355,8 @@ def test_pages_and_records_tell_the_interval_and_where_a_claim_differs_the_reaso
     experiment = dataclasses.replace(made_up(), judge=judge)
     run_experiment(experiment, tmp_path, ExperimentContext(experiment.sources))
     page = (tmp_path / "made-up.md").read_text()
-    assert "Interval: +10.0 points (+9.0 to +11.0, 5 seeds), asked above 0." in page
+    assert "Decided by: +10.0 points (+9.0 to +11.0, 5 seeds); the claim needs" in page
+    assert page.count("Printed in the paper: 7 %.") == 2
     assert page.count("Why: Too few samples.") == 1
     agrees, differs = json.loads((tmp_path / "made-up.json").read_text())["findings"]
     assert (agrees["printed"], agrees["reason"]) == ("7 %", "")

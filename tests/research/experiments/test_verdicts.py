@@ -144,7 +144,10 @@ def test_ratios_below_five_percent_are_none():
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        (Difference(0.012, 0.004, 5), "+1.2 points (+0.8 to +1.6, 5 seeds), asked above 0"),
+        (
+            Difference(0.012, 0.004, 5),
+            "+1.2 points (+0.8 to +1.6, 5 seeds); the claim needs a difference above 0",
+        ),
         (Difference(np.log(2), 0, 3, "times", "a against b"), "2.00 times (2.00 to 2.00, 3 seeds)"),
         (Difference(0.012, float("inf"), 1), "too few seeds for an interval"),
         (compare_seeds([]), "not measured"),

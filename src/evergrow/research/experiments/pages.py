@@ -9,30 +9,46 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import atomic_write
-from evergrow.research.experiments.catalogue import PAPERS, Paper
+from evergrow.research.experiments.catalogue import PAPERS, Paper, find_paper
 from evergrow.research.experiments.experiment import Experiment, Finding
 from evergrow.research.experiments.table import Row, Table
 
-_VERDICTS = {"agrees": "Agrees.", "differs": "**Differs.**", "open": "Not decided here."}
+_VERDICTS = {"agrees": "**Agrees.**", "differs": "**Differs.**", "open": "**Not decided.**"}
 
 _INTRODUCTION = """# Results
 
-Every table and figure of the papers that was measured, beside what the paper says of it."""
+We repeated every table and figure of the papers that can be measured. Each page below takes what
+a paper claims, measures it, and says whether the measurement agrees."""
+
+_READING = """\
+Each claim has a verdict, by [one rule](index.md#how-a-claim-is-judged). "A against B" is A minus
+B in percentage points, or A divided by B for times and counts. The brackets hold the 95 %
+interval of this difference over the seeds. After a percentage, "±" is the standard deviation over
+the seeds; after a difference in points, it is half the width of the 95 % interval."""
 
 _RULE = """\
-One rule decides all claims. A claim is about a difference, which has a 95 % interval over the
-seeds. That one side is above another *agrees* if the whole interval is above zero, and *differs*
-if the whole interval is below the least difference that counts: half a percentage point of an
-accuracy, 5 % of a time or a count. The interval then shows whether the order is reversed or both
-sides are the same. A small difference agrees, too, if its interval is above zero. Otherwise a claim
-is *open*. Claims with a bound, such as "at least
-10 points", agree or differ if the interval does not contain the bound; bounds are printed numbers,
-or our reading of a word such as "much", which the claim then states. For claims of several parts
-the deciding part is shown. Where five seeds left a claim open some pages have more, up to 20;
-intervals are not corrected for that, nor for the number of claims. Seeds change the random numbers
-of the learners, the order or the choice of the classes and, where the protocol draws them, the
-training samples; test samples mostly stay the same. So intervals say how far another run on the
-same data may differ, not another data set."""
+The same rule decides every claim. A claim is about a difference between two sides, such as the
+accuracies of two learners. Runs with several random seeds give this difference a 95 % interval.
+
+- A claim that one side is higher *agrees* if the whole interval is above zero.
+- It *differs* if the whole interval is below the smallest difference that counts. This is half a
+  percentage point for an accuracy, and 5 % for a time or a count. Either the order is reversed,
+  or both sides are equal.
+- Otherwise the claim is *not decided*.
+- A claim with a bound, such as "at least 10 points", agrees or differs if the interval lies on
+  one side of the bound. The bound is a number from the paper. Where the paper only has a word
+  such as "much", the claim states the number that we chose for it.
+- If a claim has several parts, the page shows the part that decides.
+
+Some pages have up to 20 seeds, because five left a claim undecided. The intervals are not
+corrected for that, nor for the number of claims. A seed sets the random numbers of the learners,
+the order or the choice of the classes and, where the protocol draws them, the training samples.
+The test samples mostly stay the same. The intervals therefore say how much another run on the
+same data may differ. They say nothing about another data set."""
+
+_PUBLISHED = """\
+Settings and quantities have the names of the columns in the CSV file. The last columns show what
+we measured: the mean over the seeds ± the standard deviation."""
 
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
@@ -42,34 +58,44 @@ def format_page(
     experiment: Experiment, table: Table, findings: Sequence[Finding], record: Mapping[str, Any]
 ) -> str:
     """The page of an experiment as Markdown."""
+    paper = find_paper(experiment.name)
     parts = [
         f"# {experiment.title}",
-        experiment.shows,
+        _as_sentence(experiment.shows),
+        *([paper.terms] if paper and paper.terms else []),
         f"![{experiment.title}]({experiment.name}.svg)",
-        "## What agrees and what does not",
+        "## Claims and verdicts",
+        _READING,
         "\n".join(map(_format_finding, findings)),
     ]
     if experiment.summarize is not None:
-        parts += ["## The numbers", experiment.summarize(table)]
+        parts += ["## Numbers", experiment.summarize(table)]
     published = format_published(experiment, table)
     if published:
-        parts += ["## The paper's numbers beside ours", published]
+        parts += ["## Published and measured numbers", _PUBLISHED, published]
     if experiment.notes:
+        ours = experiment.name.startswith("guide-")
         parts += [
-            "## What is not as in the paper",
+            "## Setting" if ours else "## Differences from the paper",
             "\n".join(f"- {n}" for n in experiment.notes),
         ]
-    parts += ["## How it was measured", _format_record(experiment, record)]
+    parts += ["## Repeat it", _format_record(experiment, record)]
     return "\n\n".join(parts) + "\n"
 
 
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
+
+
 def _format_finding(finding: Finding) -> str:
-    parts = [_VERDICTS[finding.verdict], finding.claim, finding.here]
-    if finding.contrast:
-        parts.append(f"Interval: {finding.contrast}.")
-    if finding.why:
-        parts.append(f"Why: {finding.why}")
-    return "- " + " ".join(parts)
+    parts = {
+        "": finding.here,
+        "Printed in the paper: ": finding.printed,
+        "Decided by: ": finding.contrast,
+        "Why: ": finding.why,
+    }
+    told = [f"  - {_as_sentence(label + text)}" for label, text in parts.items() if text]
+    return "\n".join([f"- {_VERDICTS[finding.verdict]} {finding.claim}", *told])
 
 
 def format_published(experiment: Experiment, table: Table) -> str:
@@ -98,7 +124,7 @@ def format_published(experiment: Experiment, table: Table) -> str:
         return ""
     heads = [name if name == "here" else f"here, {name}" for name in columns]
     rule = "|---|---|---|" + "---|" * len(heads)
-    return "\n".join([f"| setting | what | paper | {' | '.join(heads)} |", rule, *lines])
+    return "\n".join([f"| setting | quantity | paper | {' | '.join(heads)} |", rule, *lines])
 
 
 def _as_published(table: Table, row: Row, measured: Collection[str]) -> Table:
@@ -133,7 +159,7 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     seeds = ", ".join(map(str, record["seeds"]))
     n_jobs = record["n_jobs"]
-    threads = {-1: "a thread for each", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
+    threads = {-1: "one thread per core", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
     options = (" --quick" if record["quick"] else "") + (
         " --data YOUR_FILE" if record["own_data"] else ""
     )
@@ -146,10 +172,11 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
         [
             f"    evergrow experiment {experiment.name}{options}",
             "",
-            *([f"Data: {data}."] if data else []),
-            *([f"Seeds: {seeds}."] if seeds else []),
-            f"{record['processor']}, {_at_a_time(record)}, {threads}; {versions}.",
-            f"{files}.",
+            *([f"- Data: {data}."] if data else []),
+            *([f"- Seeds: {seeds}."] if seeds else []),
+            f"- Machine: {record['processor']}, {_at_a_time(record)}, {threads}.",
+            f"- Versions: {versions}.",
+            f"- {files}.",
         ]
     )
 
@@ -157,7 +184,7 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
 def _at_a_time(record: Mapping[str, Any]) -> str:
     """How busy the processor was; times depend on it."""
     n_workers = record.get("n_workers", 1)
-    at_once = "" if n_workers == 1 else f", {n_workers} runs at a time"
+    at_once = "" if n_workers == 1 else f", {n_workers} runs at the same time"
     return f"{record['n_cores']} cores{at_once}"
 
 
@@ -172,7 +199,12 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
             parts += [f"## {paper.citation}", "\n".join(lines)]
     if found:
         parts.insert(1, _count_claims(target, found))
-        parts += ["## All claims", _RULE, "\n".join(_claims(target, found))]
+        parts += [
+            "## How a claim is judged",
+            _RULE,
+            "## All claims",
+            "\n".join(_claims(target, found)),
+        ]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *found, "```"]))
     with atomic_write(target / "index.md") as file:
         file.write(("\n\n".join(parts) + "\n").encode())
@@ -180,7 +212,10 @@ def write_index(folder: str | os.PathLike[str]) -> Path:
 
 
 def _index_lines(paper: Paper, folder: Path, found: list[str]) -> list[str]:
-    lines = ["| | seeds | minutes | agrees | differs | open |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| page | seeds | minutes | agrees | differs | not decided |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in paper.names:
         page, record = folder / f"{name}.md", folder / f"{name}.json"
         if not (page.exists() and record.exists()):
@@ -214,36 +249,26 @@ def _count_claims(folder: Path, names: list[str]) -> str:
         agrees = [each["agrees"] for record in records if record for each in record["findings"]]
         if agrees:
             parts.append(
-                f"Of {len(agrees)} verdicts on {of} {agrees.count(True)} agree, "
-                f"{agrees.count(False)} differ and {agrees.count(None)} are open."
+                f"Of {len(agrees)} verdicts on {of}, {agrees.count(True)} agree, "
+                f"{agrees.count(False)} differ and {agrees.count(None)} are not decided."
             )
     return " ".join(parts) + (
-        " A claim that is judged on several data sets or panels counts once for each. [One "
-        "rule](#all-claims) decides all of them. Where a claim differs, its page says what was "
-        "tried: what turns it, what it depends on, or that nothing tried turns it."
+        " A claim that is judged on several data sets counts once for each. The tables count the "
+        'verdicts of each page; "minutes" is the time of all its runs in one process. See [how a '
+        "claim is judged](#how-a-claim-is-judged). Where a claim differs, its page says what it "
+        "depends on, or that nothing we tried changes the verdict."
     )
 
 
 def _claims(folder: Path, names: list[str]) -> list[str]:
-    """All claims in one table, a row each."""
-    lines = [
-        "| page | claim | printed | here | interval | verdict |",
-        "|---|---|---|---|---|---|",
-    ]
+    """All claims in one table, a row each; the pages have the numbers."""
+    lines = ["| page | claim | verdict |", "|---|---|---|"]
+    words = {True: "agrees", False: "**differs**", None: "not decided"}
     for name in names:
         record = _read_record(folder / f"{name}.json")
         for found in record["findings"] if record else ():
-            why = f" ([why]({name}.md#what-agrees-and-what-does-not))" if found["reason"] else ""
-            words = {True: "agrees", False: f"**differs**{why}", None: "open"}
-            cells = (
-                f"[{name}]({name}.md)",
-                found["claim"],
-                found["printed"],
-                found["here"],
-                found["contrast"],
-                words[found["agrees"]],
-            )
-            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+            claim = found["claim"].replace("|", chr(92) + "|")
+            lines.append(f"| [{name}]({name}.md) | {claim} | {words[found['agrees']]} |")
     return lines
 
 
@@ -252,12 +277,7 @@ def _read_record(record: Path) -> dict[str, Any] | None:
     try:
         content = json.loads(record.read_text(encoding="utf-8"))
         findings = [
-            # Records of earlier versions have neither printed numbers nor reasons.
-            {
-                **{key: finding[key] for key in ("claim", "here", "agrees")},
-                **{key: finding.get(key, "") for key in ("printed", "contrast", "reason")},
-            }
-            for finding in content["findings"]
+            {key: finding[key] for key in ("claim", "agrees")} for finding in content["findings"]
         ]
     except (ValueError, KeyError, TypeError):
         return None

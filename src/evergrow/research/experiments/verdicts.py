@@ -128,8 +128,10 @@ class Difference:
         gap = abs(self.mean - bound)
         distance = gap / self.noise if self.noise else math.copysign(math.inf, gap)
         none = agrees is False and gap <= self.noise
-        remark = ": no difference that counts" if none else ""
-        return Verdict(agrees, f"{name}{self.interval}, asked {side} {asked}{remark}", distance)
+        remark = ". So small a difference does not count" if none else ""
+        what = "a factor" if self.unit == "times" else "a difference"
+        needed = f"the claim needs {what} {side} {asked}{remark}"
+        return Verdict(agrees, f"{name}{self.interval}; {needed}", distance)
 
 
 def _sides(one: Row, other: Row) -> str:
@@ -272,7 +274,7 @@ def format_percent(table: Table, column: str, **where: Any) -> str:
     return f"{format_mean(table.where(**where), column)} %"
 
 
-_HERE = {True: "Here", False: "Here", None: "Here, not clear of chance,"}
+_HERE = {True: "Here", False: "Here", None: "Here, within the noise,"}
 
 
 def findings_by_data(table: Table, claims: Iterable[Claim]) -> list[Finding]:

@@ -38,7 +38,7 @@ def _stretch(order, initial=10, sizes=(10, 50, 100)):
 )
 def test_fig5_judges_the_order(change, agrees):
     table = _stretch({**ORDER, **change})
-    assert verdict("cvpr2014-fig5", table, "The paper orders by accuracy") is agrees
+    assert verdict("cvpr2014-fig5", table, "In the paper, accuracy grows in") is agrees
 
 
 AS_PRINTED = {"uls": 0.267, "igt": 0.807, "rust": 0.881, "rtst": 0.912, "retrained": 1.0}
@@ -58,7 +58,9 @@ def test_fig5_judges_levels_on_the_papers_stream_alone(change, end, agrees):
 @pytest.mark.parametrize(("end", "agrees"), [(50, True), (30, None)])
 def test_fig5_judges_savings_on_the_papers_stream_alone(end, agrees):
     assert (
-        verdict("cvpr2014-fig5", _stretch(ORDER, 3, (3, 20, end)), "The paper trains 25 times")
+        verdict(
+            "cvpr2014-fig5", _stretch(ORDER, 3, (3, 20, end)), "In the paper, IGT trains 25 times"
+        )
         is agrees
     )
 
@@ -114,15 +116,15 @@ def _subsets(accuracies, distances=(10.0, 20.0, 40.0)):
 )
 def test_fig3_sees_a_trade_off_only_where_there_is_something_to_gain(accuracies, agrees):
     assert (
-        verdict("cvpr2014-fig3", _subsets(accuracies), "The paper takes the square root") is agrees
+        verdict("cvpr2014-fig3", _subsets(accuracies), "The paper calls the square root") is agrees
     )
 
 
 @pytest.mark.parametrize(("most", "agrees"), [(40.0, True), (25.0, False)])
 def test_fig3_sees_whether_a_share_takes_much_longer(most, agrees):
     table = _subsets((0.4, 0.5, 0.6), (10.0, 20.0, most))
-    assert verdict("cvpr2014-fig3", table, "In the paper that share") is agrees
-    assert verdict("cvpr2014-fig3", table, "In the paper a share") is True
+    assert verdict("cvpr2014-fig3", table, "In the paper, a fifth of the classes") is agrees
+    assert verdict("cvpr2014-fig3", table, "In the paper, nodes with a fifth") is True
 
 
 def _leaves(whole, rust):

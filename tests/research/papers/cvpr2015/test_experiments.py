@@ -59,7 +59,7 @@ def test_every_experiment_is_measured_drawn_and_judged(name, tmp_path):
     assert any("accuracy" in text for text in texts)
     if experiment.published:
         assert any(text.endswith("paper") or text.startswith("paper, ") for text in texts)
-        assert "The paper's numbers beside ours" in (tmp_path / f"{name}.md").read_text()
+        assert "Published and measured numbers" in (tmp_path / f"{name}.md").read_text()
 
 
 def test_a_run_that_was_stopped_gives_the_same_table(tmp_path):

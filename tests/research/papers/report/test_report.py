@@ -126,7 +126,7 @@ def as_printed(**changes):
     [
         ("ULS", ["ULS"]),
         ("the others", protocol.GROWING),
-        ("forests trained anew", [protocol.RETRAINED]),
+        ("retrained forests", [protocol.RETRAINED]),
     ],
 )
 def test_table_1_holds_when_it_is_neither_below_nor_above_the_report(group, names, change, agrees):

@@ -218,8 +218,8 @@ def _leads_baselines(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
 def _comparable(last: ex.Table, where: str) -> ex.Finding:
     gap = ex.compare_values(last, "accuracy", "method", "ncmf", "met")
     return ex.Finding(
-        "In the paper class means with a metric learnt on all classes are as good as the forest or "
-        f"slightly better; up to {COMPARABLE} points count as that.",
+        "In the paper class means with a metric learnt on all classes are as good as the forest "
+        f"or slightly better (at most {COMPARABLE} points).",
         f"On {where} the metric is {100 * gap.mean:+.1f} points from the forest.",
         gap.within(COMPARABLE / 100),
     )
@@ -262,7 +262,8 @@ def _order(table: ex.Table, last: ex.Table, where: str) -> ex.Finding:
         for name, rows in _last_of_parts(table).items()
     )
     return ex.Finding(
-        "The paper orders by accuracy: IGT, RUST, RTST, the retrained forest; ULS is far below.",
+        "In the paper, accuracy grows in the order IGT, RUST, RTST, retrained forest, and ULS is "
+        "far below.",
         f"On {where}: {_listed(last, INCREMENTAL_STYLES, names)} %.",
         decision,
         reason=(
@@ -340,7 +341,7 @@ def _times(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
             "In the paper ULS is the fastest to train, then IGT, RUST and RTST; ULS is also the "
             "fastest to test and the retrained forest the slowest.",
             f"On {where}, training: {training}; distances at test time as shares of the retrained "
-            f"forest's, beside the paper's times: {testing}.",
+            f"forest's, with the shares of the paper's times in brackets: {testing}.",
             order,
             printed="30 s, 15 min, 77 min, 16 h; 0.04, 0.05, 0.24, 0.27, 0.47 ms",
             reason=(
@@ -351,10 +352,10 @@ def _times(table: ex.Table, last: ex.Table, where: str) -> list[ex.Finding]:
         ),
         ex.Finding(
             "In the paper ULS is by far the fastest to train, with a thirtieth of the time of IGT "
-            f"for 1000 classes; a time of IGT of {FAR} times that of ULS or more counts as by far.",
+            f"for 1000 classes (here: IGT takes at least {FAR} times as long).",
             f"On {where} IGT takes {math.exp(longer.mean):.1f} times as long as ULS.",
             far,
-            printed="30 s beside 15 min",
+            printed="30 s against 15 min",
             reason=_explain_uls(table),
         ),
     ]
@@ -382,8 +383,8 @@ def _explain_uls(table: ex.Table) -> str:
                 f"{plots.DATA_NAMES[data]}"
             )
     return (
-        "It depends on how many times the initial classes there are at the end, 50 times in the "
-        f"paper, since the trees of ULS stay as they are. The ratio is {'; '.join(found)}."
+        "The trees of ULS stay as they are, so it depends on how much the number of classes "
+        f"grows: 50 times in the paper. The ratio is {'; '.join(found)}."
     )
 
 
@@ -400,8 +401,8 @@ EXPERIMENT = protocol.make_experiment(
     size=(9.5, 6.0),
     notes=(
         *protocol.NOTES,
-        "The paper prints no accuracies of this figure, only its curves, so none are drawn beside "
-        "ours. Its total training times go to 1000 classes; ours to 100.",
+        "The paper prints only curves for this figure and no accuracies, so none are drawn next "
+        "to ours. Its total training times go to 1000 classes; ours to 100.",
         "Visual words go up to 50 classes only: more would take longer than all the rest.",
         "On the built-in mixture, which quick runs use, plain class means are as good as can be.",
         "RF is our forest of random thresholds; on 50 classes of features, one seed, it had 65.8 % "

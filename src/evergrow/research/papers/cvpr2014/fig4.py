@@ -83,8 +83,8 @@ def _limited(last: ex.Table, where: str) -> ex.Finding:
 
     more = ex.compare_each_seed(last, excess, name="influence on RUST against trained at once")
     return ex.Finding(
-        "In the paper the influence on RUST is limited as well; as much as on the forest trained "
-        f"at once, or up to {LIMITED:.0f} point more, counts as that.",
+        f"In the paper the influence on RUST is limited as well (at most {LIMITED:.0f} point more "
+        "than on the forest trained at once).",
         f"{where}, {INITIAL} initial, RUST has {_shown(table, 'accuracy', 100)} samples (%).",
         more.below(LIMITED / 100),
     )

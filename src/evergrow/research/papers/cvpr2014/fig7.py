@@ -72,8 +72,7 @@ def _gains_little(table: ex.Table, last: ex.Table, where: str) -> list[ex.Findin
             reason=_explain(table),
         ),
         ex.Finding(
-            "In the paper that gain is little; up to the printed one of "
-            f"{LIMITED} points counts as little.",
+            f"In the paper this gain is small (at most the printed {LIMITED} points).",
             f"{where} it is {100 * gained.mean:+.1f} points.",
             little,
             printed=PRINTED,

@@ -100,7 +100,7 @@ def _within(spread: float, n_orders: int, name: str) -> ex.Verdict:
     return ex.Verdict(
         agrees,
         f"deviation of the {name}: {100 * spread:.1f} % ({100 * low:.1f} to {100 * high:.1f}, "
-        f"{n_orders} orders), asked below {100 * LIMITED:.0f} %",
+        f"{n_orders} orders); the claim needs less than {100 * LIMITED:.0f} %",
     )
 
 

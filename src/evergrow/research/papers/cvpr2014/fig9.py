@@ -75,8 +75,8 @@ def _accuracy(table: ex.Table, where: str) -> ex.Finding:
     )
     changes = f"Five at a time change {100 * small.mean:+.1f} points, all at once "
     return ex.Finding(
-        "In the paper only large chunks are more accurate than classes one at a time; less than "
-        "half of what all at once gain counts as no gain.",
+        "In the paper, only large chunks of classes are more accurate than one class at a time. "
+        "Five classes at a time must gain less than half of what all at once gain.",
         f"{where}, in % of the retrained accuracy: {shown} at a time."
         + (f" {changes}{100 * large.mean:+.1f}." if few in chunks else ""),
         decision,

@@ -26,11 +26,12 @@ BASELINE_KEYS = ("data", "strategy", "seed")
 MEASURES = ("accuracy", "relative", "newest", "comparisons", "n_distances")
 
 NOTES = (
-    "CIFAR-100 in place of ILSVRC 2010, which is not freely at hand: 100 classes of 500 training "
-    "and 100 test images. `features` are 256 numbers per image from a network trained on ImageNet, "
-    "far stronger than the paper's; `words` are counts over 1000 visual words, the paper's kind, "
-    "of which we take the square root. Without these files both are a mixture of Gaussians.",
-    "Every seed has its own random order of the classes; the paper fixed one.",
+    "The data are CIFAR-100 instead of ILSVRC 2010, which is not freely available: 100 classes "
+    "of 500 training and 100 test images. `features` are 256 numbers per image from a network "
+    "trained on ImageNet, which are far stronger than the paper's features. `visual words` are "
+    "square roots of counts of 1000 visual words, the paper's kind of features. Without the data "
+    "files, both are generated mixtures of Gaussians.",
+    "Every seed has another random order of the classes; the paper has one fixed order.",
 )
 
 

@@ -41,7 +41,7 @@ def judge_best(
         )
         best = max(others, key=lambda name: mine.mean(column, method=name))
         parts.append(
-            f"{ex.format_percent(mine, column, method=method)} next to {label(best)} "
+            f"{ex.format_percent(mine, column, method=method)} against {label(best)} "
             f"{ex.format_percent(mine, column, method=best)} ({over} {percent(value)})"
         )
     return ", ".join(parts), ex.combine_verdicts(verdicts)

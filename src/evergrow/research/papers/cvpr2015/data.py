@@ -70,21 +70,23 @@ _SIZES: dict[str, tuple[int | None, int | None]] = {
 }
 
 _DATA_NOTE = (
-    "The paper has 387 classes of ILSVRC 2010 under 143 coarse ones, as 1000 visual words; here "
-    '"features" are the 100 classes of CIFAR-100 under 20 as 256 features of a network, "words" '
-    'the same as 1000 visual words (square roots of counts), and "birds" the 200 kinds of CUB '
-    "under 70 groups as 1280 features. Percentages cannot be compared, relations can."
+    "The paper has 387 fine classes of ILSVRC 2010 under 143 coarse ones, described by 1000 visual "
+    'words. Here "features" are 256 features of a network for the 100 classes of CIFAR-100 under '
+    '20 coarse ones. "words" are square roots of counts of 1000 visual words for the same images. '
+    '"birds" are 1280 features of a network for the 200 kinds of CUB under 70 groups. So '
+    "percentages cannot be compared with the paper; which method is better can."
 )
 _SIZE_NOTE = (
-    "Forests have 20 trees in place of 50 and 100 subsets per node in place of 1000, and compare "
-    "them on a part of the samples of a large node: 1024, or three per class where all labels are "
-    "fine (table 1, fig. 2), 256 at least. Of CIFAR-100 "
-    "200 samples of each class train (features) or 150 (words) and 50 test. Parameters are not "
-    "optimised anew. Accuracies are means over classes, and deviations those of the seeds."
+    "Forests have 20 trees instead of 50, and try 100 subsets of classes per node instead of "
+    "1000. A large node compares subsets on a part of its samples: 1024, or three per class (at "
+    "least 256) where all labels are fine. Of each class of CIFAR-100, 200 samples (features) or "
+    "150 (words) are used to train and 50 to test. Parameters were not tuned again. Accuracies "
+    "are means over classes."
 )
 _CHANCE_NOTE = (
-    "Contrasts that five seeds left open have more, of the methods concerned. Claims that rest on "
-    "many comparisons are not corrected for their number: a single one may be chance."
+    "Where five seeds left a comparison undecided, its methods have more seeds. Claims that rest "
+    "on many comparisons are not corrected for their number, so a single difference may be "
+    "chance."
 )
 NOTES = (_DATA_NOTE, _SIZE_NOTE, _CHANCE_NOTE)
 

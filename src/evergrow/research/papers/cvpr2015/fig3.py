@@ -121,13 +121,13 @@ def _above(table: ex.Table) -> ex.Seen:
         for method in ("hierarchical", "joint")
     )
     ours, theirs = (ex.format_percent(table, "accuracy", **side) for side in (h, j))
-    return f"{ours} beside {theirs}", ex.compare_means(table, "accuracy", h, j).verdict
+    return f"{ours} against {theirs}", ex.compare_means(table, "accuracy", h, j).verdict
 
 
 def _both_levels(table: ex.Table) -> ex.Seen:
     both = BASELINE | {"means": "both"}
     ours, others = (ex.format_percent(table, "accuracy", **side) for side in (both, BASELINE))
-    return f"{ours} beside {others}", ex.compare_means(table, "accuracy", both, BASELINE).verdict
+    return f"{ours} against {others}", ex.compare_means(table, "accuracy", both, BASELINE).verdict
 
 
 def _why_weight(method: str) -> Callable[[ex.Table], str]:
@@ -193,13 +193,13 @@ CLAIMS: tuple[ex.Claim, ...] = (
     ex.Claim(
         "H at its best is above J at its best.",
         evaluation.on_main_rows(_above),
-        printed="17.00 beside 16.86 %",
+        printed="17.00 against 16.86 %",
         reason=claims.named(_why_not_above),
     ),
     ex.Claim(
         "Means of coarse classes in addition to those of fine ones help H.",
         evaluation.on_main_rows(_both_levels),
-        printed="18.10 beside 17.00 %",
+        printed="18.10 against 17.00 %",
         reason=claims.named(_why_not_both),
     ),
 )

@@ -79,11 +79,12 @@ EXPERIMENT = make_experiment(
     size=(11.0, 3.4),
     notes=(
         *NOTES,
-        "The paper has Fisher vectors; here are those of characters as in table 6, and features of "
-        "a network. CIFAR-100 has too few classes for the claim on c = 10 and 20, which both allow "
-        "subsets of all of them. As in the paper forests see the "
-        "half of the samples with fine labels through a metric learnt on it, in 15 epochs "
-        "at most. Numbers at the points are c, the bound on a subset's size in roots of the "
+        "The paper uses Fisher vectors. Here they are those of characters, as in table 6, and "
+        "features of a network. "
+        "CIFAR-100 has too few classes for the claim on c = 10 and 20, which both allow "
+        "subsets of all of them. As in the paper, forests learn from the half of the samples "
+        "with fine labels, with a metric learnt on this half in at most 15 epochs. "
+        "Numbers at the points are c, the bound on a subset's size in roots of the "
         "number of classes; the paper prints no numbers for its curve.",
     ),
 )

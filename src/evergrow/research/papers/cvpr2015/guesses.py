@@ -149,7 +149,7 @@ def _better(one: str, other: str) -> Any:
         found = ex.compare_means(
             table.where(part="guess"), "accuracy", {"guess": one}, {"guess": other}
         )
-        return f"{_said(table, one)} next to {_said(table, other)}", found.verdict
+        return f"{_said(table, one)} against {_said(table, other)}", found.verdict
 
     return look
 
@@ -195,19 +195,19 @@ CLAIMS: tuple[ex.Claim, ...] = (
         "Guesses by the nearest neighbour, whatever its coarse class, are better than those of a "
         "forest trained on the fine part.",
         _better("nn-unconstrained", "forest"),
-        printed="14.23 beside 14.02 %",
+        printed="14.23 against 14.02 %",
         reason=claims.named(_why_guesses("nn-unconstrained", "forest")),
     ),
     ex.Claim(
         "Discarding guesses that contradict the coarse class improves on that.",
         _better("nn-discard", "nn-unconstrained"),
-        printed="17.03 beside 14.23 %",
+        printed="17.03 against 14.23 %",
         reason=claims.named(_why_guesses("nn-discard", "nn-unconstrained")),
     ),
     ex.Claim(
         "Searching for the neighbour within the coarse class is the best.",
         _better("nn", "nn-discard"),
-        printed="17.52 beside 17.03 %",
+        printed="17.52 against 17.03 %",
         reason=claims.named(_why_guesses("nn", "nn-discard")),
     ),
     ex.Claim(
@@ -234,8 +234,8 @@ EXPERIMENT = make_experiment(
         *NOTES,
         "Half of the samples have fine labels; the others get guesses, and a forest is trained on "
         'all that have a label then. "Right" is the share of right guesses among the samples '
-        "that got one. The paper chooses by its validation samples, here are the test samples. "
-        "The guesses by ridge regression are ours. The line in the pictures of stacking is the "
-        "forest without it.",
+        "that got one. The paper compares on its validation samples, and we on the test samples. "
+        "The guesses by ridge regression are ours. In the figures of stacking, the line is the "
+        "forest without stacking.",
     ),
 )

@@ -97,14 +97,14 @@ CLAIMS: tuple[ex.Claim, ...] = (
     ex.Claim(
         "NN-H is the best of the paper's methods at every share.",
         evaluation.on_main_rows(lambda mine: claims.judge_best("nn-h", mine, "fine")),
-        printed="14.71, 16.37, 18.46 % beside 14.16, 16.15, 18.35 of H",
+        printed="14.71, 16.37, 18.46 % against 14.16, 16.15, 18.35 of H",
         reason=claims.named(why_not_best("fine")),
     ),
     ex.Claim(
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above "
         "those that do not (stacked, J).",
         evaluation.on_main_rows(lambda mine: claims.judge_hierarchy(mine, "fine")),
-        printed="13.99 to 14.71 % beside 12.59 and 12.92 with a tenth",
+        printed="13.99 to 14.71 % against 12.59 and 12.92 with a tenth",
         reason=claims.named(_why_not_hierarchy),
     ),
     ex.Claim(
@@ -112,7 +112,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
         evaluation.on_main_rows(
             lambda mine: claims.judge_gain(mine, "fine", learners.PAPERS_METHODS[1:])
         ),
-        printed="the least gain is J's, 17.14 beside 16.96 %",
+        printed="the least gain is J's, 17.14 against 16.96 %",
         reason=claims.named(_why_below),
     ),
 )
@@ -133,6 +133,6 @@ EXPERIMENT = make_experiment(
     notes=(
         *NOTES,
         'Ridge-H, which guesses fine labels by ridge regression, is ours; "all fine" is a '
-        "forest that is told the fine label of every sample.",
+        "forest that gets the fine label of every sample.",
     ),
 )

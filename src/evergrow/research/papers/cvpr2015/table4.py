@@ -69,7 +69,7 @@ CLAIMS: tuple[ex.Claim, ...] = (
     ex.Claim(
         "NN-H improves the baseline most, however many samples are coarse.",
         evaluation.on_main_rows(lambda mine: claims.judge_best("nn-h", mine, "coarse")),
-        printed="17.87, 18.13, 18.46 % beside 17.59, 17.90, 18.35 of H",
+        printed="17.87, 18.13, 18.46 % against 17.59, 17.90, 18.35 of H",
         reason=claims.named(why_not_best("coarse")),
     ),
 )

@@ -62,7 +62,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 EXPERIMENT = ex.Experiment(
     name="guide-all-pictures",
     title="All pictures of every class",
-    shows="accuracy of least squares and of the heads of the field with all training images",
+    shows="accuracy of least squares and of other heads of a network, with all training images",
     sources=heads.SOURCES,
     runs=runs,
     measure=measure,
@@ -73,12 +73,13 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(11.5, 3.0),
     notes=(
-        f"Not of any paper. {WIDTH} random features for all that have any; least squares that "
-        "chooses their number may take up to 5792 features, inputs included. Least squares "
+        f"All methods with random features have {WIDTH} of them. Least squares that chooses "
+        "their number may take up to 5792 features, including the inputs. Least squares "
         "without random features, class means, streaming LDA and logistic regression use the input "
         "itself. Only least squares with random features and RanPAC are drawn several times.",
-        "In a full run objects are Caltech-101, birds CUB-200 and small photographs CIFAR-100, as "
-        "embeddings; otherwise generated classes and scikit-learn's digits.",
+        "In a full run, objects are Caltech-101, birds are CUB-200 and small photographs are "
+        "CIFAR-100, all as embeddings. Quick runs use generated classes and scikit-learn's "
+        "digits.",
     ),
     summarize=lambda table: heads.format_table(table, [*heads.HEADS], "data"),
 )

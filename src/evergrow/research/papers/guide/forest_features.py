@@ -126,12 +126,12 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(13.5, 3.0),
     notes=(
-        "Not of any paper. 50 trees. What is done to the features is measured on the first "
-        "classes, and again while these are few. Streams add ten classes at a time, in another "
+        "Forests have 50 trees. The transform of the features is chosen on the first classes, "
+        "and again while these are few. Streams add ten classes at a time, in another "
         "order for every seed.",
         "In a full run objects are Caltech-101, birds CUB-200, small photographs CIFAR-100 and "
-        "pixels MNIST; words are square roots of counts of visual words on CIFAR-100. Otherwise "
-        "generated classes and scikit-learn's digits.",
+        "pixels MNIST; words are square roots of counts of visual words on CIFAR-100. Quick runs "
+        "use generated classes and scikit-learn's digits.",
     ),
     summarize=summarize,
 )

@@ -89,7 +89,7 @@ def compare_heads(table: ex.Table, one: str, other: str) -> ex.Difference:
 def format_points(table: ex.Table, one: str, others: Iterable[str]) -> str:
     """The difference to each of the others in points, as text."""
     found = {other: 100 * compare_heads(table, one, other).mean for other in others}
-    return ", ".join(f"{gap:+.1f} to {other}" for other, gap in found.items())
+    return ", ".join(f"{gap:+.1f} over {other}" for other, gap in found.items())
 
 
 def draw_heads(

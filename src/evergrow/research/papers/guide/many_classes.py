@@ -112,7 +112,7 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds", "milliseconds_per_answer"),
     size=(11, 3.0),
     notes=(
-        "Not of any paper. Generated Gaussian classes of 128 features, 20 samples each: real data "
-        "with thousands of classes are not at hand, and Gaussian classes suit class means.",
+        "The data are generated Gaussian classes of 128 features with 20 samples each, because "
+        "we have no real data with thousands of classes. Gaussian classes favour class means.",
     ),
 )

@@ -88,5 +88,5 @@ EXPERIMENT = ex.Experiment(
     exact=("accuracy", "newest"),
     timed=("seconds",),
     size=(11, 3.0),
-    notes=("Not of any paper. Half of the classes are known at first.",),
+    notes=("Half of the classes are known at first.",),
 )

@@ -100,11 +100,11 @@ EXPERIMENT = ex.Experiment(
     timed=(),
     size=(6.0, 3.2),
     notes=(
-        "Not of any paper. Even photographs of each folder are for training and odd ones for "
-        "testing; every draw takes other training photographs. Blocks are the output and those "
-        "stages that take part.",
-        "In a full run 1972 photographs in 9 folders of Caltech-101 and its background; otherwise "
-        "drawn scenes.",
+        "Every second photograph of a folder is used to train, and the others to test. Every "
+        "draw takes other training photographs. Blocks are the output of the network and the "
+        "stages that the learner uses.",
+        "A full run uses 1972 photographs in 9 folders of Caltech-101 and its background. Quick "
+        "runs use drawn scenes.",
     ),
     summarize=lambda table: (
         "Accuracy in %, by images per class:\n\n" + format_table(table, NAMES, "images")

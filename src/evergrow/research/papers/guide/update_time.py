@@ -90,8 +90,8 @@ def _constant(table: ex.Table, name: str) -> ex.Finding:
     grown = ex.compare_ratios(mine, "seconds", {"samples": points[-1]}, {"samples": points[0]})
     known = points[-1] / points[0]
     return ex.Finding(
-        f"The time of an update of {name} does not grow with the samples known; up to "
-        f"{SAME_TIME} times counts as that.",
+        f"The time of an update of {name} does not grow with the number of known samples (at "
+        f"most {SAME_TIME} times).",
         f"{1000 * table.mean('seconds', learner=name, samples=points[-1]):.0f} ms with "
         f"{points[-1]} samples known, {np.exp(grown.mean):.2f} times as long as with {points[0]}.",
         grown.below(np.log(SAME_TIME)) if known >= 2 else None,
@@ -124,5 +124,5 @@ EXPERIMENT = ex.Experiment(
     exact=("samples", "accuracy", "new_class"),
     timed=("seconds",),
     size=(9.5, 3.2),
-    notes=("Not of any paper. Fifty examples of one class come in five updates.",),
+    notes=("Fifty examples of one class come in five updates.",),
 )

@@ -132,9 +132,9 @@ EXPERIMENT = ex.Experiment(
     exact=("new_class", "others", "total"),
     size=(9.0, 3.4),
     notes=(
-        "The paper shows iCubWorld28, which is not at hand: here 28 classes of CIFAR-100 as "
-        "features of a network stand for its 28 objects, each repetition with another new class; "
-        "without that file, and in quick runs, a generated mixture.",
+        "The paper uses the 28 objects of iCubWorld28, which we do not have. Here they are 28 "
+        "classes of CIFAR-100 as features of a network, and each repetition has another new "
+        "class. Without that file, and in quick runs, the data are a generated mixture.",
         protocol.PENALTY_NOTE,
     ),
 )

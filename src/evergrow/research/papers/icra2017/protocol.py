@@ -32,16 +32,16 @@ SETUPS: Mapping[str, Setup] = {
 }
 
 DATA_NOTES = (
-    "iCubWorld28 and RGB-D are not at hand. Where the paper has them, 28 classes of CIFAR-100 and "
-    "51 of Caltech-101, as features of a network trained on ImageNet, stand for robots' objects.",
-    "Without data files, and in quick runs, scikit-learn's small digits stand for MNIST and "
-    "generated mixtures for the others. A class has fewer examples where the data have fewer.",
+    "We do not have iCubWorld28 and RGB-D, the paper's data of robots. In their place we use 28 "
+    "classes of CIFAR-100 and 51 of Caltech-101, as features of a network trained on ImageNet.",
+    "Without data files, and in quick runs, scikit-learn's digits replace MNIST, and generated "
+    "mixtures replace the others.",
 )
 
 
 PENALTY_NOTE = (
-    "The penalty is chosen on held-out examples without recoding, once for all ways of counting "
-    "rare classes; the paper chooses the best for each."
+    "The penalty is chosen once, on held-out examples and without recoding; the paper chooses "
+    "the best one for each method."
 )
 
 _OWN = ", own data"

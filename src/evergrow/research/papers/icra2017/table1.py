@@ -320,8 +320,8 @@ def _ignored(name: str, table: ex.Table, varied: ex.Table) -> ex.Finding:
         name=f"right of the new class at {n} examples",
     )
     return ex.Finding(
-        f"{name}: the paper finds that plain least squares ignore a class of few examples; less "
-        f"than {100 * IGNORED:.0f} % right counts as that.",
+        f"{name}: the paper finds that plain least squares ignore a class with few examples (less "
+        f"than {100 * IGNORED:.0f} % right).",
         f"Here {100 * share.mean:.1f} % of the new class are right at {n} examples.",
         share.below(IGNORED),
         printed=_printed(name, n, "new_class", NAIVE),
@@ -471,7 +471,7 @@ def _by_recoding(varied: ex.Table, rebalanced: float) -> str:
 
 EXPERIMENT = ex.Experiment(
     name="icra2017-table1",
-    title="Camoriano 2017, table I: a new class beside many examples of the others",
+    title="Camoriano 2017, table I: a new class with few examples",
     shows="accuracy on the new class and on all, naive, rebalanced and recoded",
     sources=protocol.SOURCES,
     runs=runs,
@@ -487,7 +487,7 @@ EXPERIMENT = ex.Experiment(
         "A class with as many examples as the others is not a rare one, and recoding changes "
         "nothing: such numbers are measured and drawn, but no claim is judged by them. The user's "
         "own data, given by `--data`, are not compared with the paper's numbers.",
-        "The labels of some rows are damaged in the copy of the paper at hand. MNIST has five rows "
+        "The labels of some rows are damaged in our copy of the paper. MNIST has five rows "
         "there, labelled 1, 5, 10, = and 1000, and iCubWorld28 the same with 700: the last two are "
         "taken to be 50 and 100, as in the RGB-D block, and MNIST's row for 500 is missing. The "
         "next row is labelled RGB-D, 1, but continues the numbers of iCubWorld28 and is taken to "
@@ -498,8 +498,8 @@ EXPERIMENT = ex.Experiment(
         "Recoding is 0.7, 0.6 and 0.7 as in the paper; the penalty is chosen for each method on "
         "every 6th example, also as there, and then those are learnt too, which the paper's models "
         "never do. With `auto`, recoding is chosen by the paper's rule. `ours` is `RLSClassifier` "
-        "with its defaults: cosine scores, and penalty and recoding by leave-one-out. It is a "
-        "measurement next to the paper's and no claim is judged by it.",
+        "with its defaults: cosine scores, and penalty and recoding by leave-one-out. No claim "
+        "is judged by it.",
         "Rows with a value in the column `varied` are not the paper's table: they vary the "
         "penalty, the recoding, the number of features or the new class, to show what a claim "
         "depends on.",

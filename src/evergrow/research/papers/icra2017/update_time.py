@@ -140,8 +140,8 @@ def judge(table: ex.Table) -> list[ex.Finding]:
     times = {m: f"{math.exp(growth[m].mean):.2f}" for m in METHODS}
     findings = [
         ex.Finding(
-            "The paper finds that the time of an update does not depend on the examples before; "
-            f"up to {FLAT} times counts as that.",
+            "The paper finds that the time of an update does not depend on the examples before "
+            f"(at most {FLAT} times longer).",
             f"Here, {span}, it changes by a factor of {times[INCREMENTAL]}, and that of the "
             f"paper's own steps by {times[PAPERS]}.",
             growth[INCREMENTAL].below(math.log(FLAT)) if enough else None,
@@ -184,7 +184,7 @@ def _steps(table: ex.Table, sizes: Sequence[int]) -> str:
 EXPERIMENT = ex.Experiment(
     name="icra2017-update-time",
     title="Camoriano 2017: the time of one more example",
-    shows="seconds to learn one example over those learnt before, beside training again",
+    shows="seconds to learn one more example, and to train again, over the examples so far",
     sources=SOURCES,
     runs=runs,
     measure=measure,
@@ -195,7 +195,7 @@ EXPERIMENT = ex.Experiment(
     timed=("seconds",),
     size=(8.0, 3.2),
     notes=(
-        "The paper proves this in the title and prints no times. Ours checks its input and "
+        "The paper proves this and prints no times. Ours checks its input and "
         "answers a question after each example, which outweighs the rest when there are few "
         "features; because recoding only scales columns its weights are kept up by a rank-one "
         "step and need not be solved for.",

@@ -250,27 +250,23 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 def _parts_of_it(table: ex.Table, name: str) -> ex.Finding:
     mine = table.where(leaf=ALL_UNMIXED)
     here = (
-        f"Here {mine.mean('on_object_images'):.0f} % of the test patches in unmixed leaves for "
-        f"{name} come from images of it, {mine.mean('all_on_object_images'):.0f} % of all patches "
-        "do."
+        f"A leaf is unmixed if all its training patches come from images of one class. Of the "
+        f"test patches in unmixed leaves for {name}, {mine.mean('on_object_images'):.0f} % come "
+        f"from images of it; of all patches, {mine.mean('all_on_object_images'):.0f} % do."
     )
     known = len(mine.column("on_object")) > 0
     place, decision = _on_object(mine) if known else _bare(mine)
-    column, what = ("on_object", "on the object") if known else ("plain", "bare")
+    column, what = ("on_object", "on the object") if known else ("plain", "plain")
     single = ", ".join(
         f"{table.mean('on_object_images', leaf=rule):.0f} % and "
         f"{table.mean(column, leaf=rule):.0f} % {what} ({rule})"
         for rule in (UNMIXED, SURPLUS)
     )
-    reading = (
-        "more than half of them"
-        if known
-        else "outlines are not known: bare less often than other patches"
-    )
+    reading = "more than half of them" if known else "plain less often than other patches"
     return sweeps.judge_bound(
         "The paper shows leaves whose test patches are parts of one object (here, for all unmixed "
         f"leaves: {reading}).",
-        f"{here} {place} For single leaves it is {single}.",
+        f"{here} {place} In single leaves, these shares are {single}.",
         decision,
         reason=_why_not_parts(table) if known else _why_bare(table),
     )
@@ -293,8 +289,8 @@ def _on_object(table: ex.Table) -> tuple[str, ex.Verdict]:
         )
     )
     return (
-        f"{table.mean('on_object'):.0f} % of these lie on the object, so that {parts.mean():.0f} % "
-        f"of the patches in the leaves are parts of it (noise {most.noise:.0f} points), "
+        f"Of these, {table.mean('on_object'):.0f} % lie on the object. So {parts.mean():.0f} % "
+        f"of the patches in the leaves are parts of the object (± {most.noise:.0f} points), and "
         f"{of_all.mean():.0f} % of all patches are."
     ), ex.combine_verdicts([more.verdict, most.verdict])
 
@@ -310,7 +306,8 @@ def _why_not_parts(table: ex.Table) -> str:
     return (
         f"Trees learn from whole images, in which {mine.mean('all_on_object'):.0f} % of the "
         f"patches lie on the object and the others have the same label. Unmixed leaves hold "
-        f"{times:.1f} times as many parts as chance.{by_masks} It depends on the leaf: parts are "
+        f"{times:.1f} times as many parts of the object as all patches do."
+        f"{by_masks} It depends on the leaf: parts are "
         f"{_parts(table.where(leaf=UNMIXED)).mean():.0f} % of the largest unmixed leaf and "
         f"{_parts(table.where(leaf=SURPLUS)).mean():.0f} % of the leaf with the largest surplus."
     )
@@ -321,20 +318,20 @@ def _bare(table: ex.Table) -> tuple[str, ex.Verdict]:
     apart = ex.compare_seeds(
         [*(table.column("plain") - table.column("all_plain"))],
         unit="percent",
-        name="bare patches in the leaves against all patches of these images",
+        name="plain patches in the leaves against all patches of these images",
     )
     return (
-        f"Outlines are not known, but {table.mean('plain'):.0f} % of these are bare and no part "
-        f"of anything, {table.mean('all_plain'):.0f} % of all patches of these images are (noise "
-        f"{apart.noise:.0f} points)."
+        f"The outlines of objects are not known here, but plain patches show no object. Of these "
+        f"patches, {table.mean('plain'):.0f} % are plain; of all patches in these images, "
+        f"{table.mean('all_plain'):.0f} % (± {apart.noise:.0f} points)."
     ), apart.below(0)
 
 
 def _why_bare(table: ex.Table) -> str:
     bare = {rule: table.mean("plain", leaf=rule) for rule in (UNMIXED, SURPLUS)}
     return (
-        f"It depends on the leaf: {bare[UNMIXED]:.0f} % are bare in the largest unmixed leaf and "
-        f"{bare[SURPLUS]:.0f} % in the leaf with the largest surplus. Bare are "
+        f"It depends on the leaf: {bare[UNMIXED]:.0f} % are plain in the largest unmixed leaf and "
+        f"{bare[SURPLUS]:.0f} % in the leaf with the largest surplus. Plain are "
         f"{table.mean('background_plain'):.0f} % of the patches of background."
     )
 
@@ -366,16 +363,16 @@ EXPERIMENT = ex.Experiment(
     size=(10.5, 3.9),
     notes=(
         *sweeps.NOTES[:2],
-        "That patches of a leaf come from images of the object does not make them parts of it: "
-        "where outlines are known, as on drawn scenes, it is measured; on photographs bare patches "
-        "tell at least what is no part of anything.",
+        "A patch from an image of the object need not be a part of the object. On drawn scenes, "
+        "whose outlines are known, we measure this. On photographs, plain patches at least show "
+        "what is not a part.",
         "The paper chose its two leaves to be shown. Here the verdict is on all leaves together "
         "whose training patches are of the object alone, so that nothing depends on a choice; "
         "shown is the one of them with most training patches. Single leaves vary: one that few "
         "images fill may hold their surroundings. The table also has the leaf with the largest "
         "surplus of the object, relative to chance, among further patches of the training images.",
-        "Shown is the first patch of each test image that reaches the leaf, images of the object "
-        "and of background turn about.",
+        "The figure shows the first patch of each test image that reaches the leaf, alternating "
+        "between images of the object and of background.",
         sweeps.PICTURES,
     ),
     extras=("vision",),

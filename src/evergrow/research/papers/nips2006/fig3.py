@@ -120,9 +120,11 @@ def _where_it_speaks(table: ex.Table, data: str) -> ex.Finding:
     on, off = (table.where(**{"class": label}) for label in (thing, photographs.BACKGROUND))
     more = 100 * _share_of_pairs(on.column("unmixed"), off.column("unmixed"))
     here = (
-        f"Here, on {data}, {on.mean('unmixed'):.1f} % of the leaves that test patches reach are "
-        f"unmixed ones of {thing} in images of it and {off.mean('unmixed'):.1f} % in others; of "
-        f"two such images the former has more in {more:.0f} % of all pairs."
+        "A leaf is unmixed if all its training patches come from images of one class. On "
+        f"{data}, {on.mean('unmixed'):.1f} % of the test patches in images of {thing} reach "
+        f"unmixed leaves of this class, and {off.mean('unmixed'):.1f} % in other images. If one "
+        f"image of each kind is drawn, the one of {thing} has more of them in {more:.0f} % of all "
+        "pairs."
     )
     known = len(on.column("on_object")) > 0
     place, decision = _on_object(on) if known else _on_structure(on)
@@ -158,8 +160,8 @@ def _on_object(table: ex.Table) -> tuple[str, ex.Verdict]:
     found = _most(table, "on_object", "beside_object")
     return (
         f"The mean posterior is {table.mean('on_object'):.2f} on the object and "
-        f"{table.mean('beside_object'):.2f} around it, higher on it in {found.mean + _MOST:.0f} % "
-        "of the images."
+        f"{table.mean('beside_object'):.2f} around it. It is higher on the object in "
+        f"{found.mean + _MOST:.0f} % of the images."
     ), found.verdict
 
 
@@ -167,9 +169,10 @@ def _on_structure(table: ex.Table) -> tuple[str, ex.Verdict]:
     """Without outlines, one thing is known: plain patches are not part of the object."""
     found = _most(table, "on_structure", "on_plain")
     return (
-        f"Outlines are not known, but {table.mean('plain'):.0f} % of the patches are bare and no "
-        f"part of anything: their mean posterior is {table.mean('on_plain'):.2f} and that of the "
-        f"others {table.mean('on_structure'):.2f}, higher on the others in "
+        f"The outlines of objects are not known here, but {table.mean('plain'):.0f} % of the "
+        "patches are plain, so they show no object. Their mean posterior is "
+        f"{table.mean('on_plain'):.2f}, and that of the other patches "
+        f"{table.mean('on_structure'):.2f}. It is higher on the others in "
         f"{found.mean + _MOST:.0f} % of the images that have both."
     ), found.verdict
 
@@ -197,8 +200,8 @@ def _share_of_pairs(first: npt.NDArray[np.float64], second: npt.NDArray[np.float
 
 EXPERIMENT = ex.Experiment(
     name="nips2006-fig3",
-    title="Figure 3 of Moosmann et al.: where words speak for an object",
-    shows="patch-wise posterior of the object over four test images",
+    title="Figure 3 of Moosmann et al.: where words indicate an object",
+    shows="the posterior probability of the object, patch by patch, in four test images",
     sources=photographs.SOURCES_WITH_OUTLINES,
     runs=runs,
     measure=measure,
@@ -217,13 +220,12 @@ EXPERIMENT = ex.Experiment(
     size=(9.5, 3.6),
     notes=(
         *sweeps.NOTES[:2],
-        "The images are not chosen by eye, they lie evenly over all test images of the object. "
-        "Brightness is the mean posterior of the patches over a pixel; the paper marks the centres "
-        "of patches that reach leaves of the object alone.",
+        "The images were not picked by hand: they are spread evenly over all test images of the "
+        "object. The brightness of a pixel is the mean posterior of the patches that cover it. "
+        "The paper instead marks the centres of patches that reach leaves of the object alone.",
         "The maps are of one seed; the verdict is on all test images of all seeds.",
-        "Photographs come without outlines; whether words lie on the object is measured on drawn "
-        "scenes, where they are known. On photographs the words can only be told apart from bare "
-        "ground.",
+        "The photographs have no outlines of objects, so we measure on drawn scenes whether "
+        "words lie on the object. On photographs we can only compare plain patches with others.",
         PICTURES,
     ),
     extras=("vision",),

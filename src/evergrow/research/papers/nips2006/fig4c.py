@@ -59,15 +59,15 @@ def judge(table: ex.Table) -> list[ex.Finding]:
         _grows_slightly(table, few, many),
         sweeps.judge_higher(
             "The paper finds that trees that are pruned too much lose accuracy.",
-            f"Here, with {many} descriptors, growing fully against {sizes[0]} leaves makes a "
-            "difference",
+            f"Here, with {many} descriptors, growing fully instead of to {sizes[0]} leaves "
+            "changes the rate by",
             heavy,
             reason=_rates(table, many),
         ),
         sweeps.judge_higher(
             "The paper finds it better to grow trees fully and not to prune.",
-            f"Here, over all numbers of descriptors, growing fully against the best pruned size, "
-            f"{best} leaves, makes a difference",
+            "Here, over all numbers of descriptors, growing fully instead of to the best pruned "
+            f"size, {best} leaves, changes the rate by",
             fully,
             reason=" ".join(_rates(table, n) for n in numbers),
         ),
@@ -83,8 +83,8 @@ def _rates(table: ex.Table, n_descriptors: int) -> str:
     )
     leaves = mine.mean("words", leaves=ALL) / sweeps.N_TREES
     return (
-        f"With {n_descriptors} descriptors, of which a tree has {leaves:.0f} leaves when grown "
-        f"fully, the rates by leaves per tree are {', '.join(rates)}."
+        f"With {n_descriptors} descriptors, a fully grown tree has {leaves:.0f} leaves, and "
+        f"the rates by leaves per tree are {', '.join(rates)}."
     )
 
 

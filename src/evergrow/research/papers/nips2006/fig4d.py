@@ -48,7 +48,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
     return [
         sweeps.judge_higher(
             "The paper finds that going from 1 tree to 5 raises the accuracy.",
-            f"Here {sweeps.N_TREES} trees against 1 make a difference",
+            f"Here {sweeps.N_TREES} trees instead of 1 change the rate by",
             first,
             reason=f"The rates by the number of trees are {rates}.",
         ),
@@ -61,7 +61,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
         ),
         sweeps.judge_bound(
             "The paper finds little improvement beyond 5 trees (a point at most).",
-            f"Here {most} trees against {sweeps.N_TREES} make a difference: "
+            f"Here {most} trees instead of {sweeps.N_TREES} change the rate by "
             f"{sweeps.format_points(beyond)}.",
             beyond.below(sweeps.LITTLE),
             reason=f"The rates by the number of trees are {rates}: they grow with the number of "

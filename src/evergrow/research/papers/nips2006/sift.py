@@ -155,7 +155,7 @@ def _against_kmeans(table: ex.Table, thing: str) -> ex.Finding:
         f"many windows for both, {thing}).",
         f"Here {PAPER} of {table.mean('trials', **_of(PAPER)):.0f} trials reach "
         f"{table.mean('rate', **_of(PAPER)):.1f} % and k-means "
-        f"{table.mean('rate', **_of(KMEANS)):.1f} %",
+        f"{table.mean('rate', **_of(KMEANS)):.1f} %:",
         found,
         reason=_reason(table),
     )
@@ -183,7 +183,9 @@ def _reason(table: ex.Table) -> str:
 def _turned(against: Mapping[str, ex.Difference]) -> str:
     """Which forests are ahead of k-means."""
     ahead = [key for key, found in against.items() if found.verdict.agrees]
-    return f"It turns with {', '.join(ahead)}." if ahead else "No forest that was tried turns it."
+    if ahead:
+        return f"The verdict changes with {', '.join(ahead)}."
+    return "No forest that we tried changes the verdict."
 
 
 def _chosen_elsewhere(table: ex.Table, other: str, thing: str) -> ex.Finding:
@@ -203,9 +205,10 @@ def _chosen_elsewhere(table: ex.Table, other: str, thing: str) -> ex.Finding:
     return sweeps.judge_higher(
         f"Ours: a forest chosen on {other}, with as many words and windows as k-means, is more "
         f"accurate than k-means on {thing}.",
-        f"The choice is {best[0]} with pooling {best[1]!r}; k-means, chosen alike, has pooling "
+        f"The choice is {best[0]} with pooling {best[1]!r}; k-means, chosen in the same way, has "
+        "pooling "
         f"{of_means!r}. Here {here.mean('rate', **_of(*best)):.1f} % against "
-        f"{here.mean('rate', **_of(KMEANS, of_means)):.1f} %",
+        f"{here.mean('rate', **_of(KMEANS, of_means)):.1f} %:",
         found,
         reason=f"The forest that is best on {thing} itself, {own[0]} with pooling {own[1]!r}, "
         f"makes {sweeps.format_points(compare_rates(here, _of(*own), _of(KMEANS, of_means)))}.",

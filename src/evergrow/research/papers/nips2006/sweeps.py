@@ -29,27 +29,27 @@ _N_TIMED = 10_000
 N_SEEDS = 10
 
 NOTES = (
-    "The paper's photographs are GRAZ-02, where things are small and partly hidden and rates are "
-    "lower. Here they are motorbikes of Caltech-101 against Caltech's background, 150 images of "
-    "each to train and 150 to test, even and odd ones as in the paper; in a quick run, or without "
-    "the photographs, scenes drawn by code.",
-    "GRAZ-02 has the same surroundings with and without the object. Caltech's motorbikes often "
-    "stand before white, so that part of the rates may be owed to the surroundings; figures 2 and "
-    "3 look at where the words lie.",
+    "The paper's photographs are GRAZ-02, where objects are small and partly hidden, so rates "
+    "are lower. Here they are motorbikes of Caltech-101 against Caltech's background: 150 images "
+    "of each to train and 150 to test, even and odd ones as in the paper. Quick runs, and runs "
+    "without the photographs, use scenes drawn by code.",
+    "In GRAZ-02 the surroundings are the same with and without the object. Caltech's motorbikes "
+    "often stand in front of a white background, so a part of the rates may come from the "
+    "surroundings. Figures 2 and 3 show where the words lie.",
     "For bikes of GRAZ-02 the paper prints 84.4 % with codebooks learnt from whole images, as "
-    "here, and 84.1 % when patches lie on the object alone, as in its figure 4; for cars 79.9 and "
-    "79.8 %. It cites 76.5 and 70.7 % as the best before. Both settings are compared in "
-    "nips2006-settings.",
+    "here, and 84.1 % with patches on the object alone, as in its figure 4. For cars it prints "
+    "79.9 and 79.8 %. The best results before it were 76.5 and 70.7 %. The page "
+    "nips2006-settings compares both settings.",
 )
 
 PICTURES = (
-    "Caltech's photographs carry no licence that would allow to publish them, so the pictures are "
-    "of drawn scenes; the numbers are of both. With --data and a folder of images, one folder per "
-    "class, the pictures are of these."
+    "Caltech's photographs have no licence that allows us to publish them, so the pictures show "
+    "drawn scenes. The numbers cover both. With `--data FOLDER`, the pictures show your own "
+    "images."
 )
 
 FEWER_WINDOWS = (
-    "1000 windows per image are coded, 8000 in the paper; what that changes is in figure 4 a."
+    "We code 1000 windows per image, the paper 8000. Figure 4 a shows what that changes."
 )
 
 
@@ -174,7 +174,7 @@ def judge_higher(
     decision = found.verdict
     return ex.Finding(
         claim,
-        f"{here}: {format_points(found)}.",
+        f"{here} {format_points(found)}.",
         decision,
         printed=printed,
         reason=reason if decision.agrees is False else "",

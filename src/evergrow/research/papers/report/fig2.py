@@ -137,8 +137,8 @@ def _smoother(table: ex.Table, kind: str) -> ex.Finding:
     ).below(np.log(MUCH))
     ideal = f", true borders {true:.1f}" if known else ""
     return ex.Finding(
-        f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds; "
-        "at most two thirds of their length in excess of the true borders counts as much.",
+        f"The report finds borders of {TITLES[kind]} much smoother than those of thresholds (at "
+        "most two thirds of the length by which they exceed the true borders).",
         f"Here the borders are {ours.mean('boundary'):.1f} map widths long with {TITLES[kind]} and "
         f"{axis.mean('boundary'):.1f} with thresholds{ideal} (shorter is smoother).",
         shorter,
@@ -169,7 +169,7 @@ def _explain(table: ex.Table, kind: str) -> str:
     found = ", ".join(f"{100 * lead.mean:+.1f} with {n}" for n, lead in leads.items())
     return (
         "It depends on the number of training samples, which the report does not give: "
-        f"{TITLES[kind]} are so many points from thresholds: {found} samples per class."
+        f"compared with thresholds, {TITLES[kind]} have these points: {found} samples per class."
     )
 
 
@@ -186,8 +186,9 @@ EXPERIMENT = ex.Experiment(
     exact=("accuracy", "boundary"),
     size=(9.6, 3.9),
     notes=(
-        "Six arms, so that colours can be told apart; 70 training and 300 test samples of each. "
-        "The report trains on 70 % of an unnamed number; more test samples lessen the noise.",
+        "The spiral has six arms, so that their colours can be distinguished, with 70 training "
+        "and 300 test samples each. The report trains on 70 % of its samples but does not say "
+        "how many there are. More test samples reduce the noise.",
         "Each pixel mixes the classes' colours as the forest mixes their probabilities; the map is "
         "that of the first seed.",
         "Smoothness is measured as the length of all borders between answers near samples, in "

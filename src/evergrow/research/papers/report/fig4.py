@@ -57,7 +57,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
             "update_seconds",
             "The report trains its NCM forest 21.4 times as fast as its SVM forest",
             "training on all classes takes the SVM forest {:.1f} times as long",
-            "1762.05 beside 82.48 s",
+            "1762.05 s against 82.48 s",
             _explain_training(table, usual),
         ),
         _ratio(
@@ -65,7 +65,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
             "test_seconds",
             "The report finds SVM forests slower to test too, 5.3 times",
             "the SVM forest takes {:.2f} times as long to test",
-            "1.92 beside 0.36 s",
+            "1.92 s against 0.36 s",
             explain_test_work(usual),
         ),
         _errors(table, usual),
@@ -86,9 +86,9 @@ def _accuracy_is_similar(table: ex.Table) -> ex.Finding:
     ]
     least = min(each.mean for each in behind)
     return ex.Finding(
-        "The report finds both forests similar and near the baseline with all strategies but ULS; "
-        f"{100 * SIMILAR:.0f} points, the largest difference that it prints, count as similar, "
-        f"{100 * NEAR:.1f} % of its accuracy, the lowest that it prints, as near.",
+        "The report finds both forests similar and near the baseline with all strategies but ULS "
+        f"(within {100 * SIMILAR:.0f} points of each other and at least {100 * NEAR:.1f} % of the "
+        "baseline, as in its own numbers).",
         f"Here they differ most with {widest}: the NCM forest is {100 * gaps[widest].mean:+.1f} "
         f"points from the SVM forest. The lowest has {100 * (1 + least):.1f} % of retraining's "
         "accuracy.",
@@ -113,7 +113,8 @@ def _updates_are_cheap(table: ex.Table, usual: ex.Table) -> ex.Finding:
     reason = protocol.explain_share(table, "update_seconds", "time of the last step")
     return ex.Finding(
         "The report finds every update below 30 % of the time of retraining.",
-        f"Here the shares of the last step are {cheap}; the dearest is {kind} with {name}.",
+        f"Here the last step takes these shares of the time of retraining: {cheap}. The slowest "
+        f"is {kind} with {name}.",
         decision,
         printed="below 30 %",
         reason=reason,
@@ -140,7 +141,7 @@ def _ratio(
         [ratio.above(math.log(asked / FACTOR)), ratio.below(math.log(asked * FACTOR))]
     )
     return ex.Finding(
-        f"{claim}; half to twice as many count as that.",
+        f"{claim} (within half to twice this factor).",
         f"Here {here.format(math.exp(ratio.mean))}.",
         decision,
         printed=printed,
@@ -200,13 +201,13 @@ def _errors(table: ex.Table, usual: ex.Table) -> ex.Finding:
         else ""
     )
     return ex.Finding(
-        f"The report finds test errors close, NCM slightly better, by {100 * slight:.2f} points; "
-        f"up to {100 * SIMILAR:.0f} points count as slightly.",
+        f"The report finds test errors close, NCM slightly better, by {100 * slight:.2f} points "
+        f"(at most {100 * SIMILAR:.0f} points).",
         f"Here {100 * ncm.mean('test_error'):.2f} % (NCM) and {100 * svm.mean('test_error'):.2f} % "
         f"(SVM), training errors {100 * ncm.mean('train_error'):.2f} % and "
         f"{100 * svm.mean('train_error'):.2f} %.",
         decision,
-        printed="2.15 % (NCM) beside 3.6 % (SVM)",
+        printed="2.15 % (NCM) against 3.6 % (SVM)",
         reason=reason,
     )
 
@@ -246,10 +247,11 @@ EXPERIMENT = protocol.make_experiment(
     published=PUBLISHED,
     size=(9.0, 3.6),
     notes=(
-        "The report's times are of its own Matlab code on another machine: only their ratios "
+        "The report's times are for its own Matlab code on another machine, so only their ratios "
         "can be compared. Training time is that of the last step.",
-        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Each seed has its own spirals. The share of the nodes that "
+        "The report does not state the number of trees and the smallest leaf. Here they are 50 "
+        "trees (10 in a quick run) and 5 samples. "
+        "Each seed has its own spirals. The share of the nodes that "
         "RTST chooses, the SVMs per node and the trees are varied to explain differences.",
     ),
 )

@@ -55,8 +55,8 @@ def judge(table: ex.Table) -> list[ex.Finding]:
     several = len(table.values("chunk")) > 1
     return [
         ex.Finding(
-            "The report finds that relative accuracy does not depend on the chunk size; "
-            f"up to {100 * SAME:.0f} points count as that.",
+            "The report finds that relative accuracy does not depend on the chunk size (at most "
+            f"{100 * SAME:.0f} points).",
             f"Here it differs most with {widest}: {100 * spread[widest].mean:.1f} points "
             "between chunks at the end.",
             ex.combine_verdicts(each.below(SAME) for each in spread.values()) if several else None,
@@ -133,7 +133,7 @@ EXPERIMENT = protocol.make_experiment(
     notes=(
         "Test work is judged by comparisons per tree and sample, which do not depend on how busy "
         "the machine is; seconds are in the picture.",
-        "The report names no number of trees and no smallest leaf: here 50 trees (10 in a quick "
-        "run) and 5 samples. Each seed has its own spirals.",
+        "The report does not state the number of trees and the smallest leaf. Here they are 50 "
+        "trees (10 in a quick run) and 5 samples. Each seed has its own spirals.",
     ),
 )

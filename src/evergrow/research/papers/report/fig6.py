@@ -63,8 +63,8 @@ def _falls(table: ex.Table) -> ex.Finding:
     changes = {name: compare(name) for name in protocol.STRATEGIES}
     said = ", ".join(f"{name} {-100 * each.mean:+.1f}" for name, each in changes.items())
     return ex.Finding(
-        "The report finds that every strategy falls behind retraining as classes are added; the "
-        "mean of the second half of the steps counts.",
+        "The report finds that every strategy falls behind retraining as classes are added (by "
+        "the mean of the second half of the steps).",
         f"Here relative accuracy changes from {sizes[0]} to {late[0]} and more classes by {said} "
         "points.",
         ex.combine_verdicts(each.verdict for each in changes.values()),
@@ -116,8 +116,8 @@ def _igt(table: ex.Table, end: ex.Table) -> ex.Finding:
         ]
     )
     return ex.Finding(
-        "The report finds IGT slightly less accurate than RTST and RTSTQ, and faster; up to "
-        f"{100 * SLIGHTLY:.0f} points count as slightly.",
+        "The report finds IGT slightly less accurate than RTST and RTSTQ, and faster (at most "
+        f"{100 * SLIGHTLY:.0f} points less accurate).",
         f"Here it is {-100 * highest:.1f} points below the lower of them at "
         f"{times['IGT'] / min(times[name] for name in others):.2f} of the faster one's time.",
         decision,
@@ -151,8 +151,8 @@ def _alike(end: ex.Table) -> ex.Finding:
     gap = protocol.compare_strategies(end, "RTST", "RTSTQ")
     longer = _compare_times(end, "RTSTQ", "RTST")
     return ex.Finding(
-        f"The report finds RTST and RTSTQ alike in everything; {100 * SAME:.0f} points and "
-        f"{ALIKE} times the time count as alike.",
+        f"The report finds that RTST and RTSTQ behave the same (within {100 * SAME:.0f} points "
+        f"and {ALIKE} times the time).",
         f"Here they are {100 * abs(gap.mean):.1f} points apart, and RTSTQ takes "
         f"{math.exp(longer.mean):.2f} times as long.",
         ex.combine_verdicts([gap.within(SAME), longer.within(math.log(ALIKE))]),
@@ -169,9 +169,9 @@ EXPERIMENT = protocol.make_experiment(
     runs=runs,
     draw=plots.draw_over_classes,
     notes=(
-        "The report takes 20 classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are "
-        "20 classes of CIFAR-100, chosen anew for each seed, as square roots of counts of 1000 "
-        "words of small patches; without that file, and in quick runs, a generated mixture.",
+        "The report uses 20 classes of ILSVRC 2010, as counts of 1000 SIFT words. Here each seed "
+        "chooses 20 classes of CIFAR-100, as square roots of counts of 1000 words of small "
+        "patches. Without that file, and in quick runs, the data are a generated mixture.",
         "500 training and 100 test samples per class, as in the report; 50 trees (10 in a quick "
         "run) and leaves of at least 5 samples, which it does not name. Another number of initial "
         "classes and another share of the nodes that RTST chooses are measured at the last step.",

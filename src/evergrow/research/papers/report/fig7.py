@@ -117,7 +117,8 @@ def _longer(table: ex.Table, column: str, what: str) -> ex.Finding:
     reason = explain_test_work(table) if what == "test" else ""
     return ex.Finding(
         f"The report finds SVM forests slower to {what}.",
-        f"Here they take so many times as long: {said}. ULS, which finds no splits, is not judged.",
+        f"Here they take this many times as long: {said}. ULS is not judged, because it finds no "
+        "splits.",
         decision,
         reason=reason,
     )
@@ -133,8 +134,8 @@ def _near(table: ex.Table) -> ex.Finding:
     }
     said = ", ".join(f"{name} {100 * (1 + gap.mean):.1f}" for name, gap in found.items())
     return ex.Finding(
-        "The report's caption finds IGT, RTST and RTSTQ relatively near retraining; "
-        f"{100 * NEAR:.0f} % of its accuracy count as that.",
+        "The report's caption finds IGT, RTST and RTSTQ relatively near retraining (at least "
+        f"{100 * NEAR:.0f} % of its accuracy).",
         f"Here they have, in % of its accuracy: {said}.",
         ex.combine_verdicts(replace(gap, name=name).above(NEAR - 1) for name, gap in found.items()),
     )
@@ -154,9 +155,9 @@ def _lower(table: ex.Table) -> ex.Finding:
     }
     said = ", ".join(f"{kind} {100 * each.mean:.1f}" for kind, each in lower.items())
     return ex.Finding(
-        "The report's caption finds IGT, RTST and RTSTQ lower than retraining; the mean of the "
-        "three counts.",
-        f"Here their mean is so many points of relative accuracy below it: {said}.",
+        "The report's caption finds IGT, RTST and RTSTQ lower than retraining (by the mean of "
+        "the three).",
+        f"Here their mean is below it by these points of relative accuracy: {said}.",
         ex.combine_verdicts(each.verdict for each in lower.values()),
     )
 
@@ -201,9 +202,9 @@ EXPERIMENT = protocol.make_experiment(
     judge=judge,
     size=(9.0, 3.6),
     notes=(
-        "The report takes classes of ILSVRC 2010 as counts of 1000 SIFT words. Here they are 20 "
-        "classes of CIFAR-100, chosen anew for each seed, as square roots of counts of 1000 words "
-        "of small patches; without that file, and in quick runs, a generated mixture.",
+        "The report uses classes of ILSVRC 2010, as counts of 1000 SIFT words. Here each seed "
+        "chooses 20 classes of CIFAR-100, as square roots of counts of 1000 words of small "
+        "patches. Without that file, and in quick runs, the data are a generated mixture.",
         "500 training and 100 test samples per class, as in the report; 10 trees (5 in a quick "
         "run) for both forests, since SVMs of 1000 features take minutes.",
         "The report says 4 initial classes below its figure and 10 in its text: here they are 4.",
