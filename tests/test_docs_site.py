@@ -25,7 +25,7 @@ from evergrow.cli import main
 from tests.test_public_names import ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
-GROUPS = ["tutorials", "how_to", "reference", "explanation"]
+GROUPS = ["tutorials", "how_to", "gallery/index", "reference", "explanation"]
 # What people search for, and the page that tells them.
 SEARCHES = {
     "cache": "images",
