@@ -47,11 +47,12 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcate
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test sanitize fuzz forged lint bench results numbers docs screenshots lock \
+.PHONY: help demo tutorial quick test sanitize fuzz forged lint bench results numbers docs screenshots lock \
     dist sdist wheels audit reproducible test-wheels test-extras clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
 	@echo "make demo     run examples/demo_pictures.py"
+	@echo "make tutorial set up .venv and draw the pictures of the tutorials"
 	@echo "make quick    run the fast tests: a contributor's loop"
 	@echo "make test     run all tests and the examples in docstrings and docs"
 	@echo "make sanitize run tests of the core under address, undefined-behaviour and thread sanitizers"
@@ -75,6 +76,10 @@ help:
 demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
 	@$(BIN)/python examples/demo_pictures.py
+
+tutorial: $(STAMPS)/package $(STAMPS)/vision $(STAMPS)/service
+	@$(BIN)/python examples/pictures.py demo_pictures
+	@echo "Next: source $(BIN)/activate"
 
 quick: $(TESTED)
 	@echo "== running the fast tests"

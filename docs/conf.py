@@ -5,6 +5,9 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
 # Examples are small: idle threads of linear algebra would only be in the way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,7 +26,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
@@ -32,6 +34,7 @@ extensions = [
     "generated_pages",
     "guides",
     "links",
+    "mathml",
     "members",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates", "versions.py"]
@@ -82,6 +85,7 @@ html_favicon = ICON
 html_static_path = ["_static"]
 html_css_files = ["gallery.css", "site.css"]
 html_show_sourcelink = False
+html_math_renderer = "mathml"
 # The landing page has no pages next to it.
 html_sidebars = {"index": []}
 html_theme_options = {
@@ -98,3 +102,14 @@ html_theme_options = {
     "check_switcher": False,
     "show_version_warning_banner": True,
 }
+
+
+def allow_missing_pictures(app: Sphinx, config: Config) -> None:  # noqa: ARG001
+    """Without its pictures (``-D plot_gallery=0``), the gallery leaves gaps on other pages."""
+    if str(config.plot_gallery) in ("0", "False"):
+        config.suppress_warnings = [*config.suppress_warnings, "image.not_readable"]
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what depends on the options of the build."""
+    app.connect("config-inited", allow_missing_pictures)

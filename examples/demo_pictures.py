@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from demo_figure import draw_figure
-from pictures import THINGS, write_pictures
+from pictures import THINGS, write_parts
 from sklearn.base import clone
 
 import evergrow
@@ -52,11 +52,7 @@ def draw_all() -> None:
     """Write all pictures; those of an earlier run are the same and are written again."""
     # Vectors that an earlier run kept would make the times of this one look too good.
     shutil.rmtree(FOLDER / "cache", ignore_errors=True)
-    train, test = range(N_TRAIN), range(N_TRAIN, N_EACH)
-    paths = write_pictures(FIRST, COMMON[:N_FIRST], train)
-    paths += write_pictures(MORE, COMMON[N_FIRST:], train)
-    paths += write_pictures(TEST, COMMON, test)
-    paths += write_pictures(RARE, [STRANGER], range(N_EACH))
+    paths = write_parts(FOLDER)
     print(f"Drew {len(paths)} pictures of {len(THINGS)} things into {FOLDER}/")
 
 

@@ -1,6 +1,7 @@
 """Pictures of things, drawn by code: no two alike, the same for the same seed.
 
-``python examples/pictures.py FOLDER`` writes them as JPEG files, one folder per class.
+``python examples/pictures.py FOLDER`` writes those of the tutorials and the demo as JPEG files, one
+folder per class.
 """
 
 from __future__ import annotations
@@ -287,6 +288,18 @@ def write_pictures(folder: Path, things: Iterable[str], seeds: range) -> list[Pa
     return paths
 
 
+def write_parts(folder: Path) -> list[Path]:
+    """Write the pictures of the tutorials: to learn first and later, to test, and a rare thing."""
+    *common, rare = THINGS
+    train, test = range(25), range(25, 40)
+    return [
+        *write_pictures(folder / "first", common[:5], train),
+        *write_pictures(folder / "more", common[5:], train),
+        *write_pictures(folder / "test", common, test),
+        *write_pictures(folder / "rare", [rare], range(40)),
+    ]
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "demo_pictures")
-    print(f"Wrote {len(write_pictures(target, THINGS, range(40)))} pictures into {target}")
+    print(f"Drew {len(write_parts(target))} pictures of {len(THINGS)} things into {target}/")

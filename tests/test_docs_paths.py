@@ -10,17 +10,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "evergrow"
-PAGES = ("docs/papers.md", "docs/architecture.md", "CONTRIBUTING.md")
+METHODS = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("method_*.md"))
+PAGES = ("docs/papers.md", "docs/architecture.md", "CONTRIBUTING.md", *METHODS)
 TOP = ("benchmarks", "cpp", "docs", "examples", "src", "tests")
 TAGGED = ("src", "cpp", "tests/reference")
 MADE = ("docs/_build/html",)
 
 CODE = re.compile(r"`([^`\n]+)`")
+# A link of Sphinx, not code: {doc}`gallery/index`.
+ROLE = re.compile(r"\{\w+\}`[^`]*`")
 # Names that lie in a file: `first`, `Class::second` in `folder/file.cpp`.
 LOCATED = re.compile(r"((?:`[\w:.]+`,\s+)*`[\w:.]+`)\s+in\s+`([\w/.]+\.\w+)`")
 # The file of the twins in the last column of the next table: twin in `file`, twin (`file`).
 TWIN_FILE = re.compile(r"\b[Tt]win\s+(?:in\s+|\()`([\w/.]+\.py)`")
 LAST_CELL = re.compile(r"^\|.*\|([^|]*)\|$", re.MULTILINE)
+# What follows an equation up to the next one, heading or end of the page.
+EQUATION = re.compile(r"^(\$\$.+?\$\$)(.*?)(?=^\$\$|^#|\Z)", re.MULTILINE | re.DOTALL)
+IN_THE_CODE = "\nIn the code: "
 TAG = re.compile(r"\[([A-Z][A-Za-z]+(?:\d{4}|Report)|\w+(?= (?:Eq|Sec|Alg|Fig)\. ))\b[^\]]*\]")
 
 
@@ -43,9 +49,12 @@ def found(name: str) -> list[Path]:
     return [*folder.rglob(name), *folder.rglob(f"{name}.py")]
 
 
+def paths_on(text: str) -> list[str]:
+    return [*filter(is_path, CODE.findall(ROLE.sub("", text)))]
+
+
 def wrong_paths(text: str) -> list[str]:
-    paths = filter(is_path, CODE.findall(text))
-    return [path for path in paths if path not in MADE and not found(path)]
+    return [path for path in paths_on(text) if path not in MADE and not found(path)]
 
 
 def wrong_names(text: str) -> list[str]:
@@ -69,6 +78,19 @@ def wrong_twins(text: str) -> list[str]:
     ]
 
 
+def unplaced_equations(text: str) -> list[str]:
+    """Equations of a method page without a line that says where they are in the code.
+
+    Equations that follow each other in a section may share a line, after the last of them.
+    """
+    sections = re.split(r"^(?=#)", text, flags=re.MULTILINE)
+    return [
+        found[-1][0]
+        for found in map(EQUATION.findall, sections)
+        if found and not LOCATED.search(found[-1][1].partition(IN_THE_CODE)[2])
+    ]
+
+
 def is_defined(name: str, path: str) -> bool:
     content = "".join(file.read_text("utf-8") for file in found(path) if file.is_file())
     return all(re.search(rf"\b{part}\b", content) for part in re.split(r"::|\.", name))
@@ -88,7 +110,7 @@ def tagged_files() -> Iterator[Path]:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_on_a_page_exists(page: str) -> None:
     text = read(page)
-    assert sum(map(is_path, CODE.findall(text))) > 10
+    assert len(paths_on(text)) > (2 if page in METHODS else 10)
     assert wrong_paths(text) == []
 
 
@@ -96,6 +118,15 @@ def test_every_path_on_a_page_exists(page: str) -> None:
 def test_every_name_on_a_page_is_in_its_file(page: str) -> None:
     text = read(page)
     assert wrong_names(text) == wrong_twins(text) == []
+
+
+@pytest.mark.parametrize("page", METHODS)
+def test_a_method_page_says_where_its_equations_are(page: str) -> None:
+    text = read(page)
+    assert EQUATION.search(text)
+    assert unplaced_equations(text) == []
+    # Twins and the code they are twins of.
+    assert re.search(r"^In the code: (.|\n)*?; twin `", text, re.MULTILINE)
 
 
 def test_every_equation_tag_has_the_key_of_a_listed_paper() -> None:
@@ -115,6 +146,13 @@ def test_a_wrong_page_is_reported() -> None:
         "twin in `tests/reference/updates.py`:\n\n| core | twin |\n| a | `TreePass.cut`, `gone` |"
     )
     assert wrong_twins(twins) == ["gone in tests/reference/updates.py"]
+
+
+def test_an_equation_without_its_place_in_the_code_is_reported() -> None:
+    place = "\nIn the code: `Tree::split` in `cpp/tree/tree.cpp`."
+    assert unplaced_equations(f"## A\n\n$$a = b$$\n\nWords.\n{place}\n") == []
+    assert unplaced_equations(f"## A\n\n$$a$$\n\n$$b$$\n{place}\n") == []
+    assert unplaced_equations(f"## A\n\n$$a$$\n\n## B\n\n$$b$$\n{place}\n") == ["$$a$$"]
 
 
 def test_a_tag_is_found_by_its_key_or_by_what_follows() -> None:

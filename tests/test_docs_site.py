@@ -246,6 +246,16 @@ def test_the_words_of_the_field_are_found(site: Site, word: str, page: str) -> N
     assert page in names
 
 
+def test_equations_need_neither_a_script_nor_a_network(site: Site) -> None:
+    page = site.text("method_ncm_forests")
+    assert page.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">') > 5
+    assert not re.search(r'<script[^>]* src="(https?:)?//', page)
+
+
+def test_pictures_of_the_gallery_are_on_the_pages_of_methods(site: Site) -> None:
+    assert 'src="_images/sphx_glr_plot_one_node_001.png"' in site.text("method_ncm_forests")
+
+
 def test_questions_are_answered(site: Site) -> None:
     assert site.text("faq").count("<h3>") >= 20
 

@@ -61,5 +61,5 @@ plt.show()
 # guesses the missing fine labels by ridge regression within each coarse class, and learns from
 # the guesses as well. Coarse labels without guesses help little on these data.
 #
-# All but ``"ridge-h"`` are methods of Ristin et al. (2015): :doc:`/papers` says where their
-# equations are in the code, and :doc:`/subcategories` how to use them.
+# All but ``"ridge-h"`` are methods of Ristin et al. (2015). :doc:`/method_subcategories` explains
+# them, and :doc:`/subcategories` shows how to use them.

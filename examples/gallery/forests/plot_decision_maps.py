@@ -63,5 +63,5 @@ plt.show()
 # feature (:class:`~evergrow.AxisForestClassifier`), by a random plane
 # (:class:`~evergrow.LinearForestClassifier`), or by a support vector machine between halves of
 # the classes (:class:`~evergrow.SVMForestClassifier`). The borders of the axis forest run along
-# the axes. :doc:`/papers` says where each split is in the code, and :doc:`/choosing` which
-# learner suits which data.
+# the axes. :doc:`/method_ncm_forests` explains all four, and :doc:`/choosing` says which learner
+# suits which data.

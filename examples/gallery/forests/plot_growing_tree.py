@@ -3,8 +3,8 @@ A growing tree, before and after new classes
 ============================================
 
 Each node of an NCM tree holds the means of a few classes. Each mean leads left or right, and a
-sample follows the nearest mean (Eqs. 2 and 6 of Ristin et al., 2014; :doc:`/papers` says where
-they are in the code). We train a single tree of :class:`~evergrow.NCMForestClassifier` on three
+sample follows the nearest mean (Eqs. 2 and 6 of Ristin et al., 2014; :doc:`/method_ncm_forests`
+explains them). We train a single tree of :class:`~evergrow.NCMForestClassifier` on three
 classes, then add two classes with ``partial_fit``.
 """
 
@@ -80,4 +80,4 @@ plt.show()
 # The three splits at the top are the same in both trees. Leaves that new samples reached have
 # been split again, as far as that separates classes. So borders between old classes stay where
 # they were. The other strategies change splits as well: see
-# :ref:`sphx_glr_gallery_forests_plot_update_strategies.py` and :doc:`/growing`.
+# :ref:`sphx_glr_gallery_forests_plot_strategies_in_a_tree.py` and :doc:`/growing`.

@@ -4,7 +4,7 @@ A new class in an old forest
 
 When ``partial_fit`` brings a new class, the parameter ``update`` of
 :class:`~evergrow.NCMForestClassifier` says what happens to the trees. The four strategies are
-those of Ristin et al. (2014, sec. 4; :doc:`/papers` says where they are in the code):
+those of Ristin et al. (2014, sec. 4; :doc:`/method_growing` explains them):
 
 - :class:`~evergrow.ULS` counts the new samples in the leaves that they reach.
 - :class:`~evergrow.IGT` also splits these leaves again.

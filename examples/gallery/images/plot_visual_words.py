@@ -3,9 +3,9 @@ Visual words of an ERC forest
 =============================
 
 An image is many small patches. Extremely randomised trees sort the patches into leaves, and
-each leaf is a *visual word* (Moosmann et al., 2006; :doc:`/papers` says where the equations are
-in the code). :class:`~evergrow.vision.BagOfWords` describes an image by the words that occur in
-it. The pictures are drawn by :download:`pictures.py </../examples/pictures.py>`.
+each leaf is a *visual word* (Moosmann et al., 2006; :doc:`/method_codebooks` has the equations).
+:class:`~evergrow.vision.BagOfWords` describes an image by the words that occur in it. The
+pictures are drawn by :download:`pictures.py </../examples/pictures.py>`.
 """
 
 import matplotlib.pyplot as plt
@@ -13,12 +13,54 @@ import numpy as np
 from pictures import draw_picture
 
 from evergrow import ERCForest, RLSClassifier
-from evergrow.vision import BagOfWords, LocalFeatures, RandomPatches, leaf_patches, word_map
+from evergrow.vision import (
+    BagOfWords,
+    DensePatches,
+    LocalFeatures,
+    RandomPatches,
+    leaf_patches,
+    word_map,
+)
 
 things = ["tree", "mushroom"]
 images = [np.asarray(draw_picture(thing, seed)) for seed in range(25) for thing in things]
 labels = np.tile(things, 25)
 n = 38  # for training
+
+# %%
+# From patches to a histogram
+# ---------------------------
+#
+# One tree with twelve leaves is enough to see how it works. It learns from patches on a grid,
+# then gives each patch of two test pictures a word; each word has a colour. So few leaves need
+# good tests: here a node compares 768 random tests and never takes the first good one.
+
+local = LocalFeatures("haar", patches=DensePatches(step=5, size=20))
+tree = ERCForest(1, n_words=12, max_trials=768, min_score=1.0, random_state=0)
+tree.fit(local.transform(images[:n]), labels[:n])
+figure, axes = plt.subplots(2, 3, figsize=(9, 3.9), width_ratios=(1, 1, 1.3), layout="constrained")
+for panels, image, thing in zip(axes, images[-4:-2], things, strict=True):
+    descriptors, boxes = local.describe(image)
+    words = tree.transform(descriptors).ravel()
+    n_columns, n_rows = (len(np.unique(boxes[:, axis])) for axis in (0, 1))
+    panels[0].imshow(image)
+    panels[1].imshow(words.reshape(n_rows, n_columns), cmap="tab20", vmin=0, vmax=19)
+    panels[2].bar(range(12), np.bincount(words, minlength=12), color=plt.cm.tab20(range(12)))
+    panels[2].set(xticks=range(12), yscale="log", ylim=(0.8, 1000))
+    panels[0].set_ylabel(thing)
+for panel in axes[:, :2].flat:
+    panel.set(xticks=[], yticks=[])
+    panel.spines[:].set_visible(False)
+titles = ("Picture", "Word of each patch", "Patches of each word")
+for panel, title in zip(axes[0], titles, strict=True):
+    panel.set_title(title)
+axes[1, 2].set_xlabel("word")
+plt.show()
+
+# %%
+# One word is mostly background, and others are leaves of trees or caps of mushrooms. Real
+# codebooks have five trees of a thousand leaves. Now we take 300 per tree, and patches of
+# random places and sizes.
 
 bag = BagOfWords(
     ERCForest(n_words=300, random_state=0),
@@ -77,4 +119,4 @@ plt.show()
 
 # %%
 # A word is not the name of a part: it is a region of similar colours and shapes.
-# :doc:`/codebooks` has settings, other codebooks and limits.
+# :doc:`/codebooks` shows how to use words, with settings, other codebooks and limits.

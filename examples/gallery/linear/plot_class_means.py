@@ -45,6 +45,28 @@ plt.show()
 # :class:`~evergrow.NCMMetric` learns a projection in which samples are likely to be nearest to
 # the mean of their own class.
 #
+# The space that a metric sees
+# ----------------------------
+#
+# ``NCMMetric`` is also a transformer. In its space the distance is the Euclidean one again, so
+# borders lie half way between the means.
+
+metric = NCMMetric(random_state=0).fit(X, y)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1, 2.8), layout="constrained")
+for panel, points, title in zip(
+    axes, (X, metric.transform(X)), ("Features", "After the metric"), strict=True
+):
+    means = np.array([points[y == label].mean(axis=0) for label in range(3)])
+    panel.scatter(*points.T, c=y, cmap=colours, s=5)
+    panel.scatter(*means.T, c="black", marker="x", s=60)
+    panel.set(title=title, aspect="equal")
+    panel.grid()
+plt.show()
+
+# %%
+# The metric stretches the direction that tells the classes apart, so the one along which they
+# vary counts less. It may also mirror or turn the space, which changes no distance.
+#
 # A metric knows the classes it was learnt from
 # ---------------------------------------------
 #
@@ -72,5 +94,5 @@ plt.show()
 
 # %%
 # Learnt from all ten classes, the metric is best. Learnt from two, it is worse than none. Where
-# classes keep coming, ``"mahalanobis"`` is the better choice: see :doc:`/class_means`, and
-# :doc:`/papers` for the sources.
+# classes keep coming, ``"mahalanobis"`` is the better choice. :doc:`/method_class_means` has the
+# equations, and :doc:`/class_means` shows how to use them.

@@ -2,10 +2,10 @@
 Forget a class, exactly
 =======================
 
-What :class:`~evergrow.RLSClassifier` knows of its examples are sums over them (Eqs. 18 and 19
-of Camoriano et al., 2017; see :doc:`/papers`). A sum can be subtracted again. So examples, or a
-whole class, can be forgotten without training again, and the model is the one that never saw
-them.
+What :class:`~evergrow.RLSClassifier` keeps of its examples are sums over them (Eqs. 18 and 19
+of Camoriano et al., 2017; see :doc:`/method_least_squares`). A sum can be subtracted again. So
+examples, or a whole class, can be forgotten without training again, and the model is the one
+that never saw them.
 """
 
 import matplotlib.pyplot as plt

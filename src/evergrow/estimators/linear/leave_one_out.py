@@ -32,7 +32,7 @@ Integers = npt.NDArray[np.int64]
 
 # Examples of one class are nearly equal if their squared distance is below this share of the mean
 # squared distance within classes: so are two of three pairs of one scene in features of a network,
-# and hardly any two other pictures (docs/teaching.md).
+# and hardly any two other pictures (docs/method_least_squares.md).
 _NEARLY_EQUAL = 0.1
 # With few dimensions, examples that have nothing to do with each other are that close as well. The
 # share is lower then, so that chance brings no more than half this many pairs of a class together.
