@@ -29,7 +29,8 @@ keys of one row::
     ROW; ROW; -
     ROW -->
 
-fills the last two columns; ``-`` keeps a row as it is written, or a column. Without columns each
+fills the last two columns; ``-`` keeps a row as it is written, or a column. A cell with two numbers
+has two columns of the file: ``COLUMN and COLUMN & CELL``. Without columns each
 line has a key for every number of its row after the first cell, and ``FILE: `` stands before each
 if the first line names a file. A line that ends with ``|`` goes on in the next one. If the table
 has a column "target", it gets the bars of the figures, numbers after it are the measured ones, and
@@ -327,20 +328,21 @@ class _TableSource:
         self.file, *self.columns = (part.strip() for part in head.split(" | "))
         self.rows = [row.strip() for line in lines for row in line.split(";") if row.strip()]
 
-    def keys(self, row: str) -> list[str]:
-        """The keys of a row, one per column or, without columns, one per number."""
+    def keys(self, row: str) -> list[list[str]]:
+        """The keys of a row, by column; all in one list without columns."""
         prefix = f"{self.file}: " if self.file else ""
         if not self.columns:
-            return [prefix + key for key in row.split(" | ")]
-        return [self._key(prefix, row, column) for column in self.columns]
+            return [[prefix + key for key in row.split(" | ")]]
+        return [self._column_keys(prefix, row, column) for column in self.columns]
 
     @staticmethod
-    def _key(prefix: str, row: str, column: str) -> str:
+    def _column_keys(prefix: str, row: str, column: str) -> list[str]:
         if column == "-":
-            return "-"
-        name, times, factor = column.partition(" times ")
-        name, *cells = name.split(" & ")
-        return f"{prefix}{' & '.join([row, *cells])}: {name}{times}{factor}"
+            return []
+        names, times, factor = column.partition(" times ")
+        names, *cells = names.split(" & ")
+        place = prefix + " & ".join([row, *cells])
+        return [f"{place}: {name}{times}{factor}" for name in names.split(" and ")]
 
 
 def _rewrite_table(lines: str, table: str, results: Results) -> str:
@@ -370,16 +372,14 @@ def _rewrite_row(
         return line
     # Nothing stands before the first bar and after the last.
     cells = _CELL.split(line)
-    keys = source.keys(row)
-    found = [None if key == "-" else results.measurement(key) for key in keys]
+    found = [[results.measurement(key) for key in keys] for keys in source.keys(row)]
     if source.columns:
-        for place, each in zip(
-            range(len(cells) - 1 - len(keys), len(cells) - 1), found, strict=True
-        ):
-            if each is not None and _numbers(cells[place]):
-                cells[place] = _fill_cell(cells[place], [each], judge=False)
+        for place, each in enumerate(found, start=len(cells) - 1 - len(found)):
+            # An empty cell stays empty.
+            if each and _numbers(cells[place]):
+                cells[place] = _fill_cell(cells[place], each, judge=False)
         return "|".join(cells)
-    known = [each for each in found if each is not None]
+    known = found[0]
     first = 2 if target is None else target + 1
     measured = _fill_cell("|".join(cells[first:-1]), known, judge=target is not None)
     if target is not None and any(each.bar is not None for each in known):

@@ -29,8 +29,9 @@ def _load_tool() -> ModuleType:
 numbers = _load_tool()
 PAGES = numbers.pages()
 
-# Tables with numbers that no result file provides: their number under a heading, and the reason.
-# This list may only shrink: a new table names its source in the page.
+# Tables with numbers that no result file provides: how many are under a heading, and the reason.
+# docs/benchmarks.md says which machine "earlier" was. This list may only shrink: a new table of
+# measurements names its source in the page.
 WITHOUT_SOURCE: dict[str, tuple[int, str]] = {
     "benchmarks.md: At a glance": (1, "photographs: earlier machine"),
     "benchmarks.md: Clusters and memory limits": (2, "needs Ray: earlier machine"),
@@ -40,6 +41,36 @@ WITHOUT_SOURCE: dict[str, tuple[int, str]] = {
     "benchmarks.md: Scaling": (1, "needs 16 cores"),
     "benchmarks.md: Service": (5, "needs a quiet machine and root: earlier machine"),
     "benchmarks.md: Visual words": (3, "photographs: earlier machine"),
+    "clean_data.md: Labels saved": (1, "earlier machine"),
+    "cluster.md: Updates": (1, "needs Ray: earlier machine"),
+    "cluster.md: What runs on workers": (1, "sizes of tasks, not measured"),
+    "codebooks.md: Settings": (1, "effects, of experiments nips2006"),
+    "codebooks.md: Train a classifier": (1, "lengths of descriptors, not measured"),
+    "compare.md: Example: 200 kinds of birds": (2, "output of evergrow compare"),
+    "compare.md: The learners": (1, "settings, not measured"),
+    "compare.md: What is measured": (1, "settings, not measured"),
+    "export.md: Accuracy of the export": (1, "earlier machine"),
+    "export.md: Latency and memory": (1, "earlier machine"),
+    "export.md: Smaller files": (1, "earlier machine"),
+    "export_page.md: Inside the file": (1, "sizes of files"),
+    "export_page.md: Measured": (1, "needs a browser"),
+    "formats.md: How fast": (1, "earlier machine"),
+    "formats.md: In": (1, "limits, not measured"),
+    "getting_started.md: Which parameters of a forest matter": (1, "settings, not measured"),
+    "gpu.md: Least squares and class means": (1, "needs a GPU"),
+    "gpu.md: Measure the speedup": (1, "needs a GPU"),
+    "growing_tradeoffs.md: When trees are grown again": (4, "measured by a script, while settings were chosen"),
+    "label_studio.md: Measured": (1, "needs Label Studio"),
+    "licences.md: Installed by pip": (1, "versions, not measured"),
+    "method_least_squares.md: When it works well": (1, "measured by a script, while settings were chosen"),
+    "method_unknown.md: How the settings were chosen": (1, "measured by a script, while settings were chosen"),
+    "model_files.md: Format versions": (1, "versions, not measured"),
+    "not_reproduced.md: Missing data": (1, "sizes of data, not measured"),
+    "planning.md: Accuracy of plans": (3, "needs 16 cores"),
+    "planning.md: How a plan is computed": (1, "formulas, not measured"),
+    "service.md: Limits": (1, "limits, not measured"),
+    "subcategories.md: How many labels you need": (1, "measured by examples/subcategories.py"),
+    "unknown.md: False alarms with few examples": (1, "earlier machine"),
 }
 
 
