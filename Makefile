@@ -77,7 +77,7 @@ demo: $(STAMPS)/package $(STAMPS)/plot $(STAMPS)/vision
 	@echo "== running the demo"
 	@$(BIN)/python examples/demo_pictures.py
 
-tutorial: $(STAMPS)/package $(STAMPS)/vision $(STAMPS)/service
+tutorial: $(addprefix $(STAMPS)/,package vision service page-runtime)
 	@$(BIN)/python examples/pictures.py demo_pictures
 	@echo "Next: source $(BIN)/activate"
 
