@@ -14,7 +14,7 @@ one value in them:
 - ``fit-fit: RidgeClassifier: fit s`` is a cell of a table: row and column. ``512 x 256 & 3`` is the
   row with both cells. ``fit-fit: fit: digits: RidgeClassifier: fit s`` begins with the title of
   the table, or with a part of it from the left.
-- ``guide-nightly: learner=RanPAC & classes=50: accuracy`` is the mean of a column of an experiment
+- ``guide-nightly: learner=forest & classes=50: accuracy`` is the mean of a column of an experiment
   over the rows with these values, and the median of a time. Where ± follows the number, the
   deviation is written after it.
 
@@ -29,12 +29,13 @@ keys of one row::
     ROW; ROW; -
     ROW -->
 
-fills the last two columns; ``-`` keeps a row as it is written, or a column. A cell with two numbers
-has two columns of the file: ``COLUMN and COLUMN & CELL``. Without columns each
-line has a key for every number of its row after the first cell, and ``FILE: `` stands before each
-if the first line names a file. A line that ends with ``|`` goes on in the next one. If the table
-has a column "target", it gets the bars of the figures, numbers after it are the measured ones, and
-what misses its bar becomes bold.
+fills the last two columns; ``-`` keeps a row or a column as it is written. A cell with two numbers
+has two columns of the file: ``COLUMN and COLUMN & CELL``. A line that ends with ``|`` goes on in
+the next one.
+
+Without columns each row has a key for every number after its first cell. If the first line names a
+file, the keys leave it out. If the table has a column "target", it gets the bars of the figures,
+the numbers after it are the measured ones, and what misses its bar becomes bold.
 
 The table after ``<!-- machines -->`` is written as a whole: the machines of all benchmarks.
 """
