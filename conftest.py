@@ -46,7 +46,7 @@ IMPORTING = {
 # extensions of Sphinx, which import each other from the folder that docs/conf.py adds to the path.
 collect_ignore_glob = ["docs/_build/*", "docs/_extensions/*", "docs/gallery/*"]
 # These tests read the sources. An installed wheel is tested in a folder without them.
-OF_SOURCES = ("cpp_layout", "deploy", "docs_output", "docs_paths", "release")
+OF_SOURCES = ("cpp_layout", "deploy", "docs_numbers", "docs_output", "docs_paths", "release")
 
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.
