@@ -260,7 +260,7 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         y : array-like of shape (n_samples,)
             Their classes.
         classes : array-like, default=None

@@ -228,7 +228,7 @@ class Workspace(WorkspaceReader):
         n_jobs : int, default=None
             Threads that decode and embed; None for one, -1 for one per processor.
         verbose : int, default=0
-            Show a progress bar when positive.
+            Show a progress bar if positive.
         request : Request
             Who teaches.
         on_batch : callable, default=None

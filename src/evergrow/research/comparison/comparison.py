@@ -105,7 +105,7 @@ def compare(
     n_jobs : int, default=-1
         Number of threads; it changes times but not accuracies.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Examples
     --------

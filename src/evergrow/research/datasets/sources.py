@@ -90,7 +90,7 @@ def load_dataset(
           not split. A class with a single sample stays in training, with a warning.
         - random_state : int, the random seed of the split or of the generated data.
         - max_bytes : int, default 8 GiB, the memory limit for arrays read from files.
-        - verbose : int, for image folders; shows a progress bar when positive.
+        - verbose : int, for image folders; shows a progress bar if positive.
 
     Returns
     -------

@@ -173,7 +173,7 @@ class Shards(StoredRows):
         Parameters
         ----------
         verbose : int, default=0
-            Show a progress bar when positive.
+            Show a progress bar if positive.
 
         Raises
         ------

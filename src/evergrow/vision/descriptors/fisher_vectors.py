@@ -144,7 +144,7 @@ class FisherVectors(
     random_state : int, RandomState or None, default=None
         Seed of the sample of descriptors and of the initial mixture.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------

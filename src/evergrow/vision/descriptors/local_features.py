@@ -82,7 +82,7 @@ class LocalFeatures(StatelessTransformer):
     n_jobs : int, default=None
         Threads, each of which describes one image; None for one, -1 for one per processor.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------

@@ -112,7 +112,7 @@ class Embedder(
         Threads that read, and threads that compute; None for one, -1 for one per processor. Workers
         of a cluster use as many as set in :func:`evergrow.cluster`.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     device : str, default=None
         Where PyTorch modules run: None for the device of their parameters, ``"cpu"``, or a GPU such
         as ``"cuda"`` (:doc:`/gpu`). With a name, a module is moved there at the first use and stays

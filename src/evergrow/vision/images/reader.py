@@ -175,7 +175,7 @@ def read_images(
     n_jobs : int, default=None
         Threads that decode; None for one, -1 for one per processor.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------

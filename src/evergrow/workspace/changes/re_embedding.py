@@ -85,7 +85,7 @@ def re_embed_workspace(
     n_jobs : int, default=None
         Threads that read and compute; None for one, -1 for one per processor.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------

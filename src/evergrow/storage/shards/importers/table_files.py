@@ -218,7 +218,7 @@ def shard_table(
     on_wait : callable, default=None
         Called before waiting for another process that appends to the folder.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------

@@ -88,7 +88,7 @@ class BagOfWords(FittedTransformer[FittedBag]):
         Threads that code; None for one or the setting of joblib's context, -1 for one per
         processor. Codebook and features have parameters of their own.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------

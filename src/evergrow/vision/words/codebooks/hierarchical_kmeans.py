@@ -128,7 +128,7 @@ class HierarchicalKMeans(Codebook):
     random_state : int, RandomState or None, default=None
         Seed of the initial centres and of the mini-batches.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     device : str, default=None
         Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
         ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.

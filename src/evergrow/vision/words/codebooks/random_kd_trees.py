@@ -48,7 +48,7 @@ class RandomKDTrees(Codebook):
         Number of trees grown at the same time; None for one or the setting of joblib's context, -1
         for one per processor. The trees do not depend on it.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------

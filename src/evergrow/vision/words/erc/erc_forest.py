@@ -67,7 +67,7 @@ class ERCForest(ERCPredictor):
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------
