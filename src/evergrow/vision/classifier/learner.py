@@ -256,12 +256,13 @@ class ImageLearner(GrowingClassifier):
     def forget(self, *, classes: npt.ArrayLike) -> Self:
         """Remove classes, as if their images had never been learnt.
 
-        Features are not updated: visual words may come from images of these classes.
+        The other classes keep the order of their columns. Features are not updated: visual words
+        that were learnt from images of these classes stay.
 
         Parameters
         ----------
         classes : array-like
-            Classes to forget; the remaining columns keep their order.
+            Classes to remove.
 
         Returns
         -------
@@ -287,7 +288,8 @@ class ImageLearner(GrowingClassifier):
         Parameters
         ----------
         names : mapping
-            From old to new names. A merged class takes the first of their columns.
+            Old name to new name. Classes that get the same name, or the name of an existing class,
+            are merged into the first of their columns.
 
         Returns
         -------
