@@ -88,7 +88,7 @@ class Plan:
     how_here: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as a dictionary of plain values, with times in seconds and sizes in bytes."""
+        """Return the plan as a dictionary of plain values, in seconds and bytes."""
         values = asdict(self)
         return {**values, "parts": list(values["parts"]), "limits": list(values["limits"])}
 
