@@ -19,12 +19,12 @@ from evergrow.foundation.params import Rule
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RebalancedRLSClassifier(RLSPredictor):
-    """Regularised least squares in which every class counts the same [Camoriano2017 Eq. 22].
+    """Regularised least squares in which every class counts the same.
 
-    Each example is weighted by how rare its class is. These weights change with every example, so
-    there is no ``partial_fit``: all examples must be learnt at once. If :meth:`fit` gets sample
-    weights, the size of a class is the sum of its weights. This is the baseline for
-    :class:`~evergrow.RLSClassifier`, which favours rare classes by recoding instead.
+    Each example is weighted by how rare its class is [Camoriano2017 Eq. 22]. These weights change
+    with every example, so there is no ``partial_fit``: all examples must be learnt at once. If
+    :meth:`fit` gets sample weights, the size of a class is the sum of its weights. This is the
+    baseline for :class:`~evergrow.RLSClassifier`, which favours rare classes by recoding instead.
 
     Parameters
     ----------

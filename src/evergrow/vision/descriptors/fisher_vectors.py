@@ -292,7 +292,7 @@ class FisherVectors(
         X : RaggedArray, list of matrices, or list of images
             As in :meth:`fit`.
         on_error : {"raise", "skip"}, default="raise"
-            What to do if an image cannot be read: raise an error, or leave it out and warn.
+            What to do if an image cannot be read: raise an error, or skip it and warn.
 
         Returns
         -------

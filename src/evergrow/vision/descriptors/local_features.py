@@ -80,7 +80,7 @@ class LocalFeatures(StatelessTransformer):
         Seed of the patches. They depend only on the seed and the pixels of the image, not on other
         images, their order, or ``n_jobs``. With None they differ at every call.
     n_jobs : int, default=None
-        Threads, each of which describes one image; None for one, -1 for one per processor.
+        Number of threads, each for one image: None is 1, -1 uses all processors.
     verbose : int, default=0
         Show a progress bar if positive.
 
@@ -275,7 +275,7 @@ class LocalFeatures(StatelessTransformer):
         masks : iterable, default=None
             For each image a bool array of its height and width, or None for anywhere.
         on_error : {"raise", "skip"}, default="raise"
-            What to do if an image cannot be described: raise an error, or leave it out and warn.
+            What to do if an image cannot be described: raise an error, or skip it and warn.
 
         Returns
         -------

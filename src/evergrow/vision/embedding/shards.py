@@ -98,7 +98,7 @@ def shard_images(
         Computes the vectors; None for the default network. A folder of shards accepts the vectors
         of one network only.
     on_error : {"raise", "skip"}, default="raise"
-        Stop at an image that cannot be read, or leave it out and warn. Finished shards are kept,
+        Stop at an image that cannot be read, or skip it and warn. Finished shards are kept,
         and the next run continues after them.
     dtype : {"float16", "float32", "float64"}, default=None
         Number type in the files; None for that of the folder, or float32 for a new one.

@@ -138,7 +138,9 @@ def leaf_patches(
     n: int = 36,
     n_per_image: int = 4,
 ) -> tuple[RGB, npt.NDArray[np.int64]]:
-    """Find patches that a tree assigns to the same word [Moosmann2006 Fig. 2].
+    """Find patches that a tree assigns to the same visual word.
+
+    [Moosmann2006 Fig. 2] shows such patches.
 
     Parameters
     ----------

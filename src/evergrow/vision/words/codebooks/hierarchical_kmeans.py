@@ -130,7 +130,7 @@ class HierarchicalKMeans(Codebook):
     verbose : int, default=0
         Show a progress bar if positive.
     device : str, default=None
-        Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
+        Where to compute: None for where the descriptors are, ``"cpu"``, or a GPU such as
         ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
