@@ -24,9 +24,10 @@ _N_PAGES = 3
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return what finds a name in a page; a word such as "Example" must be code."""
-    if re.fullmatch("[A-Z][a-z]+", name):
-        return re.compile(rf"`(?:[\w.~]*\.)?{name}`|(?<!\w){name}\(")
+    """Return what finds a name in a page; a word such as "Example" or "plan" must be code."""
+    if re.fullmatch("[A-Z]?[a-z]+", name):
+        code = rf"`[\w.~]*\b{name}(?:\(\))?`|(?<![\w.]){name}\(|evergrow(?:\.\w+)*\.{name}\b"
+        return re.compile(code)
     return re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w-])")
 
 

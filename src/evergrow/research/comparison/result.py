@@ -31,26 +31,46 @@ class Point:
 
 @dataclass(frozen=True)
 class Result:
-    """One learner on one class order; NaN where nothing could be measured."""
+    """Measurements of one learner on one class order; NaN where nothing could be measured.
+
+    Attributes
+    ----------
+    points : tuple
+        The measurements at each number of classes.
+    answers : tuple of str
+        For each class, one digit per test sample: 1 if the final prediction is correct.
+    forgetting : float
+        Drop from a class's best accuracy to its final one, averaged over classes.
+    seconds_per_update : float
+        Mean seconds per update.
+    cpu_seconds_per_update : float
+        Mean processor time of all threads per update.
+    last_seconds : float
+        Seconds of the last update, or of the last retraining.
+    answer_seconds : float
+        Seconds per prediction, in large batches.
+    n_bytes : int
+        Bytes that must be stored to continue: the model, and the examples if it needs them.
+    model_bytes : int
+        Bytes of the model only.
+    stopped_at : int or None
+        Number of known classes when time ran out; None if the learner finished.
+    time_limit : float
+        The time limit in seconds.
+    remarks : tuple of str
+        Remarks for the reader.
+    """
 
     points: tuple[Point, ...]
     answers: tuple[str, ...]
-    """For each class, sorted, a digit per test sample: 1 if the final prediction is correct."""
     forgetting: float
-    """Drop from a class's best accuracy to its final one, averaged over classes."""
     seconds_per_update: float
     cpu_seconds_per_update: float
-    """Processor time of all threads, which other load on the machine hardly changes."""
     last_seconds: float
-    """Seconds of the last update, or of the last retraining."""
     answer_seconds: float
-    """Seconds per prediction, in large batches."""
     n_bytes: int
-    """What must be stored to continue: the model, and the examples if it needs them."""
     model_bytes: int
-    """The model only."""
     stopped_at: int | None
-    """Number of known classes when time ran out; None if the learner finished."""
     time_limit: float
     remarks: tuple[str, ...]
 
@@ -150,7 +170,19 @@ class _Mean:
 
 @dataclass(frozen=True)
 class Standing:
-    """A learner over all class orders; ``problem`` says why nothing was measured."""
+    """The results of one learner over all class orders.
+
+    Attributes
+    ----------
+    learner : ComparedLearner
+        The learner.
+    results : tuple of Result
+        One result per class order.
+    checkpoints : tuple of int
+        Numbers of classes at which all learners are measured.
+    problem : str
+        Why nothing was measured; empty if something was.
+    """
 
     learner: ComparedLearner
     results: tuple[Result, ...]

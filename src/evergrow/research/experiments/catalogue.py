@@ -92,7 +92,14 @@ PAPERS = (
 
 
 def experiment_names() -> tuple[str, ...]:
-    """Names of all experiments, paper by paper."""
+    """Return the names of all experiments, paper by paper.
+
+    Examples
+    --------
+    >>> from evergrow.research import experiment_names
+    >>> "cvpr2014-fig5" in experiment_names()
+    True
+    """
     return tuple(name for paper in PAPERS for name in paper.names)
 
 

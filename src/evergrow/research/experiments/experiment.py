@@ -22,42 +22,66 @@ Run = Mapping[str, Any]
 class Source:
     """Where a data set of an experiment comes from.
 
-    A full run reads ``file`` in the folder ``EVERGROW_DATA`` if it exists. Otherwise, and in quick
-    runs, ``built_in`` generates a data set.
+    A full run reads `file` in the folder ``EVERGROW_DATA`` if it exists. Otherwise, and in quick
+    runs, `built_in` generates a data set.
+
+    Attributes
+    ----------
+    file : str or None
+        Name of the file or folder.
+    built_in : callable
+        Generates a data set.
+    prepare : callable or None
+        Applied to data read from a file, for example to take the square roots of counts.
     """
 
     file: str | None
     built_in: Callable[[], Dataset]
     prepare: Callable[[Dataset], Dataset] | None = None
-    """Applied to data read from a file, for example to take the square roots of counts."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, and the contrast that decided it."""
+    """Whether a claim holds, and the difference that decided it.
+
+    Attributes
+    ----------
+    agrees : bool or None
+        Whether the claim holds; None if it is undecided.
+    contrast : str
+        The difference that decides, with its interval, as text.
+    distance : float
+        How far the difference is from its bound, in half-widths of the interval.
+    """
 
     agrees: bool | None
-    """None where it is open."""
     contrast: str = ""
-    """The difference that decides with its interval, as text."""
     distance: float = math.inf
-    """How far the difference is from its bound, in half-widths of the interval."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim of the paper, and what was measured here."""
+    """One claim of a paper, and what was measured here.
+
+    Attributes
+    ----------
+    claim : str
+        What the paper says, in our words.
+    here : str
+        What was measured, with its numbers.
+    decision : Verdict, bool or None
+        The verdict; None if this run cannot decide.
+    printed : str
+        The numbers that the paper prints for it; empty if there are none.
+    reason : str
+        Why the claim differs here, as measured.
+    """
 
     claim: str
-    """What the paper says, in our words, as a sentence."""
     here: str
-    """What was measured, with its numbers, as a sentence."""
     decision: Verdict | bool | None
-    """The verdict; None where this run cannot decide."""
     printed: str = ""
-    """The numbers that the paper prints for it; empty where it prints none."""
     reason: str = ""
-    """What turns the claim or what it depends on, as measured; told where the claim differs."""
 
     @property
     def agrees(self) -> bool | None:

@@ -26,14 +26,27 @@ from evergrow.research.experiments.table import Table
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an experiment."""
+    """The result of :func:`run_experiment`.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        The experiment.
+    table : Table
+        The rows that were measured.
+    findings : tuple of Finding
+        The claims of the paper, and which of them hold.
+    record : mapping
+        Versions, processor and hashes of the data.
+    n_measured : int
+        Number of runs measured now; the others were in the cache.
+    """
 
     experiment: Experiment
     table: Table
     findings: tuple[Finding, ...]
     record: Mapping[str, Any]
     n_measured: int
-    """Number of runs measured now; the others were in the cache."""
 
 
 def run_experiment(

@@ -16,7 +16,17 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One column over another: mean and standard deviation over seeds."""
+    """One column over another: mean and standard deviation over seeds.
+
+    Attributes
+    ----------
+    x : ndarray
+        Values of the first column.
+    mean : ndarray
+        Mean of the other column for each value.
+    deviation : ndarray
+        Standard deviation of the other column.
+    """
 
     x: npt.NDArray[Any]
     mean: npt.NDArray[np.float64]

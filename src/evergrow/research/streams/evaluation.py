@@ -185,28 +185,42 @@ def _measured(learner: Learner, data: Dataset, step: Step, meter: _Meter) -> Mea
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Measurements of a learner at one point of a stream."""
+    """Measurements of a learner at one point of a stream.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes so far.
+    accuracy : float
+        Accuracy on the test samples of all classes so far.
+    newest : float
+        Accuracy on the newest classes.
+    class_accuracies : ndarray
+        Accuracy of each class, in order of arrival; NaN without test samples.
+    seconds : float
+        Wall-clock time of all training so far.
+    last_seconds : float
+        Wall-clock time of the latest update.
+    n_distances : float
+        Number of distances computed in training so far; NaN if the learner does not count them.
+    comparisons : float
+        Number of comparisons per tree and test sample; NaN if the learner does not count them.
+    cpu_seconds : float
+        Processor time of all threads in all training so far.
+    last_cpu_seconds : float
+        Processor time of the latest update.
+    """
 
     n_classes: int
-    """Number of classes so far."""
     accuracy: float
-    """Accuracy on the test samples of all classes so far."""
     newest: float
-    """Accuracy on the newest classes, which the accuracy over all classes hides."""
     class_accuracies: Array
-    """Accuracy of each class, in order of arrival; NaN without test samples."""
     seconds: float
-    """Wall-clock time of all training so far."""
     last_seconds: float
-    """Wall-clock time of the latest update."""
     n_distances: float
-    """Distances computed in training so far; NaN for learners that do not count them."""
     comparisons: float
-    """Distance comparisons per tree and test sample; NaN for learners that do not count them."""
     cpu_seconds: float = float("nan")
-    """Processor time of all threads in all training so far; other load hardly changes it."""
     last_cpu_seconds: float = float("nan")
-    """Processor time of the latest update."""
 
 
 def relative_accuracy(measured: Sequence[Measured], baseline: Sequence[Measured]) -> Array:
