@@ -151,8 +151,10 @@ def leaf_patches(
         A fitted codebook.
     features : LocalFeatures or None
         The local features; None for those of the bag.
-    tree, word : int
-        The tree, and its word, both counted from 0.
+    tree : int
+        Index of the tree.
+    word : int
+        Index of the word in the tree.
     path : path, default=None
         A figure of all patches to write: .png, .svg or .pdf.
     n : int, default=36

@@ -31,10 +31,12 @@ class SortedImages:
 
     Attributes
     ----------
-    n_images, n_classes : int
-        Images in class folders, and classes.
+    n_images : int
+        Number of images in class folders.
+    n_classes : int
+        Number of classes.
     n_unknown : int
-        Images in the folder of those that fit no class.
+        Number of images in the folder ``unknown``, which fit no class.
     """
 
     n_images: int

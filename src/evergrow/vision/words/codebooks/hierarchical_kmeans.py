@@ -109,7 +109,7 @@ def _group(numbers: Any) -> list[tuple[int, Any]]:
 
 @dataclass(eq=False, repr=False)
 class HierarchicalKMeans(Codebook):
-    """Words are the leaves of a tree of k-means centres, also called a vocabulary tree.
+    """Codebook of hierarchical k-means: words are the leaves of a tree of centres.
 
     The largest leaf is split among a few centres until there are enough leaves. A descriptor is
     compared with a few centres per level instead of all, which makes coding much faster than plain

@@ -187,12 +187,11 @@ def device_for(codebook: Any, rows: Any) -> Device | None:
 
 
 class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
-    """The interface of a codebook: each of its trees assigns a word to every descriptor.
+    """Base class of codebooks, which assign visual words to descriptors.
 
-    A codebook without trees counts as one tree. A codebook has ``transform``, which returns the
-    words of descriptors, numbered from 0 in each tree, with one column per tree;
-    ``words_per_tree_``, the number of words of each tree; and ``n_features_in_``. Subclasses have
-    ``_frozen_copy``, and say what codes (``_coder``) and which rows it codes.
+    Each tree of a codebook assigns one word to every descriptor. A codebook without trees counts as
+    one tree. Words are numbered from 0 in each tree. ``words_per_tree_`` is the number of words of
+    each tree, ``n_features_in_`` the length of a descriptor.
     """
 
     _frozen_copy: Callable[[], Any]
