@@ -250,13 +250,13 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         Parameters
         ----------
         images : RaggedArray, Shards, or iterable of arrays of shape (n_patches, n_features)
-            Descriptors of each image; an image may have none. Of :class:`evergrow.Shards`, only a
-            few images are in memory at the same time.
+            Descriptors of each image; an image may have none. :class:`evergrow.Shards` are read a
+            few images at a time.
 
         Returns
         -------
         counts : sparse array of shape (n_images, ``n_words_``), int32
-            How often each word occurs; columns as in ``word_columns_``.
+            How often each word occurs in each image. ``word_columns_`` has the column of each word.
 
         Examples
         --------
