@@ -131,9 +131,9 @@ class BadImage:
     Attributes
     ----------
     index : int or None
-        Its place among the sources, counted from 0; None for a file found in a folder search.
+        Index of the image in the input; None for a file found in a folder search.
     source : str
-        What it is called, with control characters written as escapes.
+        Name of the image, with control characters written as escapes.
     reason : str
         Why it cannot be read.
     """

@@ -138,20 +138,19 @@ class RandomPatches(Patches):
 
 @dataclass(frozen=True)
 class DensePatches(Patches):
-    """Squares on a regular grid, of one size or several.
+    """Square patches on a regular grid, of one size or several.
 
-    The grid is centred. In an image smaller than a size, patches of that size are as large as the
-    shorter side of the image.
+    The grid is centred. Patches are never larger than the shorter side of the image.
 
     Parameters
     ----------
     step : int, default=10
         Pixels from one patch to the next. A smaller step gives more patches and takes longer.
     size : int or tuple of int, default=20
-        Side of the patches in pixels; several sizes give one grid each.
+        Side of the patches in pixels. Several sizes give one grid each.
     n : int, default=None
-        Maximum number of patches per image, a random sample of the grid; None for all. A sample is
-        enough to learn a vocabulary.
+        Maximum number of patches per image, drawn at random from the grid. None uses all. A sample
+        is enough to learn visual words.
 
     Examples
     --------

@@ -222,13 +222,13 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         Parameters
         ----------
         D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
-            Descriptors as in ``fit``.
+            Descriptors, as in ``fit``.
 
         Returns
         -------
         words : ndarray of shape (n_descriptors, n_trees), int32
-            For each tree a number from 0 to ``words_per_tree_ - 1``. A tensor where the descriptors
-            lie if that is a GPU.
+            One word per tree, from 0 to ``words_per_tree_ - 1``. A tensor on the GPU if the
+            descriptors are one.
 
         Examples
         --------
