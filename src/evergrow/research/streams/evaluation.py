@@ -117,12 +117,12 @@ def follow(
     *,
     ask: Literal["always", "measured"] = "always",
 ) -> Iterator[Measured]:
-    """Train a learner on a stream and measure it where the stream says so.
+    """Train a learner on a stream of classes, and measure it on the way.
 
     Parameters
     ----------
     learner : object with ``partial_fit`` and ``predict``
-        It is trained in place. ``Retrained(make)`` wraps any classifier.
+        The learner, which is trained in place. ``Retrained(make)`` wraps any classifier.
     data : Dataset
         Training and test samples.
     stream : ClassStream
@@ -130,14 +130,14 @@ def follow(
     repetition : int, default=0
         Number of the repetition.
     ask : {"always", "measured"}, default="always"
-        After which steps the learner must predict, as part of the training time. With "measured",
-        a ``Retrained`` learner trains only where it is measured, which is enough for its
-        accuracy; its total time is then that of these trainings only.
+        After which steps the learner must predict, as part of the training time. With "measured", a
+        :class:`Retrained` learner trains only where it is measured. Its accuracy is the same, but
+        its total time covers only these trainings.
 
     Yields
     ------
-    Measured
-        The measurements at each measured step; accuracies are NaN while no class so far has test
+    measured : Measured
+        The measurements at each measured step. Accuracies are NaN as long as no class has test
         samples.
 
     Examples
