@@ -100,7 +100,7 @@ class Result:
         return np.array(shares, dtype=np.float64)
 
     def on_the_way(self, checkpoints: Sequence[int]) -> float:
-        """Return the mean of the class mean over the checkpoints.
+        """Return the mean class accuracy, averaged over the checkpoints.
 
         NaN if a checkpoint was not reached; checkpoints without test samples do not count.
         """
@@ -207,7 +207,7 @@ class Standing:
 
     @property
     def way(self) -> str:
-        """How the learner takes new classes."""
+        """How the learner learns new classes."""
         return self.learner.way
 
     @property
@@ -217,7 +217,7 @@ class Standing:
 
     @property
     def chance(self) -> float:
-        """Class mean of a constant prediction."""
+        """Mean class accuracy of a constant prediction."""
         tested = sum(bool(each) for each in self.results[0].answers) if self.finished else 0
         return 1 / tested if tested else math.nan
 
@@ -228,18 +228,18 @@ class Standing:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the class mean over orders; NaN for one order."""
+        """Standard deviation of the mean class accuracy over orders; NaN for one order."""
         found = [result.class_mean for result in self.results]
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
     @property
     def on_the_way(self) -> float:
-        """Mean of the class mean over the checkpoints."""
+        """Mean class accuracy, averaged over the checkpoints."""
         return self.mean(lambda result: result.on_the_way(self.checkpoints))
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """Class mean by number of classes, where it was measured in every order."""
+        """Mean class accuracy by number of classes, where it was measured in every order."""
         found: dict[int, list[float]] = {}
         for result in self.results:
             for point in result.points:
@@ -250,7 +250,7 @@ class Standing:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader must know besides the numbers, without repetitions."""
+        """What a reader must know in addition to the numbers."""
         found = [self.learner.note, self.problem]
         found += [remark for result in self.results for remark in result.remarks]
         return [*dict.fromkeys(filter(None, found))]

@@ -107,20 +107,50 @@ class Finding:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper.
+    """One table or figure of a paper, as an experiment that can be repeated.
 
-    ``runs`` lists all settings to measure, each a mapping of plain values and independent of the
-    others; ``measure`` returns the rows of one run. Columns in ``keys`` identify a row, columns in
-    ``exact`` are the same when a run is repeated, columns in ``timed`` are times, which are not.
-    ``published`` are rows of the same shape with the numbers that the paper prints.
+    Attributes
+    ----------
+    name : str
+        Name of the experiment, such as "cvpr2014-fig5".
+    title : str
+        Title of the page.
+    shows : str
+        What the figure shows, in one line.
+    sources : mapping of str to Source
+        Data sets by the name that runs use.
+    runs : callable
+        Lists all settings to measure, as independent mappings of plain values.
+    measure : callable
+        Measures one run and returns its rows.
+    draw : callable
+        Draws the figure from the table.
+    judge : callable
+        Compares the table with the claims of the paper.
+    keys : tuple of str
+        Columns that identify a row.
+    exact : tuple of str
+        Columns that are the same when a run is repeated.
+    timed : tuple of str
+        Columns of times, which differ from run to run.
+    published : tuple
+        Rows with the numbers that the paper prints.
+    complete : callable or None
+        Adds columns that need the rows of several runs, such as accuracy relative to a baseline.
+    summarize : callable or None
+        Returns a table of the numbers as Markdown, for the page.
+    size : tuple of float
+        Width and height of the figure in inches.
+    notes : tuple of str
+        Differences from the paper that a reader must know, and their reasons.
+    extras : tuple of str
+        Optional dependencies to install in addition, such as "vision".
     """
 
     name: str
     title: str
     shows: str
-    """What the figure shows, in one line."""
     sources: Mapping[str, Source]
-    """Data sets by the name that runs use."""
     runs: Callable[[ExperimentContext], Sequence[Run]]
     measure: Callable[[ExperimentContext, Run], Sequence[Row]]
     draw: Callable[[Figure, Table], None]
@@ -130,15 +160,10 @@ class Experiment:
     timed: tuple[str, ...] = ()
     published: tuple[Row, ...] = ()
     complete: Callable[[Table], Table] | None = None
-    """Adds columns that need the rows of several runs, such as accuracy relative to a baseline."""
     summarize: Callable[[Table], str] | None = None
-    """Returns a table of the numbers as Markdown, for the page."""
     size: tuple[float, float] = (9.0, 3.2)
-    """Width and height of the figure in inches."""
     notes: tuple[str, ...] = ()
-    """Differences from the paper that a reader must know, and their reasons."""
     extras: tuple[str, ...] = ()
-    """Optional dependencies to install in addition, such as "vision"."""
 
     @property
     def columns(self) -> tuple[str, ...]:
