@@ -47,6 +47,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 autodoc_typehints = "none"
+# The name of a default value, where it has one, instead of a long representation.
+autodoc_preserve_defaults = True
 # Where upper and lower case are the same, plan and Plan would be one file.
 autosummary_filename_map = {"evergrow.plan": "evergrow.plan-function"}
 napoleon_google_docstring = False

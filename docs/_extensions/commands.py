@@ -13,8 +13,8 @@ from evergrow.cli import main
 _INTRODUCTION = """Commands
 ========
 
-Each command has a page, made from the command itself; ``evergrow COMMAND --help`` shows the same
-text. :doc:`/command_line` is the guide: folders and labels, output for programs, exit codes.
+Each command has a page. ``evergrow COMMAND --help`` shows the same text. The guide
+:doc:`/command_line` explains folders and labels, output for programs, and exit codes.
 """
 
 
@@ -68,6 +68,8 @@ def _option(option: click.Option, context: click.Context) -> Iterator[str]:
     if record is None:
         return
     names, text = record
+    # Click says "INTEGER RANGE" where the range follows.
+    names = names.removesuffix(" RANGE")
     # Click adds the default and the range in brackets at the end.
     text, _, facts = text.partition("  [")
     yield f".. option:: {names}"
@@ -97,7 +99,9 @@ def _text(text: str) -> Iterator[str]:
 
 
 def _examples(command: click.Command) -> Iterator[str]:
-    lines = [line.strip() for line in (command.epilog or "").splitlines()]
+    # A command may go on in the next line.
+    joined = re.sub(r"\\\n\s*", "", command.epilog or "")
+    lines = [line.strip() for line in joined.splitlines()]
     commands = [line for line in lines if line.startswith("evergrow ")]
     if commands:
         yield from (".. rubric:: Examples", "", ".. code-block:: console", "")

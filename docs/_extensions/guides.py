@@ -23,6 +23,14 @@ _GALLERY = "gallery/"
 _N_PAGES = 3
 
 
+def _pattern(name: str) -> re.Pattern[str]:
+    """Return what finds a name in a page; a word such as "Example" or "plan" must be code."""
+    if re.fullmatch("[A-Z]?[a-z]+", name):
+        code = rf"`[\w.~]*\b{name}(?:\(\))?`|(?<![\w.]){name}\(|evergrow(?:\.\w+)*\.{name}\b"
+        return re.compile(code)
+    return re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w-])")
+
+
 class Guides(SphinxDirective):
     """Links to the guides, and to the examples of the gallery, that mention the argument most."""
 
@@ -32,7 +40,7 @@ class Guides(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Find the pages; without any, nothing is shown."""
-        name = re.compile(rf"(?<![\w.]){re.escape(self.arguments[0])}(?![\w-])")
+        name = _pattern(self.arguments[0])
         counts = {}
         for page in sorted(self.env.found_docs):
             if not _LEFT_OUT.match(page):

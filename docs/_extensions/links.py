@@ -6,6 +6,8 @@ attribute ``n_samples``. Types link to classes only.
 
 A docstring names an object as its own room does, ``evergrow.vision.Embedder`` or ``Embedder``; its
 page has the shortest public name, ``evergrow.Embedder``. Such names are found by their end.
+
+Tags of papers such as ``[Ristin2014 Eq. 6]`` link to the page that lists the papers.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
+_TAG = re.compile(r"(?<!\w)\[([A-Z][a-z]+20\d\d[^\[\]`]*)\]")
 _MODULES = re.compile(r"^([a-z_]+\.)+(?=[A-Z]|[a-z_]+$)")
 
 
@@ -57,8 +60,15 @@ def find_alias(
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, name)
 
 
+def link_tags(_: Sphinx, __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
+    """Turn tags of papers in a docstring into links; a tag may be split by the end of a line."""
+    text = _TAG.sub(lambda tag: f":doc:`[{tag[1]}] </papers>`", "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the transform and the resolver."""
     app.add_post_transform(TypeLinks)
+    app.connect("autodoc-process-docstring", link_tags)
     app.connect("missing-reference", find_alias)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,15 +12,16 @@ from evergrow.service.http.openapi import make_document
 _INTRODUCTION = """HTTP
 ====
 
-The routes of :doc:`the service <service>`. This page is made from the OpenAPI document, which a
-running service sends as ``GET /openapi.json``, for programs that make clients. A token is sent as
-``Authorization: Bearer TOKEN``; a *teach* token may also do what a *read* token may.
+The routes of :doc:`the service <service>`, with the parameters of each. Send the token as
+``Authorization: Bearer TOKEN``. A *teach* token may also do what a *read* token may.
 :doc:`service` has examples with ``curl``, limits, retries, downloads and the Python client.
+
+A running service sends the same information as an OpenAPI document, ``GET /openapi.json``.
 """
 _STATUS_TITLE = """Status codes
 ------------
 
-A refusal is ``application/problem+json``, and its ``detail`` says why.
+A refused request gets ``application/problem+json``. Its member ``detail`` tells the reason.
 """
 # A workspace as new: its embeddings, and images are accepted.
 _STATUS = SimpleNamespace(n_features=1904, takes_images=True)
@@ -74,7 +75,11 @@ def _facts(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[str]
                 kind += ", required"
             fields.append((name, kind, one.get("description", "")))
     if fields:
-        yield from _table(("name", "where, and type", ""), fields)
+        yield from _table(("name", "where, and type", "meaning"), fields)
+
+
+# Limits of this size only say what a computer can store.
+_ANY = 2**53
 
 
 def _resolved(schema: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +96,7 @@ def _kind(schema: dict[str, Any]) -> str:
     if kind == "array":
         kind = f"array of {_kind(schema['items'])}"
     limits = (("minimum", "from"), ("maximum", "to"))
-    words = [f"{word} {schema[key]}" for key, word in limits if key in schema]
+    words = [f"{word} {schema[key]}" for key, word in limits if abs(schema.get(key, _ANY)) < _ANY]
     if "default" in schema and schema["default"] is not None:
         words.append(f"default {schema['default']}")
     return " ".join((kind if schema.get("format") != "binary" else "file", *words))
@@ -104,7 +109,7 @@ def _status_codes(document: dict[str, Any]) -> Iterator[str]:
             if int(code) >= 300:
                 codes.setdefault(code, response["description"])
     yield from (_STATUS_TITLE,)
-    yield from _table(("code", ""), sorted(codes.items()))
+    yield from _table(("code", "meaning"), sorted(codes.items()))
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:

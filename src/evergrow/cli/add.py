@@ -47,10 +47,12 @@ def add(
     """Train MODEL on the labelled images of SOURCE.
 
     SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
-    table of paths and labels, COCO annotations (.json) or WebDataset tar files; classes
-    may be new or known. Images that the model has learnt before are skipped, also if they have
-    another class now, which a warning says. The file is replaced only if everything succeeds.
-    Commands that change the same file wait for each other.
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files. Classes may be new
+    or known.
+
+    Images that the model has already learnt are skipped. If such an image now has another class, a
+    warning says so. The file is replaced only if everything succeeds. Commands that change the same
+    file wait for each other.
     """
     if output is not None:
         check_output(output, force=force)

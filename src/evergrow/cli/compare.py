@@ -68,14 +68,12 @@ _LEARNERS_OF_FIT = {
     "--protocol",
     type=click.Choice(["batches", "single", "blurry"]),
     default="batches",
-    help="How classes come: some at a time, one at a time, or old and new mixed in unequal sizes.",
+    help="How classes arrive: several at a time, one at a time, or old and new ones mixed.",
 )
 @click.option(
-    "--initial", type=click.IntRange(1), help="Classes to start with; by default a tenth."
+    "--initial", type=click.IntRange(1), help="Classes in the first training; by default a tenth."
 )
-@click.option(
-    "--chunk", type=click.IntRange(1), help="Classes per update; by default for ten updates."
-)
+@click.option("--chunk", type=click.IntRange(1), help="Classes per update; by default ten updates.")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31),
@@ -89,7 +87,7 @@ _LEARNERS_OF_FIT = {
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
-    help="Seconds per learner and order.",
+    help="Maximum seconds per learner and class order.",
 )
 @click.option("--fresh", is_flag=True, help="Ignore the results of earlier runs.")
 @ON_ERROR
@@ -109,17 +107,16 @@ def compare(
 ) -> None:
     """Compare all learners on DATA and recommend one.
 
-    DATA is a folder of photographs with a folder per class, which are embedded; a folder of shards,
-    as written by 'evergrow shard'; an .npz file with X_train, y_train, X_test and y_test, or with X
-    and y; an .npy file with its --labels; or the name of a data set, such as digits, which is built
-    in, or mnist, with its files in --path. The learners of this package, of scikit-learn and of
-    river and the analytic heads of the field are trained on the same stream, in which classes
-    arrive a few at a time.
+    DATA is one of these: a folder of photographs with one folder per class; a folder of shards,
+    written by 'evergrow shard'; an .npz file with X_train, y_train, X_test and y_test, or with X
+    and y; an .npy file with --labels; or the name of a data set, such as digits, which is built in,
+    or mnist, with its files in --path.
 
-    Shows the accuracy, the time of an update and the size of each learner. Writes
-    comparison.html with plots and all numbers, comparison.csv and comparison.json to the folder of
-    --out. Finished learners are checkpointed there: after an interruption, run the same command
-    again to resume.
+    Learners of this package, of scikit-learn and of river, and the analytic heads of the field, are
+    trained on the same stream, in which classes arrive a few at a time. The output has the
+    accuracy, the time of an update and the size of each learner. The folder of --out gets
+    comparison.html with plots and all numbers, comparison.csv and comparison.json. Finished
+    learners are checkpointed there: after an interruption, run the same command again to resume.
     """
     from evergrow.research.comparison.comparison import compare as compare_learners
     from evergrow.research.comparison.learners import choose

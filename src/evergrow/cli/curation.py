@@ -63,7 +63,7 @@ class _Examples:
     "--certainty",
     type=click.FloatRange(0, 1),
     default=0.5,
-    help="List labels that are wrong with at least this probability.",
+    help="Probability from which a label is listed as wrong.",
 )
 @click.option(
     "--similarity",
@@ -72,7 +72,7 @@ class _Examples:
     help="Cosine from which two images are near-duplicates.",
 )
 @click.option(
-    "--harmful", type=click.IntRange(0), default=20, help="List at most so many harmful images."
+    "--harmful", type=click.IntRange(0), default=20, help="Maximum number of harmful images."
 )
 @NETWORK
 @_FORMS
@@ -92,11 +92,13 @@ def label_issues(
     """Find wrong labels, near-duplicates and harmful images in SOURCE.
 
     SOURCE is a folder with one folder of images per class, or a file of features and labels: .npz,
-    .npy or .parquet. Writes a table: the issue ("label", "duplicate" or "harm"), the image or the
-    row, its label, and for a wrong label the suggestion and the probability that the label is
-    wrong; for duplicates the number of their group, in which groups with different labels come
-    first; for harm, by how many percent the error of all others falls without the image. Images
-    that cannot be read are listed on standard error; the exit code is then 1.
+    .npy or .parquet.
+
+    The output is a table with the issue ("label", "duplicate" or "harm"), the image or the row, and
+    its label. A wrong label also has a suggestion and the probability that the label is wrong.
+    Near-duplicates have the number of their group; groups with different labels come first. A
+    harmful image has the percentage by which the error of all other images falls without it. Images
+    that cannot be read are listed on standard error, and the exit code is 1.
     """
     from evergrow.estimators.curation import label_issues as find_issues
 
@@ -124,7 +126,7 @@ def label_issues(
     type=click.Path(),
     help="Folder with one folder of images per class, or a file of features and labels.",
 )
-@click.option("-n", "--number", type=click.IntRange(1), default=100, help="How many to choose.")
+@click.option("-n", "--number", type=click.IntRange(1), default=100, help="Number of images.")
 @NETWORK
 @_FORMS
 @JOBS
@@ -140,10 +142,10 @@ def next_to_label(
 ) -> None:
     """Choose which images of UNLABELLED to label next, the most useful first.
 
-    UNLABELLED is a folder of images or a file of features. Images that are
-    similar to many uncertain images come first; without --labelled, typical images. Writes the rank
-    and the image or the row. Images that cannot be read are listed on standard error; the exit code
-    is then 1.
+    UNLABELLED is a folder of images or a file of features. Images that are similar to many
+    uncertain images come first. Without --labelled, typical images come first. The output has the
+    rank and the image or the row. Images that cannot be read are listed on standard error, and the
+    exit code is 1.
     """
     from evergrow.estimators.curation import next_to_label as choose
 

@@ -18,8 +18,9 @@ from evergrow.cli.output import report
 def download(name: str, folder: str, quiet: bool) -> None:
     """Download the data set NAME into FOLDER.
 
-    Uses https only and checks the SHA-256 of every file. After an interruption, run the same
-    command again to resume. No other command uses the network.
+    Downloads use https only, and the SHA-256 of every file is checked. After an interruption, run
+    the same command again to resume. No other command downloads anything, except that 'evergrow
+    export' to .html may fetch its browser runtime with npm.
     """
     from evergrow.research import datasets
 

@@ -146,19 +146,20 @@ def evaluate(
 
     SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
     table of paths and labels, COCO annotations (.json) or WebDataset tar files. If there are
-    splits, test is used, or else val; --split names another.
+    splits, test is used, or val if there is no test. --split names another.
 
-    Shows how many images are right, wrong and answered "unknown"; the mean class accuracy, in which
-    every class counts the same; the top-5 accuracy, for which one of five answers must be right;
-    and for each class the recall, the share of its images that are recognised, and the precision,
-    the share of images with this answer that belong to it.
+    The output has the number of images that are right, wrong and answered "unknown". The mean class
+    accuracy weights all classes equally. The top-5 accuracy counts an image as right if its class
+    is among the five best. The recall of a class is the share of its images that are recognised.
+    Its precision is the share of images with this answer that belong to it.
 
-    In a pipe, or with --tsv, writes tab-separated lines: the accuracy, the number of correct
-    answers, of images and of those answered "unknown"; then for each class the number of images, of
-    correct answers, their share and the number answered "unknown". Class folders that the model
-    does not know and images that cannot be read are listed on standard error and not counted; the
-    exit code is then 1. A model that answers "unknown" says how many images of such folders it did
-    so for.
+    In a pipe, or with --tsv, the output is tab-separated lines. The first has the accuracy and the
+    numbers of correct answers, of images and of "unknown" answers. Each class has a line with the
+    numbers of images and of correct answers, their share, and the number of "unknown" answers.
+
+    Class folders that the model does not know, and images that cannot be read, are listed on
+    standard error and not counted. The exit code is then 1. For a model that can answer "unknown",
+    the list says for how many images of an unknown class it did.
     """
     if confusion is not None:
         if Path(confusion).suffix.lower() not in (".svg", ".png"):

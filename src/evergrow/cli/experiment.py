@@ -57,10 +57,11 @@ def experiment(
 ) -> None:
     """Repeat experiments of the papers: NAME is one, a paper's name, or "all".
 
-    Writes NAME.csv, NAME-timings.csv, the figure NAME.svg, the page NAME.md and NAME.json with
-    versions, processor and hashes of the data, and prints which claims of the paper hold. Without
-    --data and --quick the data are the files in the folder EVERGROW_DATA, or built-in data if it is
-    not set. After an interruption, run the same command again to resume.
+    Prints which claims of the paper hold. Writes the tables NAME.csv and NAME-timings.csv, the
+    figure NAME.svg, the page NAME.md, and NAME.json with versions, processor and hashes of the
+    data. Without --data and --quick, the data are the files in the folder EVERGROW_DATA, or
+    built-in data if this variable is not set. After an interruption, run the same command again to
+    resume.
     """
     if listing:
         _write_list()

@@ -73,29 +73,29 @@ def export(
 ) -> None:
     """Write MODEL, or the model or the pictures of the workspace DIR, for use elsewhere.
 
-    The ending of the file chooses the format:
+    The file extension chooses the format:
 
     \b
-    .onnx      from an RGB image, or features, to class probabilities and
-               "unknown", for ONNX Runtime and other software without Evergrow
-    .html      a page that answers and learns in any browser, without a
-               network; 'evergrow learn' takes what it was taught
-    .evergrow  a model file, which the other commands and evergrow.load read,
-               and which can be trained further
-    .zip       the labelled pictures of DIR as they were taught, in a folder
-               per class, with a table; 'evergrow learn' and 'evergrow fit'
-               take the folders, which a name with a slash at its end gives
+    .onnx      the model for ONNX Runtime and other software, without Evergrow:
+               from an RGB image, or features, to probabilities and "unknown"
+    .html      a page that predicts and learns in any browser, offline;
+               'evergrow learn' reads what it was taught
+    .evergrow  a model file for the other commands and evergrow.load, which can
+               be trained further
+    .zip       the labelled pictures of DIR in one folder per class, with a
+               table, for 'evergrow learn' and 'evergrow fit'; a name that ends
+               in a slash writes a folder instead
     .csv       the labels of all examples of DIR, without the pictures
     .jsonl     the audit log of DIR: every change, when, and by whom
 
-    Nothing that is exported changes MODEL or DIR, which may be served meanwhile. An .onnx file
-    takes uint8 images of shape (n, height, width, 3) as "images" and returns "label_index",
-    "probabilities", "unknown_score" and "is_unknown"; the class names are in its metadata.
+    MODEL and DIR are not changed. DIR may be served meanwhile. An .onnx file takes uint8 images of
+    shape (n, height, width, 3) as "images". It returns "label_index", "probabilities",
+    "unknown_score" and "is_unknown". The class names are in its metadata.
 
-    With --check, shows the accuracy of the model and of the file on images that were not used for
-    training, the points lost, and how many answers are the same; in a pipe, or with --tsv, as
-    tab-separated lines.
-    """  # noqa: D301 (click keeps the lines of a paragraph that begins with a backspace)
+    With --check, the command shows the accuracy of the model and of the file on images that were
+    not used for training, the points lost, and how many answers are the same; in a pipe, or with
+    --tsv, as tab-separated lines.
+    """  # noqa: D301
     from evergrow.export.formats import FORMATS, format_of, save_as
 
     if _ending(output) not in {*FORMATS, *_CONTENTS}:

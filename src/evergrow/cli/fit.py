@@ -93,11 +93,13 @@ def fit(
     """Train a model on the labelled images of SOURCE.
 
     SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
-    table of paths and labels, COCO annotations (.json) or WebDataset tar files; a folder is
-    named after its class. If there are splits, folders train, val and test with the class folders,
-    or a column of a table with these names, the model learns train, and its accuracy on val is
-    reported. The command asks before it learns one class only, or folders that contain no images
-    but further folders.
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files. The name of a
+    folder is its class.
+
+    If SOURCE has the splits train, val and test, the model learns train, and the accuracy on val is
+    reported. Splits are folders that contain the class folders, or values in a column of a table.
+    The command asks first if there is only one class, or if the class folders contain no images but
+    further folders.
     """
     if false_alarms is not None and not unknown:
         raise click.UsageError("--false-alarms needs --unknown")

@@ -27,7 +27,7 @@ JOBS = click.option(
     type=click.IntRange(-1, 1 << 10),
     callback=_checked_jobs,
     default=-1,
-    help="Number of threads; -1 for one per processor. Results do not depend on it.",
+    help="Number of threads; -1 uses all processors. The result is the same for any number.",
 )
 NETWORK = click.option(
     "--network",
@@ -69,29 +69,29 @@ _READING = {
     "split": click.option(
         "--split",
         type=click.Choice(["train", "val", "test", "none"]),
-        help="Which split of SOURCE to take; none if its folders train and test are classes.",
+        help="Split of SOURCE to use; none if its folders train and test are classes.",
     ),
     "follow_links": NO_FOLLOW_LINKS,
     "columns": click.option(
         "--columns",
         metavar="PATH,LABEL",
         callback=_parse_columns,
-        help="Columns of a table; by default path and label, image and class, and the like.",
+        help="Columns of a table; by default the usual names, such as path and label.",
     ),
     "crop": click.option(
-        "--crop", is_flag=True, help="Take each box of COCO annotations as an image."
+        "--crop", is_flag=True, help="Treat each box of COCO annotations as an image."
     ),
     "images": click.option(
         "--images",
         type=click.Path(),
         metavar="DIR",
-        help="Folder that names in a table or in annotations are relative to; by default that of "
-        "the file.",
+        help="Folder of the images that a table or annotations name; by default the folder of "
+        "that file.",
     ),
     "outside": click.option(
         "--outside",
         is_flag=True,
-        help="Accept names in a table or in annotations that are absolute or leave this folder.",
+        help="Accept absolute paths and paths out of the folder in tables and annotations.",
     ),
 }
 
@@ -121,7 +121,7 @@ def reads_labelled(function: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-YES = click.option("-y", "--yes", is_flag=True, help="Go on without asking.")
+YES = click.option("-y", "--yes", is_flag=True, help="Answer all questions with yes.")
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(), help="Write to this file instead of changing the model."
 )

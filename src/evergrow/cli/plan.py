@@ -45,43 +45,41 @@ def amount(value: str) -> int | str:
     "              --cores-per-node 16 --memory-per-node 64GiB --memory-limit 2GiB",
     "evergrow plan --rows 1e5 --features 512 --classes 100 --estimator least_squares --json",
 )
-@click.option("--rows", type=count, required=True, help="Training examples.")
-@click.option("--features", type=count, required=True, help="Numbers in each.")
-@click.option("--classes", type=count, required=True, help="Classes.")
+@click.option("--rows", type=count, required=True, help="Number of training examples.")
+@click.option("--features", type=count, required=True, help="Number of features.")
+@click.option("--classes", type=count, required=True, help="Number of classes.")
 @click.option(
     "--estimator",
     type=click.Choice(_ESTIMATORS),
     default="ncm_forest",
-    help="What is to be trained, with its default parameters.",
+    help="What is trained, with its default parameters.",
 )
-@click.option("--trees", type=count, default=50, help="Trees of a forest.")
+@click.option("--trees", type=count, default=50, help="Number of trees of a forest.")
 @click.option(
     "--min-samples-leaf",
     type=count,
-    help="Fewest examples in a leaf of a forest; by default chosen by those of a class.",
+    help="Smallest number of examples in a leaf; by default chosen by class size.",
 )
 @click.option(
     "--dtype",
     type=click.Choice(_DTYPES),
     default="float32",
-    help="Precision of the features as they are given.",
+    help="Type of the features.",
 )
 @click.option("--images", is_flag=True, help="Rows are photographs that are embedded first.")
-@click.option("--nodes", type=count, default=1, help="Machines of the cluster.")
-@click.option("--cores-per-node", type=count, help="Cores of each; as many as here.")
-@click.option("--workers", type=count, help="Processes at work at the same time; one per core.")
-@click.option(
-    "--memory-per-node", type=amount, help="Memory of each, such as 64GiB; as much as here."
-)
+@click.option("--nodes", type=count, default=1, help="Number of machines.")
+@click.option("--cores-per-node", type=count, help="Cores of each machine; by default as here.")
+@click.option("--workers", type=count, help="Number of worker processes; by default one per core.")
+@click.option("--memory-per-node", type=amount, help="Memory of each machine; by default as here.")
 @click.option(
     "--memory-limit",
     type=amount,
-    help="Private memory of a forest's worker apart from its trees, such as 2GiB.",
+    help="Memory of a worker in addition to its trees, such as 2GiB.",
 )
 @click.option(
     "--shards/--no-shards",
     default=None,
-    help="Whether data are shards on shared storage; by default if they have to be.",
+    help="Whether data are shards on shared storage; by default if memory is too small.",
 )
 @click.option(
     "--network",
@@ -93,13 +91,13 @@ def amount(value: str) -> int | str:
     "--storage",
     type=amount,
     default="1GB",
-    help="Bytes that it reads or writes on storage per second.",
+    help="Bytes that a machine reads or writes on storage per second.",
 )
 @click.option(
     "--core-speed",
     type=click.FloatRange(0, 1000, min_open=True),
     default=1.0,
-    help="How fast a core of the cluster is, in cores of this machine.",
+    help="Speed of a core of the cluster, relative to a core of this machine.",
 )
 @output_forms("json", "tsv", each=", in seconds and bytes")
 @QUIET
@@ -107,8 +105,8 @@ def plan(form: str | None, quiet: bool, **options: Any) -> None:
     """Estimate time, memory, disk and network of training, before it is started.
 
     Prints the time on one core, on this machine and on the given cluster, the memory of each
-    worker, disk, network traffic, and what limits the work. Times are scaled from a trial run on
-    this machine, which takes a few seconds.
+    worker, disk space, network traffic, and what limits the training. Times are scaled from a trial
+    run of a few seconds on this machine.
     """
     from evergrow.distributed.planning import plan as make_plan
 

@@ -110,21 +110,22 @@ def predict(
 ) -> None:
     """Predict the class of IMAGES: files, folders, patterns, or video files.
 
-    MODEL is a model file, DIR a workspace. Shows the class and the probability of each image; in a
-    pipe, or with --tsv, as tab-separated lines. An image that fits no class is "unknown", without a
-    probability, if the model can tell (fit --unknown, and every workspace); in JSON its label is
-    null and "known" is false. A workspace adds the fine class at the end if it is sure of one.
-    Images that cannot be read are listed on standard error; the others are classified, and the exit
-    code is 1.
+    MODEL is a model file, DIR a workspace. The output is a table with the class and the probability
+    of each image; in a pipe, or with --tsv, tab-separated lines. Images that cannot be read are
+    listed on standard error. The others are classified, and the exit code is 1.
 
-    Of a video one frame per second is classified, or as --every says, and of a camera too, until
-    Ctrl-C. A line has the time of its frame in seconds: clip.mp4#t=1.500; CSV and JSON have it as
-    "time". Videos are decoded in this process by FFmpeg: see the documentation for files that you
-    do not trust.
+    An image that fits no class is "unknown" and has no probability. Workspaces and models of
+    'evergrow fit --unknown' can answer so. In JSON the label is null and "known" is false. A
+    workspace also prints the fine class if it is certain.
+
+    One frame per second of a video or a camera is classified; --every sets another step. Ctrl-C
+    stops a camera. Each line has the time of the frame in seconds, such as clip.mp4#t=1.500; CSV
+    and JSON have it as "time". FFmpeg decodes videos in this process: see the documentation for
+    files that you do not trust.
 
     With -o, names are relative to the folder of the file, and 'evergrow fit' and 'evergrow learn'
-    can read the .csv and .json files. --sort-into leaves the images where they are; images that fit
-    no class go to the folder unknown.
+    can read .csv and .json files. --sort-into leaves the original images where they are. Images
+    that fit no class go to the folder unknown.
     """
     videos = [path for path in images if _is_video_file(path)]
     pictures = tuple(path for path in images if path not in videos)

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     "--embedding",
     "features_key",
     metavar="NAME",
-    help="Array or column of features; X in .npz files, else the only column of lists.",
+    help="Array or column of features; by default X, or the only column of lists.",
 )
 @click.option(
     "--labels-key",
     "--label",
     "labels_key",
     metavar="NAME",
-    help="Array or column of labels; y, label or labels.",
+    help="Array or column of labels; by default y, label or labels.",
 )
 @click.option("--labels", type=click.Path(), help="An .npy file of labels for an .npy file.")
 @click.option(
@@ -66,9 +66,13 @@ if TYPE_CHECKING:
     help="Round numbers to this type; without it they are stored exactly.",
 )
 @click.option(
-    "--rows-per-shard", type=click.IntRange(1), help="Rows in a file; 64 MiB, or 2048 images."
+    "--rows-per-shard",
+    type=click.IntRange(1),
+    help="Rows per file; by default 64 MiB or 2048 images.",
 )
-@click.option("--cluster", "address", metavar="ADDRESS", help="Embed on a Ray cluster, or auto.")
+@click.option(
+    "--cluster", "address", metavar="ADDRESS", help="Embed on this Ray cluster; auto finds one."
+)
 @click.option(
     "--to-parquet", "target", type=click.Path(), help="Write all rows to this Parquet file."
 )
@@ -100,11 +104,11 @@ def shard(
 ) -> None:
     """Append the features of each SOURCE to a folder of shards.
 
-    A SOURCE has labelled images, which are embedded: a folder with one folder of images per class,
-    a table, COCO annotations or tar files as in 'evergrow fit'. Or it is a table of features: an
-    .npz, .npy, .parquet or .arrow file, a folder of .parquet files, or a dataset that was saved by
-    'save_to_disk' of the library datasets. Rows that are already in the shards are not added
-    again, so an interrupted command can be run again to resume.
+    A SOURCE of labelled images is embedded: a folder with one folder of images per class, a table,
+    COCO annotations or tar files, as in 'evergrow fit'. A SOURCE of features is an .npz, .npy,
+    .parquet or .arrow file, a folder of .parquet files, or a folder written by 'save_to_disk' of
+    the library datasets. Rows that are already in the shards are not added again, so you can run an
+    interrupted command again to resume.
     """
     if not sources and not verify and not info and target is None:
         raise click.UsageError(

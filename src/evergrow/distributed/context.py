@@ -46,66 +46,69 @@ def cluster(
     updates: str = "auto",
     verbose: int = 0,
 ) -> Iterator[None]:
-    """Run the long work of estimators on a Ray cluster for the duration of the block.
+    """Run estimators on a Ray cluster inside a ``with`` block.
 
-    Estimators are used as outside of the block and learn the same: the same seed gives the same
-    forest on any number of workers, or on none. The fitted model is in this process; the cluster
-    is not needed after the block.
+    Estimators are used as usual and learn the same model: the same seed gives the same forest on
+    any number of workers, or without a cluster. The fitted model is in this process, so the cluster
+    is not needed after the block. See :doc:`/cluster`.
 
     Parameters
     ----------
     address : str or None, default="auto"
-        ``"auto"``: the cluster that the variable ``RAY_ADDRESS`` names, else one that runs on this
-        machine, else one is started here. ``"local"``: one is started on this machine.
-        ``"host:port"``: the cluster whose head node is there; this machine must be one of its
-        nodes. ``"ray://host:port"``: a cluster that this machine is not part of. None: no cluster,
-        all work runs in this process, so that one script can do both.
+        The cluster:
+
+        - ``"auto"``: the one in the environment variable ``RAY_ADDRESS``, otherwise one that runs
+          on this machine, otherwise a new one on this machine;
+        - ``"local"``: a new one on this machine;
+        - ``"host:port"``: the cluster with this head node. This machine must be one of its nodes;
+        - ``"ray://host:port"``: a cluster that this machine is not part of;
+        - None: no cluster. All work runs in this process, so one script can do both.
     n_workers : int or None, default=None
-        Maximum number of parts at the same time; None for as many as there are processors. Fewer
-        workers leave processors for other programs and need less memory.
+        Maximum number of tasks at the same time. None is one per processor. Fewer workers need less
+        memory and leave processors for other programs.
     threads_per_worker : int, default=1
-        Processors that one part uses. More threads mean fewer, larger processes: less memory, but
-        a less even load.
+        Number of processors per task. More threads mean fewer, larger processes, which need less
+        memory but share the load less evenly.
     connect_timeout : float, default=30
-        Seconds in which a cluster must answer. Importing Ray, which takes some seconds the first
-        time, does not count.
+        Seconds in which the cluster must answer. The time to import Ray does not count.
     retries : int, default=3
-        How often a part is retried when its worker or node is lost.
+        How often a task is retried if its worker or node is lost.
     task_timeout : float or None, default=None
-        Seconds after submission to Ray after which a part is cancelled and started again, for
-        workers that hang. None to wait for as long as the worker lives.
+        Seconds after which a task is cancelled and started again, for workers that hang. None
+        waits as long as the worker is alive.
     resume : path or None, default=None
-        A folder for checkpoints. If the program is stopped, run it again with the same folder to
-        resume: a checkpoint is used only for the data, parameters and version that it was made
-        with. Remove the folder when the work is done.
+        A folder for checkpoints. If the program stops, run it again with the same folder to resume.
+        A checkpoint is used only with the same data, parameters and version. Remove the folder when
+        the work is done.
     updates : {"auto", "here", "workers"}, default="auto"
-        Where ``partial_fit`` updates forests. ``"here"``: in this process. ``"workers"``: the trees
-        stay with workers, which receive the new samples and return what changed; the first update
-        also sends them the forest. ``"auto"``: on workers from the second update of a forest on,
-        if the strategy grows much again (RTST, RUST) and the workers have at least four times the
-        threads of its ``n_jobs``; else here, see the notes.
+        Where ``partial_fit`` updates forests:
+
+        - ``"here"``: in this process;
+        - ``"workers"``: on workers, which keep the trees, receive the new samples and return what
+          changed. The first update also sends them the forest;
+        - ``"auto"``: on workers from the second update of a forest on, if the update strategy is
+          RTST or RUST and the workers have at least four times the threads of its ``n_jobs``.
+          Otherwise in this process.
     verbose : int, default=0
-        Show progress bars for all work, also of estimators with ``verbose=0``.
+        Show progress bars for all work if positive, also of estimators with ``verbose=0``.
 
     Raises
     ------
     ImportError
         If Ray is not installed.
     ClusterError
-        If no cluster answers, or its nodes run other versions of Python, Evergrow or NumPy, or
-        have processors of other kinds.
+        If no cluster answers, or if its nodes have another kind of processor or other versions of
+        Python, Evergrow or NumPy.
 
     Notes
     -----
-    Ray runs code for every client that can reach it. Newer versions ask for a token: a cluster
-    started here makes one; for another cluster set ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN``.
+    Ray runs code for every client that can reach it. Newer versions of Ray ask for a token. A
+    cluster that is started here creates one. For another cluster, set ``RAY_AUTH_MODE=token`` and
+    ``RAY_AUTH_TOKEN``.
 
-    A forest is complete in this process after every update, wherever the update ran: a worker that
-    replaces a lost one receives the trees again, and an update that fails or is interrupted
-    changes nothing. Forests with ``memory`` or ``memory_limit`` are updated here, because their
-    samples are on a disk of this machine. Whether workers pay depends on how much must come back:
-    with 16 trees of 130 MB, 1000 new samples change 20 MB with ULS, 22 with IGT, 37 with RUST and
-    everything with RTST, while the update itself took 0.04, 0.04, 0.12 and 0.36 s on two threads.
+    After every update this process has the complete forest, wherever the update ran. An update that
+    fails or is interrupted changes nothing. Forests with ``memory`` or ``memory_limit`` are always
+    updated in this process, because their samples are on a disk of this machine.
 
     Examples
     --------

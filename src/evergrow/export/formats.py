@@ -76,18 +76,18 @@ FORMATS = {
 
 
 def save_as(model: Any, path: str | os.PathLike[str], *, weights: Weights | None = None) -> None:
-    """Write a fitted model in the format that the ending of the file names.
+    """Write a fitted model; the file extension chooses the format.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of Evergrow's.
+        A fitted estimator of Evergrow.
     path : path
-        File to write, which ends in ``.evergrow``, ``.html`` or ``.onnx``; an existing one is
+        File to write, ending in ``.evergrow``, ``.html`` or ``.onnx``. An existing file is
         replaced.
     weights : {"float32", "float16", "int8"}, default=None
-        How the weights of networks are stored, as in :func:`save_onnx`; a model file contains none
-        of these. None for "float16" in pages and "float32" in ONNX files.
+        How the weights of networks are stored, as in :func:`save_onnx`. None is "float16" for
+        ``.html`` and "float32" for ``.onnx``. It must be None for ``.evergrow``.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class InvalidInputError(EvergrowError, ValueError):
 
 
 class InvalidTypeError(InvalidInputError, TypeError):
-    """The input was refused because of its type; a ``TypeError`` as well."""
+    """The input was refused because of its type; it is a ``TypeError`` too."""
 
 
 class ModelFileError(InvalidInputError):
@@ -54,11 +54,11 @@ class ModelFileError(InvalidInputError):
 
 
 class WorkspaceError(InvalidInputError):
-    """A workspace is damaged or cannot be used, or it refused what it was asked to do."""
+    """A workspace is damaged, cannot be used, or refused a change."""
 
 
 class ShardError(InvalidInputError):
-    """A folder of shards is damaged, incomplete, malicious, or its shards do not match."""
+    """A folder of shards is damaged, incomplete or malicious, or its files do not match."""
 
 
 class ClusterError(EvergrowError, RuntimeError):
@@ -110,7 +110,7 @@ class DiskFullError(EvergrowError, OSError):
 
 
 class DeviceMemoryError(EvergrowError, MemoryError):
-    """The memory of a GPU is exhausted; the model stays as it was.
+    """The memory of a GPU is exhausted; the model is unchanged.
 
     Examples
     --------
@@ -131,9 +131,9 @@ class BadImage:
     Attributes
     ----------
     index : int or None
-        Its place among the sources, counted from 0; None for a file found in a folder search.
+        Index of the image in the input; None for a file found in a folder search.
     source : str
-        What it is called, with control characters written as escapes.
+        Name of the image, with control characters written as escapes.
     reason : str
         Why it cannot be read.
     """
@@ -170,7 +170,10 @@ class ImageError(InvalidInputError):
 
     @classmethod
     def of(cls, problems: Sequence[BadImage]) -> Self:
-        """One error for all of these images, at least one."""
+        """One error for all of these images, at least one.
+
+        :meta private:
+        """
         first, *more = problems
         return cls(first.source, first.reason, tuple(more))
 
@@ -182,7 +185,7 @@ class ImageError(InvalidInputError):
 
 
 class BadImageWarning(UserWarning):
-    """Some images were left out because they could not be read."""
+    """Some images were skipped because they could not be read."""
 
 
 class CacheWarning(UserWarning):
@@ -190,11 +193,11 @@ class CacheWarning(UserWarning):
 
 
 class ClusterWarning(UserWarning):
-    """Work that a cluster was asked for is done without it; results are not affected."""
+    """Work runs in this process instead of on a cluster; results are not affected."""
 
 
 class WorkspaceWarning(UserWarning):
-    """A workspace can be read by other users of the computer."""
+    """Other users of the computer can read a workspace."""
 
 
 class DatasetWarning(UserWarning):

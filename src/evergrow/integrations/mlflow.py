@@ -66,10 +66,20 @@ def get_default_pip_requirements(model: Any = None) -> list[str]:
 
 
 def infer_signature(model: Any, method: str | None = None) -> ModelSignature:
-    """Return the signature of a fitted model, from what it has learnt.
+    """Return the MLflow signature of a fitted model: the types of its inputs and outputs.
 
-    Inputs are the named features of the training data, a matrix if they had no names, or images as
-    bytes. Outputs are classes or numbers.
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        The fitted model.
+    method : str, default=None
+        The method that MLflow calls, as `pyfunc_predict_fn` of :func:`save_model`.
+
+    Returns
+    -------
+    signature : mlflow.models.ModelSignature
+        Inputs are the named features of the training data, a matrix if they had no names, or images
+        as bytes. Outputs are classes or numbers.
     """
     method = _checked_method(model, method)
     names = getattr(model, "feature_names_in_", None)
@@ -100,29 +110,41 @@ def save_model(
     extra_pip_requirements: Any = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a new folder in the format of MLflow.
+    """Write a fitted model to a new folder in MLflow's format.
 
     Parameters
     ----------
     model : estimator or Pipeline
         A fitted estimator of Evergrow, or a pipeline that :func:`evergrow.save` can write.
     path : path
-        The folder, which must not exist or be empty.
+        The folder. It must be empty or not exist.
     pyfunc_predict_fn : str, default=None
-        What the model is asked when it is served: ``"predict"``, ``"predict_proba"``,
-        ``"predict_log_proba"``, ``"decision_function"`` or ``"transform"``. None for ``predict``,
-        or ``transform`` of a model that does not predict.
-    conda_env, pip_requirements, extra_pip_requirements
-        The environment of the model, as in other flavours. By default it needs this version of
-        Evergrow.
+        The method that MLflow calls when the model is served: ``"predict"``, ``"predict_proba"``,
+        ``"predict_log_proba"``, ``"decision_function"`` or ``"transform"``. None uses ``predict``,
+        or ``transform`` for a model that does not predict.
+    conda_env : dict or str, default=None
+        Conda environment of the model, as in other MLflow flavors.
     mlflow_model : mlflow.models.Model, default=None
-        The model this flavour is added to.
+        The MLflow model that this flavor is added to. None creates one.
     signature : mlflow.models.ModelSignature, default=None
-        Inputs and outputs; None for :func:`infer_signature`.
+        Inputs and outputs of the model. None uses :func:`infer_signature`.
     input_example : array-like or DataFrame, default=None
         Some inputs to store with the model.
+    pip_requirements : list of str or str, default=None
+        Packages that the model needs. None is this version of Evergrow.
+    extra_pip_requirements : list of str or str, default=None
+        Packages that the model needs in addition.
     metadata : mapping, default=None
-        Further entries of the model's description.
+        Further entries for the description of the model.
+
+    Examples
+    --------
+    >>> import evergrow
+    >>> from evergrow.mlflow import load_model, save_model
+    >>> model = evergrow.NCMClassifier().fit([[0], [9]], ["near", "far"])
+    >>> save_model(model, "near_or_far")  # doctest: +SKIP
+    >>> load_model("near_or_far").predict([[8]])  # doctest: +SKIP
+    array(['far'], dtype='<U4')
     """
     _validate_env_arguments(conda_env, pip_requirements, extra_pip_requirements)
     method = _checked_method(model, pyfunc_predict_fn)
@@ -197,30 +219,37 @@ def log_model(
     metadata: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ModelInfo:
-    """Log a fitted model to the current run.
-
-    The parameters are those of :func:`save_model`, and ``options`` those of
-    ``mlflow.models.Model.log``, such as ``params`` and ``tags``.
+    """Log a fitted model to the current MLflow run.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        The fitted model.
+        The fitted model, as in :func:`save_model`.
     name : str, default="model"
         Name of the model in MLflow.
-    pyfunc_predict_fn, signature, input_example, conda_env, pip_requirements : optional
-        As in :func:`save_model`.
-    extra_pip_requirements, metadata : optional
-        As in :func:`save_model`.
+    pyfunc_predict_fn : str, default=None
+        The method that MLflow calls when the model is served, as in :func:`save_model`.
     registered_model_name : str, default=None
-        Register the model under this name too.
+        Name under which the model is also registered. None does not register it.
+    signature : mlflow.models.ModelSignature, default=None
+        Inputs and outputs of the model. None uses :func:`infer_signature`.
+    input_example : array-like or DataFrame, default=None
+        Some inputs to store with the model.
+    conda_env : dict or str, default=None
+        Conda environment of the model.
+    pip_requirements : list of str or str, default=None
+        Packages that the model needs. None is this version of Evergrow.
+    extra_pip_requirements : list of str or str, default=None
+        Packages that the model needs in addition.
+    metadata : mapping, default=None
+        Further entries for the description of the model.
     **options
-        Passed on to MLflow.
+        Further arguments of ``mlflow.models.Model.log``, such as ``params`` and ``tags``.
 
     Returns
     -------
     info : mlflow.models.model.ModelInfo
-        Its ``model_uri`` is what :func:`load_model` takes.
+        Information about the model. Pass its ``model_uri`` to :func:`load_model`.
     """
     return cast(
         "ModelInfo",
@@ -243,21 +272,21 @@ def log_model(
 
 
 def load_model(model_uri: str, dst_path: str | None = None, **options: Any) -> Any:
-    """Load a logged model as the estimator it was.
+    """Load a logged model as an estimator.
 
     Parameters
     ----------
     model_uri : str
         Where the model is: ``models:/name/version``, ``runs:/...`` or a folder.
     dst_path : str, default=None
-        A folder to download the model to.
+        A folder to download the model to. None uses a temporary folder.
     **options
-        Those of :func:`evergrow.load`: ``expect``, ``max_bytes`` and ``networks``.
+        Arguments of :func:`evergrow.load`: ``expect``, ``max_bytes`` and ``networks``.
 
     Returns
     -------
     model : estimator or Pipeline
-        Ready to predict and to learn.
+        The fitted model, which can predict and learn.
     """
     folder = _download_artifact_from_uri(artifact_uri=model_uri, output_path=dst_path)
     # The name of the file is not taken from the description, which could name any file.
@@ -265,25 +294,30 @@ def load_model(model_uri: str, dst_path: str | None = None, **options: Any) -> A
 
 
 def log_evaluation(model: Any, X: Any, y: npt.ArrayLike, *, prefix: str = "") -> dict[str, float]:
-    """Measure a classifier and log the metrics of ``evergrow evaluate`` to the current run.
+    """Measure a classifier and log the metrics to the current MLflow run.
 
     Parameters
     ----------
     model : classifier
-        A fitted classifier, of numbers or of images.
+        A fitted classifier of features or of images.
     X : array-like
-        What it predicts.
+        The inputs of the model.
     y : array-like of shape (n_samples,)
-        The right classes.
+        The true classes.
     prefix : str, default=""
-        Put before the name of each metric, such as ``"test_"``.
+        Prefix of the name of each metric, such as ``"test_"``.
 
     Returns
     -------
     metrics : dict
-        ``accuracy``; ``mean_class_accuracy``, in which every class counts the same; ``top5``, the
-        share of samples whose class is among the five best, if the model ranks classes;
-        ``n_right``; ``n_rejected``, answered "unknown"; and ``n_samples``.
+        The logged metrics:
+
+        - ``accuracy``: share of right predictions;
+        - ``mean_class_accuracy``: mean of the accuracies of all classes;
+        - ``top5``: share of samples whose class is among the five best, if the model ranks classes;
+        - ``n_right``: number of right predictions;
+        - ``n_rejected``: number of predictions "unknown";
+        - ``n_samples``: number of samples.
     """
     truth = np.asarray(y)
     if truth.ndim != 1 or not len(truth):

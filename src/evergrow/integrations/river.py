@@ -43,22 +43,23 @@ Matrix = npt.NDArray[np.float64]
 
 
 class OnlineClassifier(base.MiniBatchClassifier):
-    """An Evergrow classifier as a classifier of river.
+    """Use an Evergrow classifier in river, which learns from a stream of dictionaries.
 
-    Features get their columns by name: those of the first example in the order of their names,
-    later ones after them. A feature that an example lacks is 0. Predictions before the first
-    example are None and no probabilities. A batch for ``learn_many`` is learnt at once, which is
-    much faster than one example at a time. Class means learn the same from both; forests, and least
-    squares that choose their penalty, do not.
+    Each feature name gets a column. A feature that is missing in an example is 0. Before the first
+    example, predictions are None and there are no probabilities.
+
+    :meth:`learn_many` learns a batch in one update, which is much faster than one example at a
+    time. Class means learn the same model either way. Forests do not, nor does least squares if it
+    chooses its own penalty.
 
     Parameters
     ----------
-    estimator
+    estimator : classifier
         A classifier of Evergrow that takes rows of numbers; it is cloned.
-    n_features
-        The largest number of features. The estimator has a fixed number of columns: by default
-        that of the features of the first example or batch, and a feature that comes later is an
-        error. With a higher number it is given one of the columns that were 0 so far.
+    n_features : int, default=None
+        Maximum number of features. The estimator has a fixed number of columns. With None, it is
+        the number of features of the first example or batch, and a feature that first appears later
+        is an error. Set a higher number if new features may appear.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         return bool(self._learner.__sklearn_is_fitted__())
 
     def learn_one(self, x: dict[Any, Any], y: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Learn an example of a known or a new class."""
+        """Learn one example of a known or new class."""
         self._learn([x], [y])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
@@ -109,7 +110,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         self._learn(_records(X), np.asarray(y))
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:  # noqa: ARG002
-        """Predict the class of an example; None before the first example was learnt."""
+        """Predict the class of one example; None before the first example is learnt."""
         return self._learner.predict(self._rows([x])).tolist()[0] if self._is_fitted else None
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
@@ -121,14 +122,14 @@ class OnlineClassifier(base.MiniBatchClassifier):
         return pd.Series(self._learner.predict(self._rows(_records(X))), index=X.index)
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:  # noqa: ARG002
-        """Predict the probability of each known class."""
+        """Predict the probability of each known class for one example."""
         if not self._is_fitted:
             return {}
         found = self._learner.predict_proba(self._rows([x]))[0]
         return dict(zip(self._learner.classes_.tolist(), found.tolist(), strict=True))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Predict the probability of each known class, a column each, for each row of a table."""
+        """Predict the probability of each known class for each row of a table."""
         import pandas as pd
 
         if not self._is_fitted:
@@ -203,16 +204,16 @@ def _fill(examples: list[dict[Any, Any]], columns: Mapping[Any, int], width: int
 
 @dataclass(eq=False, repr=False)
 class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier of river as a classifier of scikit-learn.
+    """Use a river classifier like one of scikit-learn.
 
-    Rows are passed to river one by one, in order, as dictionaries. Unlike with the adapter of river
-    itself, classes may come with any call of :meth:`partial_fit`, and features keep the names that
-    they have in a table.
+    Rows are passed to river one by one, as dictionaries. In contrast to river's own adapter, new
+    classes may come in any call of :meth:`partial_fit`, and features keep the names that they have
+    in a table.
 
     Parameters
     ----------
     model : classifier of river
-        It is copied with what it has learnt, and does not change.
+        The classifier. It is copied with what it has learnt; the original does not change.
 
     Attributes
     ----------
@@ -241,9 +242,9 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features.
+            Features: an array or a table.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes: integers or strings.
 
         Returns
         -------
@@ -255,16 +256,16 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn further samples of known and new classes; the first call is like :meth:`fit`.
+        """Add samples of known and new classes; the first call is like :meth:`fit`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes, of the same kind (numbers or strings) as the known ones.
         classes : array-like, default=None
-            Further classes, which get a column before their first sample.
+            Classes that get a column before their first sample.
 
         Returns
         -------
@@ -316,10 +317,16 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Predict the class of each sample.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Classes; with None, in an array of objects, where the model of river gives no class.
+            Classes. If the model of river gives no class for some samples, an array of objects with
+            None for them.
         """
         check_is_fitted(self)
         rows = validate_rows(self, X, reset=False)
@@ -329,12 +336,18 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(found, dtype=object if unsure else self._labels.classes.dtype)
 
     def predict_proba(self, X: npt.ArrayLike) -> Matrix:
-        """Predict class probabilities; all the same where the model of river gives none.
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
+            One column per class, in the order of ``classes_``. If the model of river gives no
+            probabilities for a sample, all are equal.
         """
         check_is_fitted(self)
         rows = validate_rows(self, X, reset=False)

@@ -11,7 +11,14 @@ from evergrow.storage.models.loader import loadable_estimators
 
 
 def trusted_types() -> list[str]:
-    """Return the names of all estimators that can be saved, as skops writes them.
+    """Return the types of Evergrow that ``skops.io.load`` may trust.
+
+    Pass the list as `trusted` to ``skops.io.load`` to load a file with estimators of Evergrow.
+
+    Returns
+    -------
+    names : list of str
+        Full names of all estimators that can be saved.
 
     Examples
     --------

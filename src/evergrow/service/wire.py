@@ -75,7 +75,17 @@ class EventPage(records.Page[records.Event]):
 
 @dataclass(frozen=True)
 class TaughtClass(Record):
-    """The class of a taught example: its number of examples now, and whether it is new."""
+    """The class of an example that was taught.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class.
+    n_examples : int
+        Number of its examples afterwards.
+    new : bool
+        Whether the class is new.
+    """
 
     name: str
     n_examples: Count
@@ -91,14 +101,14 @@ class TeachResult(Record):
     example : Example
         The stored example.
     event : int
-        The change, as ``undo`` takes it.
+        Number of the change, which ``undo`` accepts.
     duplicate : bool
-        True if the class already had this picture; it is not learnt twice.
+        True if the class already had this picture, which is not learnt twice.
     of_class : TaughtClass
-        Its class afterwards.
+        The class of the example.
     known_fine : {"taken", "kept"} or None
-        For a known picture that was sent with a fine class: ``"taken"`` if the example now has
-        that fine class, ``"kept"`` if it keeps one that it was given before.
+        For a picture that was already known and was sent with a fine class: ``"taken"`` if the
+        example now has this fine class, ``"kept"`` if it keeps another one that was given before.
     moved_from : str or None
         The class that had the picture before, if it was moved.
     """
@@ -113,7 +123,15 @@ class TeachResult(Record):
 
 @dataclass(frozen=True)
 class Candidate(Record):
-    """A class and its probability."""
+    """A class and its probability.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class.
+    probability : float
+        Its probability, from 0 to 1.
+    """
 
     name: str
     probability: Share
@@ -126,20 +144,23 @@ class Prediction(Record):
     Attributes
     ----------
     label : str or None
-        The most probable class; None if the image fits none of the classes.
+        The most probable class; None if the image fits no class.
     probability : float
         Probability of the most probable class, ``top[0]``, given that the image shows one of the
         known classes.
     known : bool
-        False if the image fits none of the classes: it may show something new.
+        False if the image fits no class and may show something new.
     novelty : float or None
-        How unusual the image is; None while there are too few examples to tell.
+        How far the image is from all known classes; None as long as there are too few examples to
+        tell.
     fine : str or None
         The fine class, if the class is split and the prediction is certain enough.
     fine_probability : float or None
         Probability of the best fine class, certain enough or not.
-    top, fine_top : tuple of Candidate
-        The best classes, and the best fine classes of the best class.
+    top : tuple of Candidate
+        The most probable classes, best first.
+    fine_top : tuple of Candidate
+        The most probable fine classes of the best class.
     """
 
     label: str | None
@@ -206,35 +227,44 @@ class Status(records.Status):
 
     Attributes
     ----------
-    id, name : str
-        Of the workspace; the name is that of its folder.
+    id : str
+        Id of the workspace.
     event : int
-        The newest change.
-    n_examples, n_classes : int
-        Size of the workspace.
+        Number of the newest change.
+    n_examples : int
+        Number of examples.
+    n_classes : int
+        Number of classes.
     n_features : int or None
-        Length of embeddings; None before the first example.
+        Length of an embedding; None before the first example.
     blocks : tuple of Block
-        The groups of features of the embedder, one after the other, and which of them the model
-        uses. Empty if the workspace takes only embeddings.
+        The groups of features of the embedder. Empty if the workspace takes only embeddings.
     takes_images : bool
-        Whether it accepts images, or only embeddings.
+        Whether it takes images; otherwise it takes only embeddings.
     forest : bool
         Whether it also trains a forest.
     forest_lacks : int or None
-        Examples that the forest has not learnt yet.
-    false_alarms, measured_false_alarms : float or None
-        Share of known things that may be reported as unknown, and the share that was measured.
+        Number of examples that the forest has not learnt yet; None without a forest.
+    false_alarms : float
+        Share of examples of known classes that may be answered "unknown".
+    measured_false_alarms : float or None
+        The measured share; None if not measured yet.
     accuracy : Accuracy or None
-        Over all classes; None if not measured yet.
-    assessed_event, snapshot_event : int or None
-        The last change before the newest measurement, and before the newest snapshot.
+        Accuracy over all classes, measured by leave-one-out; None if not measured yet.
+    assessed_event : int or None
+        Number of the newest change that the last measurement covers.
+    snapshot_event : int or None
+        Number of the newest change that the last snapshot covers.
     n_bytes : int
-        Size on disk.
+        Size on disk in bytes.
+    name : str
+        Name of the folder.
     scopes : tuple of str
-        What the client's token may do.
-    max_images, max_request_bytes : int
-        Limits of one request; :meth:`Client.predict` respects them.
+        What the token of the client may do.
+    max_images : int
+        Maximum number of images in one request.
+    max_request_bytes : int
+        Maximum size of one request in bytes.
     """
 
     scopes: tuple[str, ...]
@@ -304,16 +334,20 @@ class LabelStudioWebhook(Record):
 
 @dataclass(frozen=True)
 class LabelStudioSync(Record):
-    """What comparing tasks with the workspace did.
+    """The result of reading all annotations of Label Studio.
 
     Attributes
     ----------
     n_tasks : int
-        Tasks that were read.
-    n_taught, n_moved, n_removed : int
-        Examples that were taught, moved to another class, and taken back.
+        Number of tasks that were read.
+    n_taught : int
+        Number of examples that were taught.
+    n_moved : int
+        Number of examples that were moved to another class.
+    n_removed : int
+        Number of examples that were removed again.
     problems : tuple of str
-        Why tasks were not learnt, or projects not read; the first few.
+        The first few problems with tasks or projects.
     """
 
     n_tasks: Count

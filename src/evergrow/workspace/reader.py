@@ -89,7 +89,7 @@ class WorkspaceReader:
 
     @property
     def version(self) -> int:
-        """Number of the newest event; it grows with every change."""
+        """Number of the newest change."""
         return self._store.log.version
 
     @property
@@ -123,11 +123,11 @@ class WorkspaceReader:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Embeddings.
+            The embeddings.
         model : {"rls", "forest"}, default="rls"
-            Least squares, or the forest if the workspace has one.
+            The model: least squares, or the forest if the workspace has one.
         top : int, default=5
-            How many of the most probable classes to list.
+            Number of the most probable classes to return.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class WorkspaceReader:
         after : str, default=None
             The ``next`` of the previous page; None for the first page.
         limit : int, default=100
-            Most classes on a page.
+            Maximum number of classes on a page.
 
         Returns
         -------
@@ -156,12 +156,28 @@ class WorkspaceReader:
         return Page(tuple(self._assessed(one) for one in page.items), page.next)
 
     def class_named(self, name: str) -> ClassEntry:
-        """One class; a ``NoSuchClassError`` if there is none of this name."""
+        """Return the class of this name.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+
+        Returns
+        -------
+        entry : ClassEntry
+            The class, and how well it is recognised.
+
+        Raises
+        ------
+        NoSuchClassError
+            If there is no class of this name.
+        """
         with self._store.database.read_transaction() as connection:
             return self._assessed(class_entry(connection, normalise_name(name)))
 
     def had_class(self, name: str) -> bool:
-        """Whether a class has this name, or had it when it was forgotten."""
+        """Tell whether a class has this name, or had it when it was forgotten."""
         with self._store.database.read_transaction() as connection:
             return class_existed(connection, normalise_name(name))
 
@@ -180,15 +196,15 @@ class WorkspaceReader:
         Parameters
         ----------
         label : str, default=None
-            Only those of this class.
+            Only examples of this class.
         fine : str, default=None
-            Only those with this fine class, given or guessed, within the class or within any.
+            Only examples with this fine class, given or guessed.
         guessed : bool, default=None
-            Only those with (True) or without (False) a guessed fine class.
+            Only examples with (True) or without (False) a guessed fine class.
         after : str, default=None
             The ``next`` of the previous page; None for the first page.
         limit : int, default=100
-            Most examples on a page.
+            Maximum number of examples on a page.
         newest_first : bool, default=False
             Whether to reverse the order.
 
@@ -209,29 +225,48 @@ class WorkspaceReader:
             )
 
     def example(self, example_id: int) -> Example:
-        """One example; a ``NoSuchExampleError`` if it does not exist or was removed."""
+        """Return the example with this id.
+
+        Parameters
+        ----------
+        example_id : int
+            The id.
+
+        Returns
+        -------
+        example : Example
+            The example.
+
+        Raises
+        ------
+        NoSuchExampleError
+            If it does not exist or was removed.
+        """
         with self._store.database.read_transaction() as connection:
             return example_by_id(connection, example_id)
 
     def embedding(self, example_id: int) -> npt.NDArray[np.float32]:
-        """The embedding of an example, of shape (n_features,)."""
+        """Return the embedding of an example, of shape (n_features,)."""
         self.example(example_id)
         return self._store.log.rows(np.array([example_id], dtype=np.int64)).reshape(-1)
 
     def picture(self, example_id: int) -> bytes:
-        """The image file of an example, unchanged."""
+        """Return the content of the image file of an example, as it was taught."""
         return self._store.images.content(self._image_of(example_id))
 
     def thumbnail(self, example_id: int) -> bytes | None:
-        """The stored thumbnail of an example, a small JPEG; None if there is none.
+        """Return the thumbnail of an example, a small JPEG; None if there is none.
 
-        Thumbnails are missing after a full disk or a power failure. The service makes them again;
-        see :meth:`write_thumbnail`.
+        Thumbnails may be missing after a full disk or a power failure. The service creates them
+        again.
         """
         return self._store.images.thumbnail(self._image_of(example_id))
 
     def write_thumbnail(self, example_id: int, content: bytes) -> None:
-        """Store a thumbnail that was made again; ignored if the workspace is read-only."""
+        """Store a thumbnail that was made again; ignored if the workspace is read-only.
+
+        :meta private:
+        """
         store = self._store
         if not store.database.read_only:
             store.images.write_thumbnail(self._image_of(example_id), content)
@@ -246,7 +281,7 @@ class WorkspaceReader:
         after : str, default=None
             The ``next`` of the previous page; None for the first page.
         limit : int, default=100
-            Most events on a page.
+            Maximum number of changes on a page.
         newest_first : bool, default=True
             Whether the newest event comes first.
 
@@ -259,7 +294,7 @@ class WorkspaceReader:
             return events_page(connection, after=after, limit=limit, newest_first=newest_first)
 
     def undoable(self) -> UndoStep:
-        """What ``undo`` would take back; its ``event`` is None if there is nothing."""
+        """Return what :meth:`undo` would take back; its ``event`` is None if there is nothing."""
         with self._store.database.read_transaction() as connection:
             event = newest_event_number(connection)
             known = self._undoable
@@ -274,22 +309,24 @@ class WorkspaceReader:
         """The answer to an earlier request with the same key; None if the key is new.
 
         A ``KeyReusedError`` is raised if the key was used with another digest.
+
+        :meta private:
         """
         with self._store.database.read_transaction() as connection:
             return find_answer(connection, request, digest or request.digest or "")
 
     def review(self, limit: int = 100) -> list[Review]:
-        """Examples that someone should look at.
+        """List the examples that a person should check.
 
-        First come guessed fine classes, uncertain ones that differ from each other. Then come
-        labels that a model of all other examples contradicts, the most suspicious first, as
-        :func:`evergrow.label_issues` ranks them. A label that was confirmed with ``relabel`` is not
-        listed again.
+        Examples with a guessed fine class come first: uncertain ones that differ from each other.
+        Then come labels that are probably wrong, the most suspicious first, as in
+        :func:`evergrow.label_issues`. A label that was confirmed with :meth:`relabel` is not listed
+        again.
 
         Parameters
         ----------
         limit : int, default=100
-            Most examples to list.
+            Maximum number of examples.
 
         Returns
         -------
@@ -299,26 +336,31 @@ class WorkspaceReader:
         return self._reviewer.review(limit)
 
     def confusion(self) -> list[Confused]:
-        """The confusion matrix of the last assessment."""
+        """Return the entries of the confusion matrix of the last assessment."""
         return self._reviewer.confusion()
 
     def confused_examples(self, label: str, answer: str | None, limit: int = 100) -> list[Example]:
-        """Examples of a class that were mistaken for another class in the last assessment.
+        """List examples of a class that were mistaken for another class in the last assessment.
 
         Parameters
         ----------
         label : str
             The class of the examples.
         answer : str or None
-            The class that they were mistaken for; None for those taken for something unknown.
+            The predicted class. None lists the examples that were answered "unknown".
         limit : int, default=100
-            Most examples to list.
+            Maximum number of examples.
+
+        Returns
+        -------
+        examples : list of Example
+            The examples.
         """
         predicted = None if answer is None else normalise_name(answer)
         return self._reviewer.confused_examples(normalise_name(label), predicted, limit)
 
     def status(self) -> Status:
-        """The workspace at a glance."""
+        """Return the state of the workspace: its size, its model and how good it is."""
         store, assessment = self._store, self.assessment
         with store.database.read_transaction() as connection:
             event = newest_event_number(connection)
@@ -345,26 +387,31 @@ class WorkspaceReader:
         )
 
     def to_estimator(self) -> RejectingClassifier | ImageClassifier:
-        """Return the model as an estimator that needs no workspace.
+        """Return the model as an estimator that does not need the workspace.
 
-        It classifies images if the workspace takes images, else embeddings. It predicts as the
-        workspace does, including "unknown", and can be trained further. The fine classes of split
-        classes are not part of it.
+        It predicts as the workspace does, including "unknown", and can be trained further. It does
+        not predict fine classes.
+
+        Returns
+        -------
+        estimator : ImageClassifier or RejectingClassifier
+            A classifier of images if the workspace takes images, otherwise of embeddings.
         """
         return self._model.export(self._store.log, self._store.embedder)
 
     def export(self, path: str | os.PathLike[str], *, weights: Weights | None = None) -> None:
-        """Write the model, as :meth:`to_estimator` returns it, to a file that needs no workspace.
+        """Write the model to a file; it is the one that :meth:`to_estimator` returns.
 
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced. Its ending chooses the format:
-            ``.evergrow`` for a model file that :func:`evergrow.load` reads, ``.onnx`` for software
-            without Evergrow (:func:`evergrow.export.save_onnx`), ``.html`` for a page
-            (:func:`evergrow.export.save_html`).
+            File to write. An existing file is replaced. The extension chooses the format:
+
+            - ``.evergrow``: a model file for :func:`evergrow.load`;
+            - ``.onnx``: for other software (:func:`evergrow.export.save_onnx`);
+            - ``.html``: a page (:func:`evergrow.export.save_html`).
         weights : {"float32", "float16", "int8"}, default=None
-            How the weights of the network are stored; None for the default of the format.
+            How the weights of the network are stored. None is the default of the format.
         """
         format_of(path, weights=weights)
         estimator = self.to_estimator()
@@ -376,20 +423,20 @@ class WorkspaceReader:
     ) -> ExportedPictures:
         """Write all labelled pictures to class folders, with ``labels.csv``.
 
-        Each picture is the file that was taught, called by the id of its example. The table has the
-        path, class, fine class, time, id and SHA-256 of each example. Folders of classes whose
-        names no folder can have are called otherwise; ``evergrow learn``, ``evergrow fit`` and
-        :func:`evergrow.vision.find_labelled` take the names from the table. The pictures are those
-        of one moment, whatever is taught meanwhile.
+        Each picture is the file that was taught, named by the id of its example. The table has the
+        path, class, fine class, time, id and SHA-256 of each example. If the name of a class cannot
+        be the name of a folder, the folder has another name, and the table has the right one.
+        ``evergrow learn``, ``evergrow fit`` and :func:`evergrow.vision.find_labelled` read the
+        table. Examples that are taught during the export are not included.
 
         Parameters
         ----------
         path : path
-            A zip file if it ends in ``.zip``; an existing one is replaced. Else a folder, which
-            must be new or empty.
+            A zip file if it ends in ``.zip``; an existing file is replaced. Otherwise a new or
+            empty folder.
         coco : bool, default=False
-            Also write ``annotations.json``, the labels in the format of COCO: each picture has one
-            annotation, whose box is the whole picture.
+            Whether to write ``annotations.json`` too, with the labels in COCO format. Each picture
+            has one annotation, whose box is the whole picture.
 
         Returns
         -------
@@ -404,7 +451,10 @@ class WorkspaceReader:
             return archive.contents
 
     def picture_archive(self, *, coco: bool = False) -> PictureArchive:
-        """All labelled pictures as of now, to be sent or written; close it afterwards."""
+        """All labelled pictures as of now, to be sent or written; close it afterwards.
+
+        :meta private:
+        """
         return PictureArchive(self._store, coco=coco)
 
     def export_labels(self, path: str | os.PathLike[str]) -> None:
@@ -413,14 +463,17 @@ class WorkspaceReader:
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced.
+            File to write. An existing file is replaced.
         """
         with translate_disk_errors(Path(path).parent), atomic_write(path) as file:
             for chunk in self.label_lines():
                 file.write(chunk)
 
     def label_lines(self) -> Iterator[bytes]:
-        """The labels of all examples as CSV, some hundred examples at a time."""
+        """The labels of all examples as CSV, some hundred examples at a time.
+
+        :meta private:
+        """
         yield format_rows([LABEL_COLUMNS]).encode()
         after: str | None = None
         while True:
@@ -437,14 +490,17 @@ class WorkspaceReader:
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced.
+            File to write. An existing file is replaced.
         """
         with translate_disk_errors(Path(path).parent), atomic_write(path) as file:
             for chunk in self.audit_log():
                 file.write(chunk)
 
     def audit_log(self) -> Iterator[bytes]:
-        """The audit log up to now in JSON lines, some hundred events at a time."""
+        """The audit log up to now in JSON lines, some hundred events at a time.
+
+        :meta private:
+        """
         after: str | None = None
         newest = self.version
         while True:
@@ -461,7 +517,7 @@ class WorkspaceReader:
         Parameters
         ----------
         target : path
-            Folder of the copy, which is a complete workspace.
+            Folder of the copy, which becomes a complete workspace.
 
         Returns
         -------

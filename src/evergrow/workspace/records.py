@@ -48,7 +48,21 @@ class Record:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image file with its media type, its size in pixels and a thumbnail."""
+    """The image file of an example that is taught.
+
+    Attributes
+    ----------
+    content : bytes
+        The content of the file.
+    media_type : str
+        Its media type, such as ``"image/jpeg"``.
+    width : int
+        Width in pixels.
+    height : int
+        Height in pixels.
+    thumbnail : bytes or None
+        A small JPEG of the image.
+    """
 
     content: bytes
     media_type: str
@@ -59,19 +73,20 @@ class Picture:
 
 @dataclass(frozen=True)
 class Request:
-    """Who asks for a change, and an idempotency key that makes a retry safe.
+    """Who asks for a change, with an idempotency key that makes a retry safe.
 
     Attributes
     ----------
     actor : str
         Name of the token, or "command line".
     key : str or None
-        Idempotency key of this one request: the same key gets the same answer again.
+        Idempotency key of this request. A second request with the same key changes nothing and gets
+        the answer of the first one.
     digest : str or None
-        Digest of the request: the same key with another digest is refused.
+        Digest of the request. The same key with another digest is refused.
     action : str or None
-        What the user did, such as dropping a folder: changes of one actor and action that follow
-        each other are undone together.
+        An identifier of what the user did, such as dropping a folder. Consecutive changes with the
+        same actor and action are undone together.
     """
 
     actor: str = "command line"
@@ -87,18 +102,18 @@ class NewExample:
     Attributes
     ----------
     embedding : ndarray of shape (n_features,)
-        Finite numbers, stored as float32.
+        The embedding: finite numbers, which are stored as float32.
     label : str
         Name of the class, known or new.
     fine : str or None
-        Fine name within the class.
+        Name of the fine class within the class.
     picture : Picture or None
         The image that the embedding was computed from, if any.
     request : Request
         Who teaches it.
     move : bool
-        Whether an image that another class has already moves to this class. Otherwise it stays
-        where it is.
+        What to do if another class already has the image: True moves it to this class, False leaves
+        it there.
     """
 
     embedding: npt.NDArray[np.float32]
@@ -111,26 +126,30 @@ class NewExample:
 
 @dataclass(frozen=True)
 class Example(Record):
-    """A stored example.
+    """An example that is stored in a workspace.
 
     Attributes
     ----------
     id : int
-        Its number, which never changes.
+        Id of the example, which never changes.
     event : int
-        The change that added it.
+        Number of the change that added it.
     label : str
-        Its class.
+        The class.
     fine : str or None
-        Its fine class.
+        The fine class, if there is one.
     fine_kind : {"given", "guessed"} or None
         Whether a user gave the fine class or the model guessed it.
     fine_probability : float or None
         Probability of the guess.
     image : str or None
         SHA-256 of the image file; None for an example that was taught as an embedding.
-    media_type, width, height
-        Of that image.
+    media_type : str or None
+        Media type of the image file, such as "image/jpeg".
+    width : int or None
+        Width of the image in pixels.
+    height : int or None
+        Height of the image in pixels.
     at : str
         When it was taught.
     actor : str
@@ -153,40 +172,74 @@ class Example(Record):
 
 @dataclass(frozen=True)
 class TeachResult:
-    """The result of teaching one example."""
+    """The result of teaching one example.
+
+    Attributes
+    ----------
+    example : Example
+        The stored example.
+    event : int
+        Number of the change.
+    duplicate : bool
+        Whether the class already had the same image, which is not learnt twice.
+    new_class : bool
+        Whether the class is new.
+    n_examples : int
+        Number of examples of the class afterwards.
+    known_fine : {"taken", "kept"} or None
+        For an image that was already known and was taught with a fine class: ``"taken"`` if the
+        example now has this fine class, ``"kept"`` if it keeps another one that was given before.
+    known_as : str or None
+        The class that already has the same image. The example stays there, and nothing was taught.
+    moved_from : str or None
+        The class that had the image before, if it was moved.
+    replayed : bool
+        Whether this is the stored answer to a repeated request, so that nothing was taught now.
+    """
 
     example: Example
     event: int
-    # Whether the class had the same image already, which is not learnt twice.
     duplicate: bool
     new_class: bool
-    # Examples of the class now.
     n_examples: int
-    # For a known image with a fine class: whether the example now has it ("taken") or keeps
-    # another one that was given before ("kept"). None otherwise.
     known_fine: Literal["taken", "kept"] | None = None
-    # The class that has the same image already; the example stays there and nothing was taught.
     known_as: str | None = None
-    # The class that had the image before, if it was moved.
     moved_from: str | None = None
-    # Whether this is the stored answer to a repeated request; nothing was taught now.
     replayed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
 class TaughtImages:
-    """The result of teaching image files, and the images that were left out."""
+    """The result of teaching image files.
 
-    # One per image that was taught or known already, in order.
+    Attributes
+    ----------
+    results : list of TeachResult
+        One result for each image that was taught or already known, in order.
+    problems : list of BadImage
+        The images that were skipped, and why.
+    """
+
     results: list[TeachResult] = field(default_factory=list)
     problems: list[BadImage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Change(Record):
-    """A change that was made: its number, kind, a summary, and the number of its examples.
+    """A change of a workspace.
 
-    ``n_changes`` is the number of changes that an undo took back.
+    Attributes
+    ----------
+    event : int
+        Number of the change; later changes have higher numbers.
+    kind : str
+        What was done, such as "rename".
+    summary : str
+        The change in one sentence.
+    n_examples : int
+        Number of examples that changed.
+    n_changes : int
+        Number of changes that an undo took back; 1 for other changes.
     """
 
     event: Count
@@ -198,22 +251,26 @@ class Change(Record):
 
 @dataclass(frozen=True)
 class UndoStep(Record):
-    """What an undo takes back: the newest change, with the others of the same action.
+    """What the next undo takes back: the newest change and the others of the same action.
 
     Attributes
     ----------
     event : int or None
-        The newest change; None if there is nothing to undo.
-    kind, body
-        Of that change.
-    n_changes, n_examples : int
-        Changes of the step, and the examples that they moved.
+        Number of the newest change; None if there is nothing to undo.
+    kind : str or None
+        Kind of the newest change.
+    body : dict or None
+        Details of the newest change.
+    n_changes : int
+        Number of changes that are undone.
+    n_examples : int
+        Number of examples that these changes affected.
     kinds : dict
-        Number of changes by kind.
+        Number of changes of each kind.
     labels : tuple of str
-        The first three classes that examples were taught to or taken out of.
+        The first three affected classes.
     n_labels : int
-        How many such classes there are.
+        Number of affected classes.
     """
 
     event: Count | None = None
@@ -228,12 +285,16 @@ class UndoStep(Record):
 
 @dataclass(frozen=True)
 class Accuracy(Record):
-    """Share of examples that are recognised by a model of the others, with a 95 % interval.
+    """Share of examples that a model of the other examples recognises, with a 95 % interval.
 
     Attributes
     ----------
-    rate, low, high : float
-        The measured share, and the bounds of the interval.
+    rate : float
+        The measured share, from 0 to 1.
+    low : float
+        Lower bound of the interval.
+    high : float
+        Upper bound of the interval.
     n : int
         Number of examples that were tested.
     """
@@ -246,7 +307,19 @@ class Accuracy(Record):
 
 @dataclass(frozen=True)
 class FineEntry(Record):
-    """A fine class, and how many of its examples were given and guessed."""
+    """A fine class of a class.
+
+    Attributes
+    ----------
+    id : int
+        Id of the fine class, which renaming does not change.
+    name : str
+        Its name.
+    n_given : int
+        Number of examples that users gave this fine class.
+    n_guessed : int
+        Number of examples for which the model guessed it.
+    """
 
     id: Count
     name: str
@@ -261,24 +334,26 @@ class ClassEntry(Record):
     Attributes
     ----------
     id : int
-        Its number, which renaming does not change.
+        Id of the class, which renaming does not change.
     name : str
-        Its name.
-    n_examples, n_pictures : int
-        Number of examples, and of those with a picture.
+        Name of the class.
+    n_examples : int
+        Number of examples.
+    n_pictures : int
+        Number of examples with a picture.
     split : bool
-        Whether it is split into fine classes.
+        Whether its fine classes are predicted.
     fine : tuple of FineEntry
         The fine classes.
     sign : {"new", "more", "confused", "enough"}
-        Whether it has enough examples: too few to tell, more would help, confused with another
-        class, enough.
+        Whether it has enough examples: ``"new"`` if there are too few to tell, ``"more"`` if more
+        would help, ``"confused"`` if it is confused with another class, otherwise ``"enough"``.
     accuracy : Accuracy or None
         How often its examples are recognised; None if not measured yet.
     confused_with : str or None
-        The class that its examples are most often mistaken for.
+        The class for which its examples are most often mistaken.
     confused_share : float or None
-        The share of its examples that are.
+        The share of its examples that are mistaken for that class.
     """
 
     id: Count
@@ -300,20 +375,22 @@ class Answer:
     Attributes
     ----------
     label : str or None
-        The most probable class; None if the embedding is not known.
+        The most probable class; None if the embedding fits no class.
     probability : float
         Probability of the most probable class, ``top[0]``, given that it is one of the known ones.
     known : bool
-        False if the embedding fits none of the classes and may belong to a new one.
+        False if the embedding fits no class.
     novelty : float or None
-        Novelty score; None as long as too few examples were taught to calibrate it.
+        How far the embedding is from all known classes; None as long as there are too few examples
+        to tell.
     fine : str or None
         The fine class, if the class is split and the prediction is certain enough.
     fine_probability : float or None
         Probability of the best fine class, even if it is not certain enough.
-    top, fine_top : tuple of (str, float)
-        The most probable classes, and the most probable fine classes of the first one. No fine
-        classes if the embedding is not known.
+    top : tuple of (str, float)
+        The most probable classes and their probabilities, best first.
+    fine_top : tuple of (str, float)
+        The most probable fine classes of the best class. Empty if the embedding fits no class.
     """
 
     label: str | None
@@ -328,18 +405,20 @@ class Answer:
 
 @dataclass(frozen=True)
 class Review(Record):
-    """An example that a user should check.
+    """An example that a person should check.
 
     Attributes
     ----------
     example : Example
         The example.
     reason : {"guess", "doubt"}
-        Its fine class is a guess, or a model of the other examples predicts another class.
+        ``"guess"`` if its fine class is a guess, ``"doubt"`` if a model of the other examples
+        predicts another class.
     suggestion : str
-        The guess, or the other class.
+        The guessed fine class, or the other class.
     probability : float
-        Probability of the guess, or that the label is wrong.
+        For ``"guess"``, the probability of the guess. For ``"doubt"``, the probability that the
+        label is wrong.
     """
 
     example: Example
@@ -350,7 +429,17 @@ class Review(Record):
 
 @dataclass(frozen=True)
 class Confused:
-    """An entry of the confusion matrix: examples of ``label`` predicted as ``answer``."""
+    """One entry of a confusion matrix.
+
+    Attributes
+    ----------
+    label : str
+        The true class.
+    answer : str
+        The predicted class.
+    n : int
+        Number of examples of `label` that were predicted as `answer`.
+    """
 
     label: str
     answer: str
@@ -359,7 +448,25 @@ class Confused:
 
 @dataclass(frozen=True)
 class Event(Record):
-    """A change in the audit log."""
+    """One change in the audit log.
+
+    Attributes
+    ----------
+    seq : int
+        Number of the change.
+    kind : str
+        What was done, such as "rename".
+    at : str
+        When it was done.
+    actor : str
+        Name of the token that did it, or "command line".
+    body : dict
+        Details of the change.
+    undoes : int or None
+        Number of the change that this one undid.
+    undone_by : int or None
+        Number of the change that undid this one.
+    """
 
     seq: Count
     kind: str
@@ -372,7 +479,15 @@ class Event(Record):
 
 @dataclass(frozen=True)
 class Page(Record, Generic[Item]):
-    """One page of a listing; ``next`` is the cursor of the next page, or null."""
+    """One page of a listing.
+
+    Attributes
+    ----------
+    items : tuple
+        The items of the page.
+    next : str or None
+        Cursor of the next page; None on the last page.
+    """
 
     items: tuple[Item, ...]
     next: str | None
@@ -380,7 +495,17 @@ class Page(Record, Generic[Item]):
 
 @dataclass(frozen=True)
 class Block(Record):
-    """A group of consecutive features of an embedding, and whether least squares uses it."""
+    """A group of consecutive features of an embedding.
+
+    Attributes
+    ----------
+    name : str
+        Name of the group, such as "head".
+    width : int
+        Number of features.
+    used : bool
+        Whether the model uses it.
+    """
 
     name: str
     width: Count
@@ -389,34 +514,65 @@ class Block(Record):
 
 @dataclass(frozen=True)
 class Status(Record):
-    """A workspace at a glance."""
+    """The state of a workspace: its size, its model and how good it is.
+
+    Attributes
+    ----------
+    id : str
+        Id of the workspace.
+    event : int
+        Number of the newest change.
+    n_examples : int
+        Number of examples.
+    n_classes : int
+        Number of classes.
+    n_features : int or None
+        Length of an embedding; None before the first example.
+    blocks : tuple of Block
+        The groups of features of the embedder. Empty if the workspace takes only embeddings.
+    takes_images : bool
+        Whether it takes images; otherwise it takes only embeddings.
+    forest : bool
+        Whether it also trains a forest.
+    forest_lacks : int or None
+        Number of examples that the forest has not learnt yet; None without a forest.
+    false_alarms : float
+        Share of examples of known classes that may be answered "unknown".
+    measured_false_alarms : float or None
+        The measured share; None if not measured yet.
+    accuracy : Accuracy or None
+        Accuracy over all classes, measured by leave-one-out; None if not measured yet.
+    assessed_event : int or None
+        Number of the newest change that the last measurement covers.
+    snapshot_event : int or None
+        Number of the newest change that the last snapshot covers.
+    n_bytes : int
+        Size on disk in bytes.
+    name : str
+        Name of the folder.
+    """
 
     id: str
     event: Count
     n_examples: Count
     n_classes: Count
     n_features: Count | None
-    # Of the embedder; empty if the workspace takes only embeddings.
     blocks: tuple[Block, ...]
     takes_images: bool
     forest: bool
-    # Examples that the forest was not trained on yet; None without a forest.
     forest_lacks: Count | None
-    # Share of known examples that may be called unknown, and the measured share; None if unknown.
     false_alarms: Share
     measured_false_alarms: Share | None
-    # Leave-one-out accuracy over all classes; None if not assessed yet.
     accuracy: Accuracy | None
-    # Newest event that the last assessment covers; None if there was none.
     assessed_event: Count | None
     snapshot_event: Count | None
     n_bytes: Count
-    # Of its folder; services of earlier versions do not send it.
+    # Services of earlier versions do not send it.
     name: str = field(default="", kw_only=True)
 
 
 class WorkspaceFullError(WorkspaceError):
-    """The disk is full; nothing was changed, and the change can be repeated once there is space."""
+    """The disk is full; nothing was changed. Free some space and repeat the change."""
 
 
 class WorkspaceLockedError(WorkspaceError):

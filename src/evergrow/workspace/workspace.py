@@ -41,10 +41,18 @@ _COMMAND_LINE = Request()
 
 
 class Workspace(WorkspaceReader):
-    """A folder that holds examples, images, embeddings and the model trained on them.
+    """A folder with every example you taught and a model that is always up to date.
 
-    Use :meth:`create` or :meth:`open`. Every change is on disk before its method returns. Methods
-    are thread-safe: changes wait for each other, and reading never waits.
+    Create it with :meth:`create` or open it with :meth:`open`. Every change is on disk before its
+    method returns. Methods are thread-safe: changes wait for each other, and reading never waits.
+    See :doc:`/workspace`.
+
+    Attributes
+    ----------
+    layout : Layout
+        Paths of the files in the folder.
+    read_only : bool
+        Whether the workspace was opened for reading only.
 
     Examples
     --------
@@ -89,26 +97,27 @@ class Workspace(WorkspaceReader):
         path : path
             The folder.
         features : str, path, Embedder or None
-            The embedder: a known network, an ONNX file or an ``Embedder``; "auto" as in
-            ``ImageClassifier``. None for a workspace that takes embeddings instead of images.
+            The embedder: the name of a network, the path of an ONNX file, an
+            :class:`~evergrow.Embedder`, or ``"auto"`` as in :class:`~evergrow.ImageClassifier`.
+            None for a workspace that takes embeddings instead of images.
         n_features : int, default=None
-            Length of an embedding if ``features`` is None; by default the first example fixes it.
+            Length of an embedding, if `features` is None. With None, the first example sets it.
         forest : bool, default=False
-            Also train a forest, which is better with many examples per class, and slower.
+            Whether to train a forest too. It is slower, and better with many examples per class.
         false_alarms : float, default=0.1
-            Share of known examples that may be called unknown; a higher share detects more unknown
-            things.
+            Share of examples of known classes that may be answered "unknown". A higher share
+            detects more unknown things.
         max_classes : int, default=10000
-            Most classes at a time; predictions take longer with more.
+            Maximum number of classes. With more classes, predictions take longer.
         seed : int, default=0
             Seed of all random choices.
         rows_per_shard : int, default=1024
-            Embeddings per file: fewer waste less disk space, more make fewer files.
+            Number of embeddings per file. Fewer waste less disk space, more make fewer files.
 
         Returns
         -------
         workspace : Workspace
-            Open for writing.
+            The workspace, open for writing.
         """
         options = {
             "forest": forest,
@@ -129,12 +138,12 @@ class Workspace(WorkspaceReader):
         path : path
             The folder.
         read_only : bool, default=False
-            Change nothing, not even to recover from a crash; works while another process writes.
+            Whether to open it only for reading. This also works while another process writes.
 
         Returns
         -------
         workspace : Workspace
-            To be closed, or used in a ``with`` statement.
+            The open workspace. Close it, or use it in a ``with`` statement.
         """
         store, lock = open_store(Layout(path), read_only=read_only)
         try:
@@ -165,30 +174,30 @@ class Workspace(WorkspaceReader):
         self.close()
 
     def teach(self, examples: Sequence[NewExample]) -> list[TeachResult]:
-        """Teach examples: all of them, or none if one is not valid.
+        """Teach examples: all of them, or none if an error is raised.
 
-        An image that the class has already is not learnt twice, so teaching can be repeated. Its
-        file is restored if it was lost, and it gets the fine class unless one was given before. An
-        image that another class has stays there (``known_as``), unless the example says ``move``.
+        You can teach the same images again: an image that the class already has is not learnt
+        twice. An image that another class already has stays there, unless the example has
+        ``move=True``.
 
         Parameters
         ----------
         examples : sequence of NewExample
-            What to teach, in this order.
+            The examples, in the order in which they are taught.
 
         Returns
         -------
         results : list of TeachResult
-            One per example; all of them are on disk.
+            One per example. All of them are on disk.
 
         Raises
         ------
         evergrow.WorkspaceError
-            If an example is not valid; the message has its number if there are several.
+            If an example is not valid. The message says which one.
         WorkspaceFullError
-            If the disk is full; nothing was taught.
+            If the disk is full.
         WorkspaceLostError
-            If the folder was moved or replaced while it was open; nothing was taught.
+            If the folder was moved or replaced while it was open.
         """
         return self._writer.teach(examples)
 
@@ -207,39 +216,44 @@ class Workspace(WorkspaceReader):
         on_batch: Callable[[TaughtImages], None] | None = None,
         guard: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> TaughtImages:
-        """Teach image files, in batches that are on disk one after the other, and one undo.
+        """Teach image files.
+
+        The images are taught in batches. If the call is interrupted, finished batches stay taught.
+        One undo takes back all of them.
 
         Parameters
         ----------
         images : path, list of paths, or LabelledImages
-            A folder with one sub-folder per class, another source that
-            :func:`~evergrow.vision.find_labelled` reads, or what it found; with a ``label``, files
-            and folders of that class.
-        label, fine : str, default=None
-            Class and fine class of all images; None to take the class from the sub-folders.
+            Without `label`, a folder with one subfolder per class, or another source that
+            :func:`~evergrow.vision.find_labelled` reads, or its result. With `label`, files and
+            folders of that class.
+        label : str, default=None
+            The class of all images. None takes the classes from `images`.
+        fine : str, default=None
+            The fine class of all images.
         fine_folders : bool, default=False
             Whether folders within a class folder are fine classes.
         move : bool, default=False
-            Whether images that another class has already move to the new class; otherwise they
-            stay, and their results say where (``known_as``).
+            What to do with images that another class already has: True moves them to the new class,
+            False leaves them there.
         on_error : {"raise", "skip"}, default="raise"
-            Raise an ``ImageError`` that names all images that cannot be read, or leave them out.
-            Batches before the first of them stay taught.
+            What to do with images that cannot be read: raise an ``ImageError`` that names all of
+            them, or skip them.
         n_jobs : int, default=None
-            Threads that decode and embed; None for one, -1 for one per processor.
+            Number of threads that decode and embed: None is 1, -1 uses all processors.
         verbose : int, default=0
-            Show a progress bar when positive.
+            Show a progress bar if positive.
         request : Request
             Who teaches.
         on_batch : callable, default=None
             Called with the result of each batch.
         guard : callable, default=contextlib.nullcontext
-            Context manager around each batch and its ``on_batch``; may delay Ctrl-C.
+            Context manager around each batch and its `on_batch`, for example to delay Ctrl-C.
 
         Returns
         -------
         taught : TaughtImages
-            A result per image, and the images that were left out.
+            A result per image, and the images that were skipped.
         """
         if request.action is None:
             # All of them are undone at once.
@@ -268,36 +282,38 @@ class Workspace(WorkspaceReader):
         n_jobs: int | None = None,
         request: Request = _COMMAND_LINE,
     ) -> TaughtImages:
-        """Teach what an exported page was taught: all lessons of its file, or none.
+        """Teach what an exported page learnt: all lessons of its file, or none.
 
-        A lesson is learnt once, however often its file comes: the answer to a repeated one says
-        ``replayed``. All new ones are one step of undo.
+        You can teach the same file again: a lesson that is already known is not learnt twice. One
+        undo takes back all new lessons.
 
         Parameters
         ----------
         path : path
-            The file of lessons, as the page saves it.
+            The file of lessons that the page saved.
         move : bool, default=False
-            Whether pictures that another class has already move to the class of the lesson.
+            What to do with pictures that another class already has: True moves them to the class of
+            the lesson, False leaves them there.
         on_error : {"raise", "skip"}, default="raise"
-            Whether a picture that cannot be read is an error or is left out. Browsers show some
-            that are not read here, such as photographs whose last rows are missing.
+            What to do with pictures that cannot be read: raise an error, or skip them. Browsers
+            show some pictures that cannot be read here, such as photographs without their last
+            rows.
         n_jobs : int, default=None
-            Threads that decode and embed; None for one, -1 for one per processor.
+            Number of threads that decode and embed: None is 1, -1 uses all processors.
         request : Request
             Who teaches.
 
         Returns
         -------
         taught : TaughtImages
-            One result per lesson, and the pictures that were left out.
+            One result per lesson, and the pictures that were skipped.
 
         Raises
         ------
         evergrow.WorkspaceError
-            If the file is not a valid file of lessons; nothing was taught.
+            If the file is not a valid file of lessons. Nothing was taught.
         evergrow.ImageError
-            If a picture cannot be read and ``on_error`` is "raise"; nothing was taught.
+            If a picture cannot be read and `on_error` is "raise". Nothing was taught.
         """
         lessons = read_lessons(path)
         if request.action is None:
@@ -320,19 +336,41 @@ class Workspace(WorkspaceReader):
         Parameters
         ----------
         example_id : int or sequence of int
-            Up to 500 ids, which are one change.
+            Id of an example, or up to 500 ids, which are changed and undone together.
         label : str, default=None
-            Their class, known or new. The class that they have already is confirmed: they are no
-            longer listed for review.
-        fine, clear_fine : str and bool
-            Set the fine class, or remove it; another class removes it too.
+            The new class, known or new. Pass the current class to confirm it; the examples are then
+            no longer listed for review.
+        fine : str, default=None
+            The new fine class. A change of the class removes it.
+        clear_fine : bool, default=False
+            Whether to remove the fine class.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
         """
         return self._writer.change(request, relabel, _ids(example_id), label, fine, clear_fine)
 
     def remove(
         self, example_id: int | Sequence[int], *, request: Request = _COMMAND_LINE
     ) -> Change:
-        """Remove one example, or up to 500 at once; this can be undone."""
+        """Remove examples; :meth:`undo` brings them back.
+
+        Parameters
+        ----------
+        example_id : int or sequence of int
+            Id of an example, or up to 500 ids, which are removed together.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._writer.change(request, remove, _ids(example_id))
 
     def forget(
@@ -343,10 +381,17 @@ class Workspace(WorkspaceReader):
         Parameters
         ----------
         label : str
-            The class; to erase, also one that was forgotten before.
+            The class. With `erase`, it may have been forgotten before.
         erase : bool, default=False
-            Also delete its images and embeddings for good, with those of all examples that were
-            removed before. Neither this nor any earlier change can be undone afterwards.
+            Whether to delete its images and embeddings permanently, and those of all examples that
+            were removed before. Neither this nor any earlier change can be undone then.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
         """
         if erase:
             # Snapshots contain what is erased and go anyway; deleting them may free enough space.
@@ -359,15 +404,60 @@ class Workspace(WorkspaceReader):
     def rename(
         self, label: str, to: str, *, within: str | None = None, request: Request = _COMMAND_LINE
     ) -> Change:
-        """Rename a class, or a fine class of the class that ``within`` names."""
+        """Rename a class or a fine class.
+
+        Parameters
+        ----------
+        label : str
+            The class, or the fine class.
+        to : str
+            The new name.
+        within : str, default=None
+            The class of a fine class. None renames a class.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._writer.change(request, rename, label, to, within)
 
     def merge(self, source: str, into: str, *, request: Request = _COMMAND_LINE) -> Change:
-        """Move all examples of one class to another; the first class is gone then."""
+        """Merge a class into another one.
+
+        Parameters
+        ----------
+        source : str
+            The class to merge; it no longer exists afterwards.
+        into : str
+            The class that gets its examples.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._writer.change(request, merge, source, into)
 
     def split(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
-        """Distinguish the fine classes of a class; examples without a fine class get a guess."""
+        """Start to predict the fine classes of a class.
+
+        Parameters
+        ----------
+        label : str
+            The class. Examples without a fine class get a guess.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         with self._writer.lock:
             change = self._writer.change(request, split, label)
             class_id = self.class_named(label).id
@@ -377,7 +467,20 @@ class Workspace(WorkspaceReader):
             return change
 
     def unsplit(self, label: str, *, request: Request = _COMMAND_LINE) -> Change:
-        """Stop distinguishing the fine classes of a class; given fine classes stay."""
+        """Stop predicting the fine classes of a class; examples keep those they were given.
+
+        Parameters
+        ----------
+        label : str
+            The class.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._writer.change(request, unsplit, label)
 
     def undo(
@@ -388,24 +491,43 @@ class Workspace(WorkspaceReader):
         count: int = 1,
         request: Request = _COMMAND_LINE,
     ) -> Change:
-        """Undo the newest step that was not undone yet, or several.
+        """Undo the newest step that is not undone yet, or several steps.
 
-        A step is one change, or all changes of one :attr:`~evergrow.workspace.Request.action`.
+        A step is one change, or all changes of one action, such as teaching a folder.
 
         Parameters
         ----------
         event : int, default=None
-            Only if the newest change is this event, to avoid undoing a change of someone else.
-        since, count : int
-            Undo this event and all later changes, or this many steps: all of them or none.
+            Number of the newest change that you know of. If there is a newer one, nothing is undone
+            and an error is raised.
+        since : int, default=None
+            Undo the change with this number and all later ones.
+        count : int, default=1
+            Number of steps to undo: all of them or none.
+        request : Request
+            Who makes the change.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
         """
         return self._writer.change(request, undo, event, since, count)
 
     def assess(self, *, force: bool = False) -> Assessment | None:
-        """Measure how well the classes are recognised, and select hyperparameters by it.
+        """Measure how well the classes are recognised, and select hyperparameters.
 
-        It takes seconds with many examples; teaching and predicting go on meanwhile. Returns None
-        if there are no examples, or if little changed and it is not forced.
+        With many examples this takes seconds. Other threads can teach and predict meanwhile.
+
+        Parameters
+        ----------
+        force : bool, default=False
+            Whether to measure even if little has changed since the last time.
+
+        Returns
+        -------
+        assessment : object or None
+            The measurement. None if there are no examples, or if it was not due.
         """
         with self._upkeep:
             found = self._model.assess(self.log, force=force)
@@ -414,7 +536,18 @@ class Workspace(WorkspaceReader):
             return found
 
     def update_forest(self, *, force: bool = False) -> bool:
-        """Train the forest on new examples, if due or forced; return whether it was trained."""
+        """Train the forest on new examples, if there are enough of them.
+
+        Parameters
+        ----------
+        force : bool, default=False
+            Whether to train even if there are only a few new examples.
+
+        Returns
+        -------
+        trained : bool
+            Whether the forest was trained.
+        """
         with self._upkeep:
             n_changes = self._model.prepare_forest(self.log, force=force)
             if n_changes is not None:
@@ -422,7 +555,13 @@ class Workspace(WorkspaceReader):
             return n_changes is not None
 
     def update_guesses(self) -> int:
-        """Guess fine classes again in split classes that changed; return how many classes."""
+        """Guess missing fine classes again in split classes that have changed.
+
+        Returns
+        -------
+        n_classes : int
+            Number of classes that were guessed again.
+        """
         with self._upkeep:
             stale = self._model.stale_guesses(self.log)
             for class_id in stale:
@@ -430,16 +569,24 @@ class Workspace(WorkspaceReader):
             return len(stale)
 
     def maintain(self) -> None:
-        """Do all that is due: assess, guess fine classes, train the forest, save a snapshot."""
+        """Assess the model, guess fine classes, train the forest and save a snapshot, if due."""
         self.assess()
         self.update_guesses()
         self.update_forest()
         self.save_snapshot(force=False)
 
     def save_snapshot(self, *, force: bool = True) -> bool:
-        """Save the model to disk, if due or forced, so that opening replays fewer events.
+        """Save the model to disk, so that the workspace opens faster.
 
-        Returns whether it was saved; a snapshot of the newest event is never written twice.
+        Parameters
+        ----------
+        force : bool, default=True
+            Whether to save even if only few changes were made since the last snapshot.
+
+        Returns
+        -------
+        saved : bool
+            Whether a snapshot was written. There is at most one for each state.
         """
         with translate_disk_errors(self.layout.folder):
             self.prove()
@@ -449,13 +596,23 @@ class Workspace(WorkspaceReader):
         """Raise a ``WorkspaceLostError`` if the folder is not the one that was opened any more.
 
         It was moved, removed or replaced, so that its path names other files than those in use.
+
+        :meta private:
         """
         self._store.database.prove()
 
     def check(self, *, repair: bool = False) -> list[Finding]:
-        """Verify every hash and count; with ``repair`` also repair them and delete leftovers.
+        """Verify every hash and count of the workspace.
 
-        Returns the problems that were found, repaired or not.
+        Parameters
+        ----------
+        repair : bool, default=False
+            Whether to repair what can be repaired, and delete files that are not needed.
+
+        Returns
+        -------
+        findings : list of evergrow.workspace.Finding
+            The problems that were found, repaired or not.
         """
         return check_store(self._store, self._writer, repair=repair)
 

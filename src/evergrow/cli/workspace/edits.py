@@ -49,11 +49,11 @@ def _edit(
 @DIR
 @click.argument("label", metavar="CLASS")
 @click.argument("to", metavar="NAME")
-@click.option("--within", metavar="BROAD", help="CLASS is a fine class of this one.")
+@click.option("--within", metavar="BROAD", help="Rename a fine class of this class.")
 @_AS_JSON
 @QUIET
 def rename(folder: str, label: str, to: str, within: str | None, **output: bool) -> None:
-    """Give CLASS of the workspace DIR another NAME, one that no class has."""
+    """Rename CLASS of the workspace DIR to NAME, which no other class may have."""
     # The model does not depend on names.
     _edit(folder, lambda it: it.rename(label, to, within=within), maintain=False, **output)
 
@@ -77,9 +77,9 @@ def merge(folder: str, label: str, into: str, **output: bool) -> None:
 def split(folder: str, label: str, **output: bool) -> None:
     """Split CLASS of the workspace DIR into its fine classes.
 
-    At least two fine classes need two examples each ('evergrow learn --fine', or the page). The
-    other examples get a guessed fine class, to be confirmed on the page; predictions back off to
-    CLASS if the fine class is uncertain.
+    At least two fine classes need two examples each; teach them with 'evergrow learn --fine' or on
+    the page. The other examples get a guessed fine class, which you can confirm on the page. If the
+    fine class of an image is uncertain, only CLASS is predicted.
     """
     _edit(folder, lambda it: it.split(label), **output)
 
@@ -114,8 +114,8 @@ def undo(
 ) -> None:
     """Undo the latest step of the workspace DIR.
 
-    A step is what was done at once: all images of one 'evergrow learn', or of one drop onto the
-    page. Run it again to undo the step before. Erased data cannot be restored.
+    A step is what was done at once, such as all images of one 'evergrow learn' or of one drop onto
+    the page. Run the command again to undo the step before. Erased data cannot be restored.
     """
     if sum(option is not None for option in (event, since, count)) > 1:
         raise click.UsageError("use only one of --event, --since and --count")

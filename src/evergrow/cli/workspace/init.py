@@ -126,9 +126,9 @@ def init(
     """Make a workspace in the new folder DIR.
 
     A workspace stores everything you teach and keeps its model up to date. Teach it with 'evergrow
-    learn', or over HTTP and on a web page with 'evergrow serve'. Two tokens for the service are
-    made, one to teach and one to read. They are printed once, or written to --token-file (the
-    teaching token first), and only their hashes are stored.
+    learn', or over HTTP and on a web page with 'evergrow serve'. The command creates two tokens for
+    the service, one to teach and one to read. It prints them once, or writes them to --token-file,
+    the teaching token first. Only their hashes are stored.
     """
     if features is not None and choices["n_features"] is not None:
         raise click.UsageError("--n-features is for --features none")

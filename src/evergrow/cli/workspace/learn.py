@@ -102,15 +102,19 @@ def learn(
     """Teach the workspace DIR the images of SOURCE, or the file LESSONS.
 
     SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
-    table of paths and labels, COCO annotations (.json) or WebDataset tar files; classes
-    may be new or known. Images that a class already has are not taught again, so the command can be
-    run again after an interruption or with more images; with --fine, known images get the fine
-    class that they lack. Images that another class has stay there unless --move is given. Images
-    taught before an interruption stay taught; 'evergrow undo' takes back all images of one run.
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files. Classes may be new
+    or known.
 
-    LESSONS is what a page that 'evergrow export' wrote was taught, saved by its button Save. All
-    lessons are learnt, or none if the file is not valid, and each is learnt once: the file can come
-    again with more lessons. With --on-error skip, pictures that cannot be read are left out.
+    Images that a class already has are not taught again, so you can run the command again after an
+    interruption or with more images. With --fine, known images get the fine class that they lack.
+    Images that another class already has stay there unless you use --move. If the command is
+    interrupted, the images taught so far stay taught. 'evergrow undo' takes back all images of one
+    run.
+
+    LESSONS is a file that a page of 'evergrow export' saved with its button Save: what the page was
+    taught. All lessons are learnt, or none if the file is not valid. A lesson that is already known
+    is not learnt again, so you can teach a later file with more lessons. With --on-error skip,
+    pictures that cannot be read are skipped.
     """
     began = time.monotonic()
     tally = _Tally()

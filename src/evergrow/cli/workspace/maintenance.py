@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 def check(folder: str, mend: bool, form: str | None, quiet: bool) -> None:
     """Verify every hash and count of the workspace DIR.
 
-    Shows for each finding its severity (harmless, damage, or mended), a description, and how to
-    repair it; in a pipe, or with --tsv, as tab-separated lines. The exit code is 1 if damage is
-    left. Without --mend the command can run while the workspace is served.
+    The output has the severity of each finding (harmless, damage or mended), a description, and how
+    to repair it; in a pipe, or with --tsv, as tab-separated lines. The exit code is 1 if there is
+    damage that was not repaired. Without --mend, the command can run while the workspace is served.
     """
     from evergrow.workspace import check_workspace
 
@@ -70,9 +70,9 @@ def _write_findings(findings: Sequence[Finding], form: str | None) -> None:
 def backup(folder: str, target: str, quiet: bool) -> None:
     """Copy the workspace DIR to the new folder TARGET, also while it is served.
 
-    The copy is a workspace in the state of DIR at one moment; teaching goes on meanwhile. Tokens
-    are copied as hashes. Images that were already missing or damaged are listed, and the exit code
-    is 1.
+    The copy is a workspace with the state of DIR at one moment, even if DIR is taught meanwhile.
+    Tokens are copied as hashes. Images that were already missing or damaged are listed, and the
+    exit code is 1.
     """
     with read_workspace(folder) as workspace:
         made = workspace.backup(target)

@@ -119,10 +119,12 @@ def serve(
 ) -> None:
     """Serve the workspace DIR over HTTP, with a page to teach it.
 
-    On a terminal it prints an address that contains a token: open it, and the page asks for
-    nothing. It is valid until the service ends. With --quiet or --json-logs, or where the output is
-    not a terminal, open the plain address and enter the teaching token that 'evergrow init'
-    printed. Stop it with Ctrl-C or SIGTERM; acknowledged requests are finished first. Phones allow
+    On a terminal, the command prints an address that contains a token. Open it to use the page
+    without entering a token. It is valid until the service ends. With --quiet or --json-logs, or if
+    the output is not a terminal, open the plain address and enter the teaching token that 'evergrow
+    init' printed.
+
+    Stop the service with Ctrl-C or SIGTERM. It finishes acknowledged requests first. Phones allow
     the camera only on pages served over https.
     """
     from evergrow.service.http.server import serve as serve_folder

@@ -128,11 +128,11 @@ def _write_lines(found: dict[str, Any]) -> None:
 def classes(folder: str, form: str | None) -> None:
     """List the classes of the workspace DIR, also while it is served.
 
-    Shows for each class the number of examples, its state (new: not measured yet; more: add a few
-    more to be sure; confused: often taken for another class; enough), the accuracy with a 95%
-    confidence interval, and the class it is most often confused with. Fine classes follow indented,
-    with the examples given by users and guessed by the model. In a pipe, or with --tsv, writes
-    tab-separated lines in the same order.
+    The output has the number of examples of each class, its state, its accuracy with a 95%
+    confidence interval, and the class with which it is most often confused. The state is new (not
+    measured yet), more (a few more examples would help), confused (often taken for another class)
+    or enough. Fine classes are indented, with the numbers of examples given by users and guessed by
+    the model. In a pipe, or with --tsv, the output is tab-separated lines in the same order.
     """
     with read_workspace(folder) as workspace:
         entries = sorted(all_classes(workspace), key=lambda entry: natural_order(entry.name))

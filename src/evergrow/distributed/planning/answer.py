@@ -12,44 +12,56 @@ from evergrow.foundation.formatting import format_bytes, format_count, format_se
 
 @dataclass(frozen=True)
 class Plan:
-    """What training needs; see :func:`evergrow.plan`.
+    """Time, memory, disk and network that a training needs; the result of :func:`evergrow.plan`.
 
-    Printed, it is the table that ``evergrow plan`` shows on a terminal.
+    ``print`` shows it as a table.
 
     Attributes
     ----------
     estimator : str
-        What is to be trained.
+        What is trained.
     work : Workload
-        Rows, features, classes and trees.
+        Number of rows, features, classes and trees.
     cluster : Cluster
         The machines.
-    one_core_seconds, here_seconds, cluster_seconds : float
-        Time on one core of this machine, on all of its cores, and on the cluster.
+    one_core_seconds : float
+        Time on one core of this machine.
+    here_seconds : float
+        Time on all cores of this machine.
+    cluster_seconds : float
+        Time on the cluster.
     parts : tuple of Part
-        What the time on the cluster consists of: name, seconds, and what limits each.
-    worker_bytes, shared_bytes, driver_bytes : int
-        Private memory of each worker, memory that all workers of a machine share, and memory of
-        the program that calls ``fit``.
-    node_bytes, driver_node_bytes : int
-        Memory in use at the same time on a machine of the cluster, and on the one where the driver
-        runs next to workers; equal if there is only one.
-    shard_bytes, scratch_bytes, model_bytes : int
-        Disk space: the features as shards, temporary files of each machine, and the model file.
+        The steps that the time on the cluster consists of.
+    worker_bytes : int
+        Private memory of each worker.
+    shared_bytes : int
+        Memory that all workers of a machine share.
+    driver_bytes : int
+        Memory of the driver, which is the program that calls ``fit``.
+    node_bytes : int
+        Memory in use on a machine of the cluster.
+    driver_node_bytes : int
+        Memory in use on the machine of the driver, which also runs workers.
+    shard_bytes : int
+        Disk space of the features as shards.
+    scratch_bytes : int
+        Disk space of temporary files, per machine.
+    model_bytes : int
+        Disk space of the model file.
     network_bytes : int
         Traffic between machines and from shared storage.
     useful_workers : int
-        The fewest workers that are as fast as those of the cluster.
+        Smallest number of workers that is as fast as all workers of the cluster.
     limits : tuple of str
-        What stops or slows the work, the most important first.
+        What stops or slows down the training, the most important first.
     fits : bool
-        Whether memory is sufficient on every machine of the cluster.
+        Whether every machine of the cluster has enough memory.
     here_bytes : int
-        Memory in one process of this machine.
+        Memory of one process on this machine.
     fits_here : bool
-        Whether this machine has it.
+        Whether this machine has enough memory.
     how_here : str
-        Empty if an array in memory works on this machine; otherwise how it fits, or why not.
+        How the training fits on this machine, or why it does not. Empty if an array in memory fits.
     """
 
     estimator: str
@@ -76,12 +88,12 @@ class Plan:
     how_here: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists, numbers and strings: seconds and bytes."""
+        """Return the plan as a dictionary of plain values, in seconds and bytes."""
         values = asdict(self)
         return {**values, "parts": list(values["parts"]), "limits": list(values["limits"])}
 
     def fields(self) -> list[tuple[str, str]]:
-        """Names and values as they are printed."""
+        """Return the names and values of the printed table."""
         cluster = self.cluster
         memory = format_bytes(cluster.memory_per_node)
         place = (

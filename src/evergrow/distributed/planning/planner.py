@@ -70,56 +70,62 @@ def plan(
     core_speed: float = 1.0,
     verbose: int = 0,
 ) -> Plan:
-    """Estimate time, memory, disk and network of training, and what limits it.
+    """Estimate the time, memory, disk and network that a training needs, and what limits it.
 
-    Memory and disk follow from the sizes. Time is that of a trial run on small generated data,
-    which takes a few seconds, scaled to the rows, trees, features and classes. Nothing is stored.
+    Memory and disk are computed from the sizes. Time is scaled from a trial run of a few seconds on
+    small generated data. Nothing is stored. See :doc:`/planning`.
 
     Parameters
     ----------
-    rows, features, classes : int
-        Size of the training data. A whole number may be written as a float: ``1.2e6``.
+    rows : int
+        Number of rows of the training data. It may be written as a float such as ``1.2e6``.
+    features : int
+        Number of features.
+    classes : int
+        Number of classes.
     estimator : {"ncm_forest", "axis", "linear", "svm", "least_squares", "means", "erc"}, \
 default="ncm_forest"
-        What is to be trained, with its default parameters: the four forests, least squares
-        (:class:`RLSClassifier`), class means (:class:`NCMClassifier`), or an ERC codebook, whose
-        rows are descriptors.
+        What is trained, with its default parameters: one of the four forests, least squares
+        (:class:`RLSClassifier`), class means (:class:`NCMClassifier`), or an :class:`ERCForest`,
+        whose rows are descriptors.
     trees : int, default=50
-        Number of trees, for forests and codebooks.
+        Number of trees, for forests.
     min_samples_leaf : "auto" or int, default="auto"
-        That of the forest, by default chosen by the number of rows per class. Larger leaves make
-        smaller trees.
+        Parameter of the forest. Larger leaves make smaller trees.
     dtype : {"float16", "float32", "float64"}, default="float32"
-        Precision of the features as they are given; half precision halves shards and reading.
+        Type of the features. ``"float16"`` halves the size of shards.
     images : bool, default=False
-        Rows are photographs that have to be embedded first. This is timed too, which needs the
-        extra ``vision``; without it a limit says that embedding is left out.
+        Whether rows are photographs that must be embedded first. The trial run then times this too,
+        which needs the extra ``vision``. Without the extra, embedding is left out, and the limits
+        of the plan say so.
     nodes : int, default=1
-        Machines of the cluster.
+        Number of machines of the cluster.
     cores_per_node : int, default=None
-        Cores of each; None for as many as this machine has.
+        Number of cores of each machine. None takes that of this machine.
     workers : int, default=None
-        Processes that work at the same time; None for one per core.
+        Number of processes that work at the same time. None is one per core.
     memory_per_node : int or str, default=None
-        Memory of each machine, in bytes or as ``"64GiB"``; None for as much as this machine has.
+        Memory of each machine, in bytes or as ``"64GiB"``. None takes that of this machine.
     memory_limit : int or str, default=None
-        That of the forest: private memory of a worker apart from its trees. Other estimators have
-        none.
+        Parameter of the forest: memory of a worker in addition to its trees. Other estimators have
+        no such limit.
     shards : bool, default=None
-        Whether the data are shards on storage that all machines reach, instead of an array in the
-        memory of one; None for shards if there is a memory limit or the array would not fit.
-    network, storage : int or str
-        Bytes per second that a machine receives from others, and that it reads and writes on
-        storage: ``"1.25GB"`` or ``"1.25GB/s"``.
+        Whether the data are shards on storage that all machines can read, or an array in the memory
+        of one machine. None assumes shards if there is a memory limit or the array would not fit.
+    network : int or str, default="1.25GB"
+        Bytes per second that a machine receives from others, as a number, ``"1.25GB"`` or
+        ``"1.25GB/s"``.
+    storage : int or str, default="1GB"
+        Bytes per second that a machine reads from and writes to storage.
     core_speed : float, default=1.0
-        How fast a core of the cluster is, in cores of this machine.
+        Speed of a core of the cluster, relative to a core of this machine.
     verbose : int, default=0
-        Show a progress bar during the trial run.
+        Show a progress bar during the trial run if positive.
 
     Returns
     -------
-    Plan
-        The plan; printed, it is a table.
+    plan : Plan
+        The estimates. ``print`` shows them as a table.
 
     Examples
     --------

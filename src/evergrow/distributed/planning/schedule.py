@@ -30,7 +30,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the time, and what limits it: processors, one core, network or storage."""
+    """One step of a training in a :class:`Plan`, and what limits it.
+
+    Attributes
+    ----------
+    name : str
+        What is done.
+    seconds : float
+        How long it takes.
+    limited_by : str
+        What limits it: processors, one core, network or storage.
+    """
 
     name: str
     seconds: float

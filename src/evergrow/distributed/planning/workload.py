@@ -68,9 +68,24 @@ _IMAGES_PER_SHARD = 2048
 
 @dataclass(frozen=True)
 class Workload:
-    """Size of the training data and of the model.
+    """Size of the training data and of the model in a :class:`Plan`.
 
-    ``images`` tells that rows are images that have to be embedded first.
+    Attributes
+    ----------
+    rows : int
+        Number of rows.
+    features : int
+        Number of features.
+    classes : int
+        Number of classes.
+    trees : int
+        Number of trees.
+    min_samples_leaf : int
+        Smallest number of samples in a leaf.
+    dtype : str
+        Type of the features.
+    images : bool
+        Whether rows are images that must be embedded first.
     """
 
     rows: int
@@ -90,32 +105,32 @@ class Workload:
 
     @property
     def class_size(self) -> float:
-        """Rows of a class."""
+        """Mean number of rows per class."""
         return self.rows / self.classes
 
     @property
     def auto_leaf(self) -> int:
-        """Fewest rows in a leaf by default."""
+        """Value of ``min_samples_leaf="auto"`` for this data."""
         return leaf_size("auto", self.class_size)
 
     @property
     def width(self) -> int:
-        """Features of a row as the core stores it, padded to whole cache lines."""
+        """Number of features of a stored row, padded to whole cache lines."""
         return _core.padded_width(self.features)
 
     @property
     def given_bytes(self) -> int:
-        """Bytes of the features as they are given."""
+        """Size of the features as they are given, in bytes."""
         return self.rows * self.features * _ITEM_BYTES[self.dtype]
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of the standardised rows that a forest is grown from."""
+        """Size of the standardised rows that a forest is grown from, in bytes."""
         return self.rows * self.width * 4
 
     @property
     def shard_bytes(self) -> int:
-        """Bytes of the features and labels as shards."""
+        """Size of the features and labels as shards, in bytes."""
         return self.given_bytes + _LABEL_BYTES * self.rows
 
     @property
@@ -127,11 +142,26 @@ class Workload:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Machines that are all alike.
+    """The machines of a :class:`Plan`, which are all alike.
 
-    ``workers`` is the number of processes that work at the same time, one core each; None for one
-    per core. ``memory_per_node`` and ``memory_limit`` are in bytes, ``network`` and ``storage`` in
-    bytes per second and node, ``core_speed`` in cores of this machine.
+    Attributes
+    ----------
+    nodes : int
+        Number of machines.
+    cores_per_node : int
+        Number of cores of each machine.
+    memory_per_node : int
+        Memory of each machine in bytes.
+    workers : int or None
+        Number of processes that work at the same time, one core each. None is one per core.
+    memory_limit : int or None
+        Memory of a worker in addition to its trees, in bytes.
+    network : int
+        Bytes per second that each machine receives from others.
+    storage : int
+        Bytes per second that each machine reads from and writes to storage.
+    core_speed : float
+        Speed of a core, relative to a core of this machine.
     """
 
     nodes: int
@@ -145,17 +175,17 @@ class Cluster:
 
     @property
     def cores(self) -> int:
-        """Cores of all machines."""
+        """Number of cores of all machines."""
         return self.nodes * self.cores_per_node
 
     @property
     def n_workers(self) -> int:
-        """Workers at the same time: at most one per core."""
+        """Number of workers at the same time, at most one per core."""
         return self.cores if self.workers is None else min(self.workers, self.cores)
 
     @property
     def workers_per_node(self) -> int:
-        """Workers on the fullest machine."""
+        """Number of workers on the machine with the most workers."""
         return -(-self.n_workers // self.nodes)
 
 

@@ -36,14 +36,15 @@ class SaveMixin:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
 
-        A loaded model continues to learn as if it had never been saved. Only Evergrow's own
-        estimators can be saved: loading a model file never executes anything in it.
+        A loaded model can continue to learn. Only estimators of Evergrow can be saved, because
+        model files contain no code: loading a file never executes anything in it. See
+        :doc:`/model_files`.
 
         Parameters
         ----------
         path : path
-            File to write. An existing one is replaced by the complete new one, or stays as it is
-            if writing fails.
+            File to write, usually named ``.evergrow``. An existing file is replaced only when the
+            new one is complete.
 
         Examples
         --------
@@ -105,14 +106,17 @@ class InferenceSaveMixin(SaveMixin):
     def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
 
+        A loaded model can continue to learn. Model files contain no code: loading a file never
+        executes anything in it. See :doc:`/model_files`.
+
         Parameters
         ----------
         path : path
-            File to write. An existing one is replaced by the complete new one, or stays as it is
-            if writing fails.
+            File to write, usually named ``.evergrow``. An existing file is replaced only when the
+            new one is complete.
         inference_only : bool, default=False
-            Leave out everything that predicting does not need. The file is much smaller, but a
-            model loaded from it cannot learn any more; only a forest can, with ``update="uls"``.
+            Whether to store only what predictions need. The file is then much smaller, but a model
+            loaded from it cannot learn any more, except a forest with ``update="uls"``.
 
         Examples
         --------

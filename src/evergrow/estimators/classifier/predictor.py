@@ -100,17 +100,18 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """Class probabilities."""
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Predict the class of each sample; of equal scores the lowest column wins.
+        """Predict the class of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Classes, of the type of ``classes_``.
+            Classes, of the type of ``classes_``. If classes have equal scores, the one that comes
+            first in ``classes_`` is predicted.
 
         Examples
         --------
@@ -124,20 +125,20 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_top_k(self, X: npt.ArrayLike, k: int = 5) -> npt.NDArray[Any]:
-        """Predict the ``k`` best classes of each sample, best first.
+        """Predict the `k` best classes of each sample, best first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         k : int, default=5
-            Number of classes to return, at most all of them.
+            Number of classes to return, at most the number of known classes.
 
         Returns
         -------
         labels : ndarray of shape (n_samples, k)
-            Of classes with equal scores the one with the lower column comes first; classes
-            without examples come last.
+            Classes, of the type of ``classes_``. Classes with equal scores are in the order of
+            ``classes_``; classes without examples come last.
 
         Examples
         --------
@@ -153,7 +154,18 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         return cast("npt.NDArray[Any]", name_classes(reader.classes_, best))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
-        """Predict the logarithm of the class probabilities, minus infinity where they are zero.
+        """Predict the logarithm of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``; minus infinity where the probability
+            is zero.
 
         Examples
         --------
@@ -169,16 +181,21 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
     def score(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> float:
-        """Return the mean accuracy on some samples, on a GPU too.
+        """Return the accuracy on labelled samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         y : array-like of shape (n_samples,)
-            Their classes.
+            The true classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
+            Weights of the samples; None weights all equally.
+
+        Returns
+        -------
+        accuracy : float
+            Share of the samples that are predicted correctly, from 0 to 1.
 
         Examples
         --------

@@ -27,18 +27,20 @@ _LEAST_HARM = 0.01
 
 @dataclass(frozen=True)
 class WrongLabel:
-    """An example whose label the other examples contradict.
+    """An example whose label the other examples contradict; found by :func:`label_issues`.
 
     Attributes
     ----------
     index : int
         Row of the example.
-    label, suggestion : object
-        The label as given, and the most probable other one.
+    label : object
+        The label as given.
+    suggestion : object
+        The most probable other label.
     certainty : float
         Estimated probability that the label is wrong.
     probability : float
-        Probability of the suggestion by a model of the other examples.
+        Probability of the suggestion, by a model of the other examples.
     """
 
     index: int
@@ -50,7 +52,15 @@ class WrongLabel:
 
 @dataclass(frozen=True)
 class DuplicateGroup:
-    """Examples that are nearly the same, and their labels."""
+    """Examples that are nearly the same; found by :func:`label_issues`.
+
+    Attributes
+    ----------
+    indices : tuple of int
+        Rows of the examples.
+    labels : tuple
+        Their labels, as given.
+    """
 
     indices: tuple[int, ...]
     labels: tuple[Any, ...]
@@ -63,7 +73,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True)
 class HarmfulExample:
-    """An example without which the others are recognised better.
+    """An example that makes the model worse; found by :func:`label_issues`.
 
     Attributes
     ----------
@@ -72,7 +82,8 @@ class HarmfulExample:
     label : object
         The label as given.
     harm : float
-        By how many percent of the whole the left-out squared error of the others falls without it.
+        How much the squared leave-one-out error of all other examples falls without this one, in
+        percent.
     """
 
     index: int
@@ -82,21 +93,21 @@ class HarmfulExample:
 
 @dataclass(frozen=True, eq=False)
 class LabelIssues:
-    """What :func:`label_issues` found.
+    """Result of :func:`label_issues`: wrong labels, near-duplicates and harmful examples.
 
     Attributes
     ----------
     wrong : tuple of WrongLabel
-        The most suspicious first.
+        Labels that are probably wrong, the most suspicious first.
     duplicates : tuple of DuplicateGroup
-        Those with different labels first.
+        Groups of near-duplicates. Groups with different labels come first.
     harmful : tuple of HarmfulExample
-        The most harmful first.
+        Examples that make the model worse, the most harmful first.
     share_wrong : float
-        Estimated share of wrong labels, rather too high than too low.
+        Estimated share of wrong labels. It tends to be too high rather than too low.
     quality : ndarray of shape (n_samples,)
-        Log probability of each label by a model of the other examples. The lowest are the most
-        suspicious; NaN for the only example of a class.
+        Log probability of each label, by a model of the other examples. The lowest are the most
+        suspicious. It is NaN for the only example of a class.
     """
 
     wrong: tuple[WrongLabel, ...]
@@ -115,10 +126,11 @@ def label_issues(
     n_harmful: int = 100,
     random_state: int = 0,
 ) -> LabelIssues:
-    """Find labels that may be wrong, near-duplicates, and examples that do harm.
+    """Find labels that are probably wrong, near-duplicates, and harmful examples.
 
-    Every example is judged by a ridge regression of all others, in closed form. Penalty and
-    temperature are those that tell the labels best from labels drawn at random.
+    Each example is judged by a ridge regression on all others, which has a closed form. The penalty
+    and the temperature are those that best separate the given labels from random ones. See
+    :doc:`/clean_data`.
 
     Parameters
     ----------
@@ -127,14 +139,15 @@ def label_issues(
     y : array-like of shape (n_samples,)
         Labels. The label of the only example of a class cannot be judged.
     certainty : float, default=0.5
-        List labels that are wrong with at least this estimated probability. 0.9 lists fewer,
-        nearly all of them wrong; 0 ranks all labels.
+        Estimated probability, from 0 to 1, from which a label is listed as wrong. With 0.9, fewer
+        labels are listed and nearly all of them are wrong. With 0, all labels are listed, in order.
     similarity : float, default=0.92
-        Cosine about the mean from which two examples are near-duplicates. The default suits
-        features of networks, in which most copies that were compressed or cropped lie above it and
-        other pictures below. Features that hold less, such as pixels, need a higher one.
+        Cosine similarity from which two examples are near-duplicates, after the mean of all
+        examples is subtracted. The default suits features of networks: most compressed or cropped
+        copies are above it, and different pictures below. Simpler features, such as pixels, need a
+        higher value.
     n_harmful : int, default=100
-        List at most this many examples that do harm; 0 saves the time to measure it.
+        Maximum number of harmful examples to list. 0 skips this step, which saves time.
     random_state : int, default=0
         Seed of the sample that chooses the penalty, and of the search for near-duplicates.
 
@@ -142,6 +155,10 @@ def label_issues(
     -------
     issues : LabelIssues
         Wrong labels, near-duplicates, harmful examples, and the quality of every label.
+
+    See Also
+    --------
+    next_to_label : Choose which unlabelled examples to label next.
 
     Examples
     --------

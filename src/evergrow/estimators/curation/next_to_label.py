@@ -35,30 +35,36 @@ def next_to_label(
     probabilities: npt.ArrayLike | None = None,
     random_state: int = 0,
 ) -> npt.NDArray[np.int64]:
-    """Choose which unlabelled examples to label next: uncertain ones, and different ones.
+    """Choose which unlabelled examples to label next: uncertain ones that differ from each other.
+
+    Label a few, then ask again, because the choice depends on the labels so far. See
+    :doc:`/clean_data`.
 
     Parameters
     ----------
     X_unlabelled : array-like of shape (n_unlabelled, n_features)
         Features of the examples to choose from.
-    X : array-like of shape (n_samples, n_features), optional
-        Features of the examples that have labels already; without them, the choices are typical of
-        all examples and differ from each other.
-    y : array-like of shape (n_samples,), optional
-        Labels of ``X``. An :class:`RLSClassifier` that learns them says which classes to expect.
+    X : array-like of shape (n_samples, n_features), default=None
+        Features of the examples that already have labels. With None, the function chooses typical
+        examples that differ from each other.
+    y : array-like of shape (n_samples,), default=None
+        Labels of `X`. An :class:`RLSClassifier` is trained on them to find uncertain examples.
     n : int, default=100
-        Number of examples to choose; all of them if there are fewer. Label a few, then ask again:
-        each choice depends on the labels so far.
-    probabilities : array-like of shape (n_unlabelled, n_classes), optional
-        Class probabilities of the unlabelled examples by a model of your own, in place of those of
-        the classifier. Examples whose two best classes are close count more.
+        Number of examples to choose. If there are fewer, all are returned.
+    probabilities : array-like of shape (n_unlabelled, n_classes), default=None
+        Class probabilities of the unlabelled examples from your own model. They replace those of
+        the classifier. Examples whose two best classes are close are preferred.
     random_state : int, default=0
         Seed of the sample that is compared if there are more than a few thousand examples.
 
     Returns
     -------
     rows : ndarray of shape (n,)
-        Rows of ``X_unlabelled``, the most useful first.
+        Rows of `X_unlabelled`, the most useful first.
+
+    See Also
+    --------
+    label_issues : Find labels that are probably wrong.
 
     Examples
     --------

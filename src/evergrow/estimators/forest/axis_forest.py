@@ -63,27 +63,33 @@ class CandidateParameters:
 @complete_docstring(has_class_means=False)
 @dataclass(eq=False, repr=False, kw_only=True)
 class AxisForestClassifier(ForestLearner, CandidateParameters):
-    """A random forest whose nodes compare one feature with a threshold.
+    """A random forest whose nodes compare one feature with a threshold; new classes can be added.
 
-    Each splitting node draws random features and random thresholds and keeps the best, as
-    extremely randomised trees do. It reads one number per node, so it predicts fastest of all
-    forests, and suits tables whose columns are meaningful on their own. On image features, which
-    are meaningful only together, class means are more accurate.
+    Each splitting node draws random features and one random threshold for each, and keeps the best
+    pair, like extremely randomised trees. A node reads a single number, so this forest is the
+    fastest to predict. It suits tables in which each column has a meaning of its own. On image
+    features, :class:`NCMForestClassifier` is more accurate.
 
     Parameters
     ----------
     {n_estimators}
     n_candidates : {"sqrt", "log2"}, float or int, default="sqrt"
-        Features that a node tries, each with one random threshold: the square root or binary
-        logarithm of the number of features and at least ten, a fraction of it, or a fixed number.
-        More make trees more accurate and more similar. A feature that cannot split the node does
-        not count; no feature is tried twice before all have been tried.
+        Number of features that a node tries, each with one random threshold: the square root or
+        the binary logarithm of the number of features (at least ten), a fraction of the features,
+        or a fixed number. With more, trees are more accurate but more similar to each other.
+        Features that are constant in the node do not count.
     {balance}
     {common parameters}
 
     Attributes
     ----------
     {common attributes}
+
+    See Also
+    --------
+    NCMForestClassifier : Nodes compare with class means; more accurate on image features.
+    LinearForestClassifier : Nodes split by random hyperplanes.
+    SVMForestClassifier : Nodes split by linear support vector machines.
 
     Examples
     --------

@@ -36,20 +36,20 @@ class Decision(Protocol):
 
 @dataclass(frozen=True)
 class NCMDecision:
-    """A splitting node that compared the sample with class means.
+    """Decision of a node of an NCM forest, which compares a sample with class means.
 
     Attributes
     ----------
     node : int
-        Number of the node in its tree; the root is 0.
+        Index of the node in its tree; the root is 0.
     classes : list
         Classes whose means the node compares with.
     sides : list of {"left", "right"}
-        Child that each of these means leads to.
+        The child that each of these means belongs to.
     nearest : object
-        Class of the nearest mean.
+        The class of the nearest mean.
     distance : float
-        Euclidean distance to it, in scaled features.
+        Euclidean distance from the nearest mean, in scaled features.
     goes : {"left", "right"}
         The child the sample went to.
     """
@@ -63,7 +63,10 @@ class NCMDecision:
 
     @classmethod
     def of(cls, query: Query, traced: Traced) -> Self:
-        """Build from what the core reports."""
+        """Build from what the core reports.
+
+        :meta private:
+        """
         node, right, nearest, squared, centroids = traced
         names = query.fitted.labels.classes[[c for c, _ in centroids]].tolist()
         sides = [_side(side) for _, side in centroids]
@@ -79,20 +82,20 @@ class NCMDecision:
 
 @dataclass(frozen=True)
 class AxisDecision:
-    """A splitting node that compared a feature with a threshold.
+    """Decision of a node of an axis forest, which compares one feature with a threshold.
 
     Attributes
     ----------
     node : int
-        Number of the node in its tree; the root is 0.
+        Index of the node in its tree; the root is 0.
     feature : int
         Index of the feature.
     value : float
         Value of the feature in the sample.
     threshold : float
-        Threshold it is compared with, in the units of the input.
+        The threshold, in the units of the input.
     goes : {"left", "right"}
-        The child the sample went to: right where the value is above the threshold.
+        The child the sample went to: right if the value is above the threshold.
     """
 
     node: int
@@ -103,7 +106,10 @@ class AxisDecision:
 
     @classmethod
     def of(cls, query: Query, traced: Traced) -> Self:
-        """Build from what the core reports."""
+        """Build from what the core reports.
+
+        :meta private:
+        """
         node, right, _, score, [(feature, _)] = traced
         value = float(query.x[feature])
         threshold = value + score / float(query.fitted.standardization.scale[feature])
@@ -120,16 +126,16 @@ class AxisDecision:
 
 @dataclass(frozen=True)
 class LinearDecision:
-    """A splitting node that split by a hyperplane.
+    """Decision of a node of a linear or SVM forest, which splits by a hyperplane.
 
     Attributes
     ----------
     node : int
-        Number of the node in its tree; the root is 0.
+        Index of the node in its tree; the root is 0.
     distance : float
         Euclidean distance from the hyperplane, in scaled features.
     goes : {"left", "right"}
-        The child the sample went to: its side of the hyperplane.
+        The child the sample went to, which depends on its side of the hyperplane.
     """
 
     node: int
@@ -138,7 +144,10 @@ class LinearDecision:
 
     @classmethod
     def of(cls, query: Query, traced: Traced) -> Self:
-        """Build from what the core reports."""
+        """Build from what the core reports.
+
+        :meta private:
+        """
         node, right, _, score, _ = traced
         normal = query.fitted.forest.centroid(query.tree, node, 0)
         length = float(np.linalg.norm(normal.astype(np.float64)))
@@ -153,7 +162,18 @@ class LinearDecision:
 
 @dataclass(frozen=True)
 class TreePath:
-    """The path through one tree: the decisions, the leaf and its class counts."""
+    """The path of one sample through one tree.
+
+    Attributes
+    ----------
+    decisions : list
+        The decision of each splitting node on the path, from the root on: an
+        :class:`NCMDecision`, :class:`AxisDecision` or :class:`LinearDecision`.
+    leaf : int
+        Index of the leaf that the sample reached.
+    counts : dict
+        Number of training samples of each class in the leaf.
+    """
 
     decisions: list[Decision]
     leaf: int
@@ -170,7 +190,23 @@ class TreePath:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The paths of one sample through all trees of a forest."""
+    """The paths of one sample through all trees of a forest; ``print`` shows them.
+
+    The method ``explain`` of a forest returns it.
+
+    Attributes
+    ----------
+    trees : list of TreePath
+        One path for each tree.
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier
+    >>> forest = NCMForestClassifier(1, min_samples_leaf=1, random_state=0)
+    >>> explanation = forest.fit([[0], [1], [8], [9]], ["a", "a", "b", "b"]).explain([7])
+    >>> explanation.trees[0].counts
+    {'b': 2}
+    """
 
     trees: list[TreePath]
 

@@ -45,24 +45,24 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Train on samples and their classes; anything learnt before is replaced.
+        """Train on samples and their classes, replacing everything learnt before.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features: floating point or integers of any size, in any memory order; a DataFrame;
-            a memory-mapped or read-only array.
+            Features: an array of floats or integers, which may be memory-mapped or read-only, a
+            DataFrame, or :class:`evergrow.Shards`.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their proportions matter. Each tree draws a sample as often
-            as its weight says, relative to the mean: one of weight 2.5 twice, and in half of the
-            trees once more. Samples of weight 0 are left out.
+            Weights of the samples, relative to their mean. A tree uses a sample as often as its
+            weight says: with weight 2.5, half of the trees use it twice and the others three times.
+            Samples of weight 0 are left out.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If training fails or is interrupted it stays as it was.
+            The fitted estimator. If training fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -87,10 +87,10 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Add samples, of known classes and of new ones, by the strategy ``update``.
+        """Add samples of known and new classes.
 
-        The first call on a new estimator trains it. Old classes keep their columns; new ones get
-        the next, sorted within the call.
+        The first call on a new estimator trains it. Later calls use the strategy of the parameter
+        `update`. Known classes keep their columns. New classes are sorted and get the next ones.
 
         Parameters
         ----------
@@ -99,15 +99,16 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         y : array-like of shape (n_samples,)
             Classes, of the same kind (numbers or strings) as the known ones.
         classes : array-like, default=None
-            Optional. Reserves columns for classes before their first sample.
+            Classes that get a column before their first sample. Not needed, because new classes
+            may come in any call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, in the unit of the first call. Without weights, each counts as
-            much as a sample of the first call on average.
+            Weights of the samples, on the same scale as in the first call. None gives each sample
+            the mean weight of the first call.
 
         Returns
         -------
         self : estimator
-            The updated estimator. If the update fails or is interrupted it stays as it was.
+            The updated estimator. If the update fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -140,25 +141,26 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
     def forget(
         self, *, classes: npt.ArrayLike | None = None, samples: npt.ArrayLike | None = None
     ) -> Self:
-        """Take classes or single samples out of the forest.
+        """Remove classes or single samples from the forest.
 
-        Leaves count the samples that are left; leaves that became too small are merged with their
-        siblings and grown again. A forgotten class loses its column and its means; the other
-        columns keep their order. A forgotten sample is removed from storage and from nodes that
-        compare with it alone; means of several samples stay as they are until their node changes.
+        A removed class loses its column and its means; the other columns keep their order. Leaves
+        no longer count the removed samples. Leaves that become too small are merged with their
+        siblings and grown again. A removed sample is deleted from storage, but means that it was
+        part of stay as they are until their node changes. This is not exact, unlike ``forget`` of
+        :class:`RLSClassifier` and :class:`NCMClassifier`.
 
         Parameters
         ----------
         classes : array-like, default=None
-            Classes to forget.
+            Classes to remove.
         samples : array-like of int, default=None
-            Ids of samples to forget; ``sample_ids_`` holds those of the last ``fit`` or
-            ``partial_fit``.
+            Ids of the samples to remove. ``sample_ids_`` has those of the last :meth:`fit` or
+            :meth:`partial_fit`, ``stored_ids_`` all of them.
 
         Returns
         -------
         self : estimator
-            The estimator, unchanged if anything failed.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------
@@ -191,14 +193,14 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         Parameters
         ----------
         names : mapping
-            From old to new names. Classes that get the same name, or the name of an existing
-            class, are merged into the first of their columns. If the merged class has more samples
-            than ``keep_per_class``, the next update evicts some.
+            Old name to new name. Classes that get the same name, or the name of an existing class,
+            are merged into the first of their columns. If the merged class has more samples than
+            ``keep_per_class``, the next update removes some.
 
         Returns
         -------
         self : estimator
-            The estimator, unchanged if anything failed.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------
@@ -217,8 +219,14 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
     def compact(self) -> Self:
         """Free memory that updates left unused; predictions stay the same.
 
-        Updates compact a tree once about a quarter of it is unused. This compacts all trees now and
-        frees the memory of forgotten samples, and with a ``memory_limit`` their disk space.
+        Updates compact a tree when about a quarter of it is unused. This method compacts all trees
+        at once and frees the memory of removed samples. With ``memory_limit``, it also frees their
+        disk space.
+
+        Returns
+        -------
+        self : estimator
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------

@@ -14,25 +14,32 @@ from evergrow.estimators.forest.parameters import complete_docstring
 @complete_docstring(has_class_means=False)
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearForestClassifier(ForestLearner, CandidateParameters):
-    """A random forest whose nodes split by a random hyperplane.
+    """A random forest whose nodes split by a random hyperplane; new classes can be added.
 
-    Each splitting node draws random directions, a random threshold along each, and keeps the
-    best. Hyperplanes need neither class means nor meaningful features, but a random direction in a
-    high-dimensional space separates little: the more features, the more candidates are needed.
+    Each splitting node draws random directions and one random threshold along each, and keeps the
+    best pair. In a high-dimensional space, a random direction separates little: the more features,
+    the more candidates are needed.
 
     Parameters
     ----------
     {n_estimators}
     n_candidates : {"sqrt", "log2"}, float or int, default="sqrt"
-        Directions that a node tries, each with one random threshold: the square root or binary
-        logarithm of the number of features and at least ten, a fraction of it, or a fixed number.
-        More make trees more accurate and more similar, in proportionally more time.
+        Number of directions that a node tries, each with one random threshold: the square root or
+        the binary logarithm of the number of features (at least ten), a fraction of the number of
+        features, or a fixed number. With more, trees are more accurate but more similar to each
+        other, and training takes proportionally longer.
     {balance}
     {common parameters}
 
     Attributes
     ----------
     {common attributes}
+
+    See Also
+    --------
+    NCMForestClassifier : Nodes compare with class means; more accurate on image features.
+    AxisForestClassifier : Nodes compare one feature with a threshold.
+    SVMForestClassifier : Nodes split by linear support vector machines.
 
     Examples
     --------

@@ -92,54 +92,65 @@ class NCMParameters:
 @complete_docstring(has_class_means=True)
 @dataclass(eq=False, repr=False, kw_only=True)
 class NCMForestClassifier(ForestLearner, NCMParameters):
-    """A random forest whose nodes send a sample to the side of the nearest class mean.
+    """A random forest whose nodes compare samples with class means; new classes can be added.
 
-    Each splitting node compares a sample with the means of a few random classes and sends it
-    left or right with the nearest one [Ristin2014 Eq. 6]. On image features this is more accurate
-    than a forest of axis-aligned thresholds and an order of magnitude faster to train. A class is
-    represented by its mean alone, which is why the forest can learn new classes.
+    Each splitting node stores the means of a few random classes, each assigned to the left or the
+    right child. A sample goes to the side of the nearest mean [Ristin2014 Eq. 6]. On image features
+    this is more accurate than a forest of axis-aligned thresholds and trains ten times as fast. A
+    node represents a class by its mean alone, so :meth:`partial_fit` can add classes to a trained
+    forest at low cost. NCM stands for nearest class mean.
 
     Parameters
     ----------
     {n_estimators}
     n_centroids : {"auto", "sqrt", "log2"}, float or int, default="auto"
-        Classes whose means a node compares with: the square root or binary logarithm of the
-        number of classes, a fraction of it, or a fixed number. More means are slower and a
-        little more accurate; where classes have few samples, much more. ``"auto"`` is the square
-        root, or the fraction (10 / m)² if that is more, where m is the number of samples of a
-        class that a tree sees, the median over the classes: all classes if they have up to ten
-        samples, a quarter of them with 20. Every update chooses it again. With several subsets it
-        is the square root.
+        Number of class means in a node: the square root or the binary logarithm of the number of
+        classes, a fraction of the classes, or a fixed number. More means are slower and a little
+        more accurate, and much more accurate if classes have few samples. ``"auto"`` uses all
+        classes if they have up to 10 samples each, a quarter of them at 20 samples, and the square
+        root for larger classes. Each update computes it again. With ``n_subsets`` above 1, it is
+        the square root.
     n_assignments : "auto" or int, default="auto"
-        Ways of sending the means left or right that a node tries for each subset of the classes.
-        If there are no more than this, all of them are tried. ``"auto"`` is 1024 for one subset
-        and 50 for each of several. More are slower and hardly ever more accurate.
+        Number of ways to assign the means to left and right that a node tries, for each subset of
+        classes. If fewer ways exist, all are tried. ``"auto"`` is 1024 with one subset, otherwise
+        50. More are slower and rarely more accurate.
     n_subsets : int, default=1
-        Random subsets of the classes that a node tries. With one subset, a node compares with the
-        means of `n_centroids` classes. With several, the forest is regularised: subsets have 2 to
-        `n_centroids` classes, and the node takes the one that separates best for its size. With a
-        hundred classes, 100 subsets make a more accurate forest that predicts with a fifth fewer
-        distances and trains three to four times as long. At most a hundredth of all subsets are
-        tried, so that the trees of a forest with few classes are not all the same; up to nine
-        classes that is one subset, as in the plain forest.
+        Number of random subsets of the classes that a node tries. With 1, a node takes the means of
+        `n_centroids` random classes. With more, the forest is regularised: subsets have between 2
+        and `n_centroids` classes, and the node keeps the best one for its size. With 100 classes,
+        ``n_subsets=100`` is more accurate and needs a fifth fewer distances to predict, but trains
+        three to four times as long. A node never tries more than 1 % of all possible subsets,
+        because the trees would become too similar; with up to nine classes that is one subset.
     subset_scale : float, default=1.0
-        With several subsets, the size of the largest one relative to `n_centroids`. 3.0
-        gains a little accuracy for nearly twice the distances; very high-dimensional features
-        gain from 10.0.
+        Only with ``n_subsets`` above 1: size of the largest subset, as a multiple of `n_centroids`.
+        3.0 is a little more accurate for nearly twice the distances. Use 10.0 for features of
+        thousands of dimensions.
     cost_weight : float, default=0.001
-        With several subsets, the information, in nats, that each further mean must add. Larger
-        values make smaller subsets: faster prediction, and from some point on less accurate.
+        Only with ``n_subsets`` above 1: information gain, in nats, that each further mean must add.
+        Larger values make smaller subsets. Prediction is then faster and at some point less
+        accurate.
     max_scoring_samples : "auto", int or None, default="auto"
-        With several subsets, compare them on at most this many random samples of a node; the best
-        subset then splits all samples. ``"auto"`` is three for each class, at least 256: as
-        accurate as all samples on CIFAR-100 and CUB features. None for all samples, which is
-        slower and needs two bytes per sample and subset, at most 32 MB in each thread at a time.
+        Only with ``n_subsets`` above 1: a node compares the subsets on at most this many random
+        samples. The best subset then splits all samples. ``"auto"`` is three per class and at least
+        256, which was as accurate as all samples on CIFAR-100 and CUB features. None uses all
+        samples, which is slower and needs up to 32 MB per thread.
     {balance}
     {common parameters}
 
     Attributes
     ----------
     {common attributes}
+
+    See Also
+    --------
+    NCMClassifier : One mean per class, without trees: faster and smaller.
+    RLSClassifier : Least squares, with exact updates at constant time per example.
+    SubcategoryForestClassifier : An NCM forest for coarse and fine labels.
+
+    References
+    ----------
+    M. Ristin, M. Guillaumin, J. Gall, L. Van Gool: *Incremental Learning of NCM Forests for
+    Large-Scale Image Classification*, CVPR 2014. See :doc:`/papers`.
 
     Examples
     --------

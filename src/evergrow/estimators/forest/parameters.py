@@ -17,7 +17,8 @@ Forest = TypeVar("Forest", bound=type)
 
 _N_ESTIMATORS = """\
 n_estimators : int, default=50
-    Number of trees. More trees are more accurate, with diminishing returns."""
+    Number of trees. More trees are more accurate, with diminishing returns; training time,
+    prediction time and model size grow in proportion."""
 
 _EXAMPLE = """\
 >>> from sklearn.datasets import load_digits
@@ -25,116 +26,136 @@ _EXAMPLE = """\
 >>> from evergrow import FOREST
 >>> X, y = load_digits(return_X_y=True)
 >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+>>> old = y_train < 8
 >>> forest = FOREST(20, min_samples_leaf=1, random_state=0)
->>> bool(forest.fit(X_train, y_train).score(X_test, y_test) > 0.96)
+>>> forest = forest.fit(X_train[old], y_train[old])
+>>> forest = forest.partial_fit(X_train[~old], y_train[~old])  # two new classes
+>>> bool(forest.score(X_test, y_test) > 0.94)
 True"""
 
 _UPDATE_MEANS = """\
 update : {"igt", "rust", "rtst", "uls"} or strategy, default={update}
-    How :meth:`partial_fit` takes new samples: ``"uls"`` counts them in the leaves they reach,
-    ``"igt"`` also lets these leaves grow, ``"rust"`` also gives chosen nodes the means of new
-    classes, ``"rtst"`` grows chosen subtrees again. Each is more accurate and slower than the
-    one before; `refresh` adds whole trees to each. A value such as ``RTST(share=0.5)`` carries
-    its own options. May change between updates.
+    How :meth:`partial_fit` adds new samples to a tree. From the fastest to the most accurate:
+
+    - ``"uls"`` (update leaf statistics) only counts new samples in the leaves that they reach;
+    - ``"igt"`` (incrementally grow tree) also splits these leaves where possible;
+    - ``"rust"`` (reuse subtree) also adds the means of new classes to some nodes;
+    - ``"rtst"`` (retrain subtree) grows some subtrees again.
+
+    With any of them, `refresh` also grows whole trees again. A strategy object such as
+    ``RTST(share=0.5)`` sets its own options. Can be changed between updates.
 update_fraction : float, default=0.8
-    Share of the splitting nodes that ``"rust"`` and ``"rtst"`` choose per update."""
+    Share of the splitting nodes, from 0 to 1, that ``"rust"`` and ``"rtst"`` choose in each
+    update. Lower values update faster and less accurately."""
 
 _UPDATE_OTHERS = """\
 update : {"igt", "rtst", "uls"} or strategy, default={update}
-    How :meth:`partial_fit` takes new samples: ``"uls"`` counts them in the leaves they reach,
-    ``"igt"`` also lets these leaves grow, ``"rtst"`` grows chosen subtrees again. Each is more
-    accurate and slower than the one before. A value such as ``RTST(share=0.5)`` carries its
-    own options. May change between updates.
+    How :meth:`partial_fit` adds new samples to a tree. From the fastest to the most accurate:
+
+    - ``"uls"`` (update leaf statistics) only counts new samples in the leaves that they reach;
+    - ``"igt"`` (incrementally grow tree) also splits these leaves where possible;
+    - ``"rtst"`` (retrain subtree) grows some subtrees again.
+
+    With any of them, `refresh` also grows whole trees again. A strategy object such as
+    ``RTST(share=0.5)`` sets its own options. Can be changed between updates.
 update_fraction : float, default=0.8
-    Share of the splitting nodes that ``"rtst"`` chooses per update."""
+    Share of the splitting nodes, from 0 to 1, that ``"rtst"`` chooses in each update. Lower values
+    update faster and less accurately."""
 
 _BEFORE_UPDATE = """\
 min_samples_leaf : "auto" or int, default="auto"
-    Fewest training samples in a leaf. Smaller leaves make deeper, larger, slightly more
-    accurate trees. ``"auto"`` is a fiftieth of the number of samples of a class that a tree
-    sees, the median over the classes, at least 1 and at most 10: 1 for classes of up to 99
-    samples, 10 from 500 on. Every update chooses it again.
+    Smallest number of training samples in a leaf. Smaller leaves make deeper, larger, slightly
+    more accurate trees. ``"auto"`` divides the number of samples of the median class, as one tree
+    sees them, by 50, and uses at least 1 and at most 10. So it is 1 if classes have up to 99
+    samples, and 10 if they have 500 or more. It is computed again in every update.
 min_gain : float, default=1e-7
-    A split must gain more information than this, in nats.
+    A node is split only if the information gain, in nats, is larger than this.
 max_samples : float or int, default=None
-    Share or number of the samples that each tree sees; None for all. Fewer samples make smaller
-    trees that differ more.
+    How many samples each tree sees: a share of all samples, a number, or None for all. With fewer
+    samples, trees are smaller and differ more from each other.
 bootstrap : bool, default=False
-    Draw the samples of each tree with replacement.
+    Whether the samples of each tree are drawn with replacement.
 class_weight : mapping, "balanced" or None, default=None
-    Weights of classes, by which those of their samples are multiplied; classes that are not named
-    have weight 1. ``"balanced"`` gives all classes the same total weight, at every call for the
-    samples that it adds. No class weighs more than a thousand times the mean. `balance` is more
-    accurate for classes with few samples, because copies of a sample know no more than the
-    sample; its ``"auto"`` is 0 if classes are weighted."""
+    Weight of each class. The weight of a sample is multiplied by that of its class; a class that
+    is not in the mapping has weight 1. ``"balanced"`` gives all classes of a call to :meth:`fit` or
+    :meth:`partial_fit` the same total weight. The weight of a class is limited to a thousand times
+    the mean."""
 
 _STANDARDIZE_MEANS = """\
 standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
-    What is done to the features, as measured on the first data, and with ``refresh="auto"`` again
-    while these are few. ``"scale"`` or True divides each feature by its standard deviation.
-    ``"whiten"`` also removes the correlations that features have within classes, shrunk by
-    leave-one-out; it needs memory for the square of the number of features. ``"none"`` or False
-    keeps their proportions, as for pixels: all are divided by one common number, which changes
-    nothing but rounding. ``"auto"`` takes what tells the classes apart best: by the nearest class
-    mean or the nearest neighbour of samples that are left out.
-    It keeps features that a learnt metric made. Where classes have up to 20 samples of at least 32
-    features, it also tries samples of nearly equal length, as for cosines. With up to five samples
-    per class and too few to leave out, it takes them. :attr:`standardize_` and
-    :attr:`equal_lengths_` say what was done."""
+    How features are scaled:
+
+    - ``"scale"`` or True divides each feature by its standard deviation;
+    - ``"whiten"`` also removes correlations between features within classes; it needs memory
+      quadratic in the number of features;
+    - ``"none"`` or False keeps the proportions between features, which suits pixels;
+    - ``"auto"`` tries these on samples that are left out and takes the one that separates the
+      classes best. If classes have few samples, it may also scale all samples to nearly the same
+      length, so that distances compare directions. It keeps the output of a learnt metric as it is.
+
+    The scale is measured on the data of :meth:`fit`. With ``refresh="auto"`` it is measured again
+    in updates as long as there is little data. The attributes ``standardize_`` and
+    ``equal_lengths_`` tell what was done."""
 
 _STANDARDIZE_OTHERS = """\
 standardize : {"auto", "scale", "none", "whiten"} or bool, default="auto"
-    ``"scale"``, True or ``"auto"`` centres each feature and divides it by its standard deviation,
-    as measured on the first data, and with ``refresh="auto"`` again while these are few.
-    ``"whiten"`` also removes the correlations that features have within classes; thresholds of
-    single features cannot use it. ``"none"`` or False is for features that already share a
-    meaningful scale, such as pixels: they are then centred and divided by one common number, which
-    changes nothing but rounding."""
+    How features are scaled:
+
+    - ``"auto"``, ``"scale"`` or True centres each feature and divides it by its standard deviation;
+    - ``"whiten"`` also removes correlations between features within classes; splits on a single
+      feature gain nothing from it;
+    - ``"none"`` or False keeps the proportions between features, which suits pixels.
+
+    The scale is measured on the data of :meth:`fit`. With ``refresh="auto"`` it is measured again
+    in updates as long as there is little data."""
 
 _AFTER_UPDATE = """\
 node_sampling : {"size", "uniform", "quality"}, default="size"
-    What makes a node likely to be chosen: a small subtree, nothing, or a subtree that separates
-    its samples badly.
+    Which nodes an update is more likely to choose: those with a small subtree (``"size"``), those
+    with a subtree that separates its samples badly (``"quality"``), or all equally
+    (``"uniform"``).
 refresh : "auto" or float, default={refresh}
-    Share of the trees that each update grows again from scratch, in turn. ``"auto"`` grows a tree
-    again whenever the number of classes or of samples has grown by 30 % since it was last grown,
-    and one tree at least for new classes. A number is a fixed share; 0.0 grows none again, which
-    is faster and less accurate.
+    Share of the trees that each update grows again from scratch, one after the other. ``"auto"``
+    grows a tree again once the number of classes or of samples has increased by 30 % since the tree
+    was grown, and at least one tree when new classes arrive. 0.0 never grows a tree again, which is
+    faster and less accurate.
 sample_dtype : {"float32", "float16"}, default="float32"
-    Precision of the training samples that the forest stores for its updates.
+    Precision of the training samples that the forest stores for updates. ``"float16"`` halves
+    their memory.
 memory : path, default=None
-    Store the samples in this file and memory-map it, for more samples than fit into memory.
+    File in which the training samples are stored. The file is memory-mapped, so there may be more
+    samples than memory. None stores them in memory.
 memory_limit : str or int, default=None
-    Most memory that training may use in addition to the trees, such as ``"4GiB"``, ``"600MiB"``
-    or a number of bytes; None for no limit. Samples beyond it go to a temporary file (in
-    ``TMPDIR``, else ``/var/tmp``): large nodes read them from there, small subtrees are grown in
-    memory. The trees are the same; training takes up to twice as long. A small limit keeps
-    ``standardize="auto"`` from whitening.
+    Maximum memory that training may use in addition to the trees: a size such as ``"4GiB"`` or
+    ``"600MiB"``, or a number of bytes. None sets no limit. Samples beyond the limit go to a
+    temporary file in ``TMPDIR``, or in ``/var/tmp`` if that is not set. The trees are the same, but
+    training takes up to twice as long. With a small limit, ``standardize="auto"`` does not whiten.
 keep_per_class : int, default=None
-    Store at most this many samples of a class, chosen uniformly from those seen; None for all.
-    The class counts in the leaves still count every sample.
+    Maximum number of samples of each class that are stored for updates, drawn uniformly from those
+    seen. None stores all of them. The leaves still count every sample.
 n_jobs : int, default=None
-    Threads, as in scikit-learn: None is 1, -1 all processors. The forest does not depend on it.
+    Number of threads, as in scikit-learn: None is 1, -1 uses all processors. The forest is the same
+    for any number.
 device : {"cpu", "cuda"} or str, default=None
     Where :meth:`predict`, :meth:`predict_proba`, :meth:`predict_top_k` and :meth:`apply` compute:
-    on the processor, or on a GPU (``"cuda:1"`` is the second one) through torch. None is where the
-    samples lie. Training always uses the processor. May change at any time, and is not saved. See
-    :doc:`/gpu`.
+    on the CPU, or on a GPU with PyTorch (``"cuda:1"`` is the second GPU). None computes where the
+    samples are. Training always uses the CPU. Can be changed at any time; model files do not store
+    it. See :doc:`/gpu`.
 random_state : int, RandomState or None, default=None
-    Seed. The same seed gives the same forest.
+    Seed of the random choices. The same integer gives the same forest.
 verbose : int, default=0
-    Show a progress bar when positive."""
+    Show a progress bar if positive."""
 
 _BALANCE = """\
 balance : "auto" or float, default="auto"
-    How much classes are helped that have fewer than half the samples of the median class, from 0
-    (not at all) to 1 (they are answered nearly as often as others). Raise it to 1 where a new class
-    of a handful of samples must be found among classes of hundreds; set it to 0 where small classes
-    are as rare when the forest is used. ``"auto"`` is 0.5, which lost no accuracy over all classes
-    on any data set that was tried. The votes of such a class count more, and it gets up to 20
-    virtual samples, which have its mean and the spread of other classes. They only vote: trees grow
-    from real samples, and nothing of them is stored. They are counted when the forest is first
-    asked after a change, in milliseconds. May change at any time, without training again."""
+    How much small classes are favoured, from 0 (not at all) to 1 (predicted nearly as often as
+    other classes). A class is small if it has fewer than half the samples of the median class.
+    ``"auto"`` is 0.5, or 0 if `class_weight` is set. Use 1 to find a new class of a handful of
+    samples among classes of hundreds. Use 0 if small classes will be just as rare in use. The votes
+    for a small class count more, and up to 20 virtual samples, drawn around its mean with the
+    spread of other classes, vote for it too. This is more accurate for small classes than
+    `class_weight`. The trees do not change, so the value can be changed at any time without
+    training again."""
 
 _ATTRIBUTES = """\
 classes_ : ndarray of shape (n_classes,)
@@ -144,15 +165,16 @@ n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features,)
     Names of the features, if the training data had any.
 standardize_ : {"whiten", "scale", "none"}
-    What was done to the features.
+    How the features were scaled.
 equal_lengths_ : bool
-    Whether samples were brought to nearly the same length.
+    Whether samples were scaled to nearly the same length.
 sample_ids_ : ndarray of shape (n_samples,)
-    Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`, without those of weight 0.
-stored_ids_ : ndarray
+    Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`, for :meth:`forget`. Samples
+    of weight 0 have none.
+stored_ids_ : ndarray of shape (n_stored,)
     Ids of all samples that the forest stores.
 update_report_ : UpdateReport
-    What the last call that trained or forgot did."""
+    Statistics of the last call that trained or forgot."""
 
 
 @dataclass(eq=False, repr=False)

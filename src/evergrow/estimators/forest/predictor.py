@@ -43,10 +43,10 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the trees: nodes, centroids, class counts and training row numbers.
+        """Size of the trees in bytes, without the stored training samples.
 
-        The training samples are not counted. They take 4 bytes per sample and feature, with the
-        number of features rounded up to a multiple of 16.
+        The samples take another 4 bytes per sample and feature, with the number of features rounded
+        up to a multiple of 16.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
 
     @property
     def stored_ids_(self) -> npt.NDArray[np.int64]:
-        """Ids of all samples that the forest stores; :meth:`forget` takes them.
+        """Ids of all samples that the forest stores, for :meth:`forget`.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
 
     @property
     def standardize_(self) -> str:
-        """What was done to the features: ``"whiten"``, ``"scale"`` or ``"none"``.
+        """How the features were scaled, ``"whiten"``, ``"scale"`` or ``"none"``.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
 
     @property
     def equal_lengths_(self) -> bool:
-        """Whether samples were brought to nearly the same length, as for cosines.
+        """Whether samples were scaled to nearly the same length.
 
         Examples
         --------
@@ -107,12 +107,17 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         return find_device(self.device, X)
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """Leaf that each sample reaches in each tree.
+        """Return the leaf that each sample reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         leaves : ndarray of shape (n_samples, n_estimators)
-            Node numbers, counted per tree; a tensor if the samples are on a GPU.
+            Index of the leaf within its tree; a tensor if the samples are on a GPU.
 
         Examples
         --------
@@ -125,7 +130,20 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         return cast("npt.NDArray[np.int32]", fitted.leaves(X, n_threads, self._checked_device(X)))
 
     def comparisons(self, X: npt.ArrayLike) -> float:
-        """Mean number of distances computed per tree and sample, the papers' measure of cost.
+        """Return the mean number of comparisons per tree and sample.
+
+        The papers measure the cost of a prediction in this way. In forests of class means, one
+        comparison is the distance from one mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        comparisons : float
+            The mean over all trees and samples.
 
         Examples
         --------
@@ -155,17 +173,17 @@ class ForestPredictor(TreePredictor):
     class_weight: ClassWeight
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Class probabilities: the mean class frequencies of the leaves [Ristin2014 Eq. 4].
+        """Predict class probabilities: the mean class frequencies of the leaves.
 
-        Trees that were grown before a class came know it badly. Where other trees were grown since
-        (`refresh`), the mean for that class is weighted: an older tree counts 0.03, and because it
-        votes for the class too seldom, its votes are multiplied by five. The votes of small classes
-        are multiplied too (`balance`), and all divided by their sum.
+        This is [Ristin2014 Eq. 4] with two corrections. A tree that was grown before a class
+        arrived predicts that class too rarely. If other trees were grown since (`refresh`), an
+        older tree has a weight of only 0.03 for this class, and its votes for the class count five
+        times. The votes for small classes count more (`balance`). The result is divided by its sum.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
@@ -196,7 +214,7 @@ class ForestPredictor(TreePredictor):
         return 0.0 if self.balance == "auto" and self.class_weight is not None else self.balance
 
     def explain(self, x: npt.ArrayLike) -> Explanation:
-        """Follow one sample through every tree.
+        """Show the path of one sample through every tree.
 
         Parameters
         ----------
@@ -206,10 +224,10 @@ class ForestPredictor(TreePredictor):
         Returns
         -------
         explanation : Explanation
-            Per tree the path and the class counts of the leaf. A decision on the path says what
-            the node compared: the classes whose means it compared with, which was nearest and how
-            far; the feature and its threshold; or the distance from the hyperplane. ``print``
-            shows it as text.
+            For each tree, the decisions of the nodes on the path and the class counts of the leaf.
+            A decision tells what the node compared: the class means and the distance of the nearest
+            one, a feature and its threshold, or the distance from the hyperplane. ``print`` shows
+            it as text.
 
         Examples
         --------

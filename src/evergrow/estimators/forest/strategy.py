@@ -61,8 +61,8 @@ class Strategy:
 class ULS(Strategy):
     """Update leaf statistics: new samples only change the class counts of leaves.
 
-    The fastest and least accurate strategy, and the only one that needs no stored samples
-    [Ristin2014 Sec. 4 a].
+    This update strategy of forests [Ristin2014 Sec. 4 a] is the fastest and the least accurate. It
+    is the only one that does not need the stored training samples. ``update="uls"`` is the same.
 
     Examples
     --------
@@ -77,7 +77,10 @@ class ULS(Strategy):
 
 @dataclass(frozen=True)
 class IGT(Strategy):
-    """Incrementally grow tree: leaves that receive samples may split [Ristin2014 Sec. 4 b].
+    """Incrementally grow tree: leaves that new samples reach are split where possible.
+
+    This update strategy of forests [Ristin2014 Sec. 4 b] keeps all existing splits.
+    ``update="igt"``, the default of forests, is the same.
 
     Examples
     --------
@@ -111,16 +114,19 @@ class NodeStrategy(Strategy):
 
 @dataclass(frozen=True)
 class RTST(NodeStrategy):
-    """Retrain subtree: chosen nodes that new samples reach are grown again with all they hold.
+    """Retrain subtree: some subtrees that new samples reach are grown again from all samples.
 
-    See [Ristin2014 Sec. 4 c].
+    This update strategy of forests [Ristin2014 Sec. 4 c] is the slowest and the most accurate.
+    ``update="rtst"`` is the same with the default options.
 
     Parameters
     ----------
     share : float, default=None
-        Share of the splitting nodes that is chosen; None for the forest's ``update_fraction``.
+        Share of the splitting nodes that are chosen in each update, from 0 to 1. None uses the
+        forest's ``update_fraction``.
     nodes : {"size", "uniform", "quality"}, default=None
-        What makes a node likely to be chosen; None for the forest's ``node_sampling``.
+        Which nodes are more likely to be chosen: those with a small subtree, all equally, or those
+        whose subtree separates its samples badly. None uses the forest's ``node_sampling``.
 
     Examples
     --------
@@ -134,18 +140,20 @@ class RTST(NodeStrategy):
 
 @dataclass(frozen=True)
 class RUST(NodeStrategy):
-    """Reuse subtree: chosen nodes take the means of new classes.
+    """Reuse subtree: some nodes add the means of new classes and keep the subtrees below them.
 
-    Only the samples whose side changes are moved, and only the leaves they reach may grow
-    [Ristin2014 Sec. 4 d]. ``RustDecider`` in ``cpp/update/rust.cpp`` chooses the means and their
-    sides; ``TreeEditor::replace_centroids`` moves the rows whose side changed.
+    This update strategy of forests [Ristin2014 Sec. 4 d] moves only the samples that now belong to
+    the other child, and only the leaves that they reach may grow. It needs a forest of class means.
+    ``update="rust"`` is the same with the default options.
 
     Parameters
     ----------
     share : float, default=None
-        Share of the splitting nodes that is chosen; None for the forest's ``update_fraction``.
+        Share of the splitting nodes that are chosen in each update, from 0 to 1. None uses the
+        forest's ``update_fraction``.
     nodes : {"size", "uniform", "quality"}, default=None
-        What makes a node likely to be chosen; None for the forest's ``node_sampling``.
+        Which nodes are more likely to be chosen: those with a small subtree, all equally, or those
+        whose subtree separates its samples badly. None uses the forest's ``node_sampling``.
 
     Examples
     --------

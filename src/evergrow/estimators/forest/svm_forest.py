@@ -36,32 +36,37 @@ class SVMParameters:
 @complete_docstring(has_class_means=False)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SVMForestClassifier(ForestLearner, SVMParameters):
-    """A random forest whose nodes split by a linear support vector machine.
+    """A random forest whose nodes split by a linear SVM; new classes can be added.
 
-    Each splitting node divides its classes at random into two halves, trains a linear SVM between
-    them, and keeps the best of several such hyperplanes. They are better than random hyperplanes
-    or class means, so the trees have fewer nodes, but training takes many times as long.
+    Each splitting node divides its classes at random into two halves and trains a linear support
+    vector machine (SVM) between them. It does so several times and keeps the best hyperplane. These
+    splits are better than random hyperplanes or class means, so the trees have fewer nodes, but
+    training takes many times as long.
 
-    The SVMs minimise the hinge loss by dual coordinate descent with the bias as a constant
-    feature, on samples that each node centres and scales to the spread of standardised features.
-    They stop when the optimality conditions hold to 0.1 or after 5 sweeps, and a node with more
-    than 2000 samples trains them on 2000 drawn at random.
+    The SVMs minimise the hinge loss by dual coordinate descent, on samples that are centred and
+    scaled in each node. They stop when the optimality conditions hold to 0.1, or after 5 passes. A
+    node with more than 2000 samples trains them on 2000 random ones.
 
     Parameters
     ----------
     {n_estimators}
     n_candidates : int, default=20
-        SVMs that a node trains, each between two other halves of its classes. If there are no
-        more halves than this, all of them are tried. More are slower and more accurate.
+        Number of SVMs that a node trains, each for another division of its classes into halves. If
+        fewer divisions exist, all are tried. More are slower and more accurate.
     regularization : float, default=1.0
-        The C of the SVMs: the weight of samples on the wrong side relative to a wide margin.
-        Lower it for noisy samples or to train faster.
+        The parameter C of the SVMs: the penalty for samples on the wrong side of the margin. Lower
+        it for noisy samples, or to train faster.
     {balance}
     {common parameters}
 
     Attributes
     ----------
     {common attributes}
+
+    See Also
+    --------
+    NCMForestClassifier : Nodes compare with class means; much faster to train.
+    LinearForestClassifier : Nodes split by random hyperplanes.
 
     Examples
     --------

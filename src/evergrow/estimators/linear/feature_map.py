@@ -27,10 +27,11 @@ BLOCK_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class ReLU:
-    """Random projections of which only the positive part is kept.
+    """Random features: random projections with negative values set to zero.
 
-    Their products approach the arc-cosine kernel of Cho and Saul (2009). They need no scale: if the
-    input doubles, the features double.
+    A linear model on them approximates one with the arc-cosine kernel of Cho and Saul (2009). There
+    is no scale to choose: if the input doubles, the features double. Pass it as `feature_map` to
+    :class:`~evergrow.RLSClassifier`.
 
     Examples
     --------
@@ -45,14 +46,17 @@ class ReLU:
 
 @dataclass(frozen=True)
 class RFF:
-    """Random Fourier features of Rahimi and Recht (2007), for the kernel ``exp(-gamma |x - y|^2)``.
+    """Random Fourier features, which approximate the kernel ``exp(-gamma |x - y|^2)``.
+
+    The method is that of Rahimi and Recht (2007). Pass it as `feature_map` to
+    :class:`~evergrow.RLSClassifier`.
 
     Parameters
     ----------
     gamma : float or "scale", default="scale"
-        Width of the kernel. ``"scale"`` is 1 / (n_features * variance) of the first data, as in
-        scikit-learn, and reads these data once more. Give a number for a model that does not depend
-        on which data came first, and for models that will be merged.
+        Inverse width of the kernel. ``"scale"`` is 1 / (n_features * variance) of the first data,
+        as in scikit-learn. Pass a number if the model must not depend on which data came first, or
+        if models will be merged.
 
     Examples
     --------

@@ -117,18 +117,18 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
     verbose: int
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
-        """Compute the scores of the classes: weights times features, after recoding.
+        """Compute the score of each class: weights times features, after recoding.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            One column per class; for two classes the score of the second minus that of the first.
-            Minus infinity for a class without examples.
+            One column per class. With two classes there is one column: the score of the second
+            class minus that of the first. A class without examples has minus infinity.
 
         Examples
         --------
@@ -143,14 +143,14 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict class probabilities: the softmax of the scores divided by a temperature.
 
-        If a parameter is ``"auto"``, the temperature is fitted on left-out examples, so that the
-        probabilities are calibrated. With numbers for both parameters nothing is stored and the
-        temperature is a constant, so that the probabilities only order the classes.
+        If `regularization` or `recoding` is ``"auto"``, the temperature is fitted on left-out
+        examples, so the probabilities are calibrated. If both are numbers, no examples are stored
+        and the temperature is a constant. The probabilities then only order the classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------

@@ -19,53 +19,63 @@ from evergrow.foundation.params import Rule
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RebalancedRLSClassifier(RLSPredictor):
-    """Regularised least squares in which every class counts the same [Camoriano2017 Eq. 22].
+    """Regularised least squares in which every class counts the same.
 
-    Each example is weighted by how rare its class is. These weights change with every example, so
-    all examples must be learnt at once. Weights of :meth:`fit` also count for how rare a class is.
-    This is the baseline for :class:`~evergrow.RLSClassifier`, which favours rare classes by
-    recoding instead.
+    Each example is weighted by how rare its class is [Camoriano2017 Eq. 22]. These weights change
+    with every example, so there is no ``partial_fit``: all examples must be learnt at once. If
+    :meth:`fit` gets sample weights, the size of a class is the sum of its weights. This is the
+    baseline for :class:`~evergrow.RLSClassifier`, which favours rare classes by recoding instead.
 
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        Penalty on the weights. ``"auto"`` selects the one that best predicts left-out
-        examples.
+        Penalty on the weights, above 0. Use more for few or noisy examples. ``"auto"`` selects the
+        penalty that predicts left-out examples best.
     fit_intercept : bool, default=True
-        Add a constant feature that is hardly penalised.
+        Whether to add a constant feature, which is hardly penalised.
     standardize : bool, default=False
-        Centre each feature and divide it by its standard deviation.
+        Whether to centre each feature and divide it by its standard deviation.
     n_random_features : int, default=0
-        Replace the input by this many fixed random features; 0 uses the input itself.
+        Number of random nonlinear features that replace the input; 0 uses the input itself.
     feature_map : {"relu", "rff"} or feature map, default="relu"
-        Nonlinearity of the random features.
+        Nonlinearity of the random features: :class:`~evergrow.estimators.ReLU` or
+        :class:`~evergrow.estimators.RFF`.
     blocks : sequence of int, default=None
         Widths of groups of columns to choose among, as in :class:`~evergrow.RLSClassifier`.
     selection : {"leave-one-out", "paper"}, default="leave-one-out"
-        How ``"auto"`` is judged, as in :class:`~evergrow.RLSClassifier`.
+        How values for ``"auto"`` are judged, as in :class:`~evergrow.RLSClassifier`.
     max_stored : int, default=2000
-        Maximum number of examples that are stored to judge ``"auto"``.
+        Approximate number of examples that are stored to judge ``"auto"``.
     validation_every : int, default=6
-        With ``selection="paper"``, every n-th example of each class is held out.
+        Only with ``selection="paper"``: every n-th example of each class is held out.
     refit_held_out : bool, default=True
-        With ``selection="paper"``, predict with weights that are learnt from held-out examples too.
+        Only with ``selection="paper"``: whether the held-out examples are learnt too, after the
+        selection.
     random_state : int, RandomState or None, default=None
         Seed of the random features and of the sample of stored examples.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of the columns of :meth:`predict_proba`.
-    coef_, intercept_ : ndarray of shape (n_classes, n_features) and (n_classes,)
-        Weights; of the random features if there are any.
-    regularization_, temperature_ : float
-        Penalty in use, and the number that scores are divided by for probabilities.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Weights. With random features, the weights of those.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts.
+    regularization_ : float
+        The penalty in use.
+    temperature_ : float
+        The number by which scores are divided before the softmax of :meth:`predict_proba`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training data had any.
+
+    See Also
+    --------
+    RLSClassifier : Learns one example at a time.
 
     Examples
     --------

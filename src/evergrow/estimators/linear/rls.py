@@ -20,103 +20,107 @@ from evergrow.foundation.params import Choice, Flag, MemorySize, Number, Rule
 class RLSClassifier(RLSPredictor, SumsLearner):
     """Regularised least squares that learns one example at a time, new classes included.
 
-    The method is that of [Camoriano2017 Alg. 1]: one column of weights per class, found by least
-    squares from sums over the examples. So the time per example is constant, the result does not
-    depend on the order of the examples, and examples can be forgotten and models merged exactly.
+    The model is ridge regression with one column of weights per class [Camoriano2017 Alg. 1]. It
+    keeps sums over the examples, not the examples. So the time per example is constant, the result
+    does not depend on the order of the examples, and :meth:`forget` and :meth:`merge` are exact.
     *Recoding* weights classes by how rare they are, so that a class of three examples is not
-    ignored next to classes of thousands.
+    ignored next to classes of thousands. This is the default learner of
+    :class:`~evergrow.ImageClassifier` and of workspaces.
 
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        Penalty on the weights (lambda). Use more for few or noisy examples. ``"auto"`` selects the
-        one that best predicts examples that are left out in turn, each time the number of examples
-        has doubled. May change at any time.
+        Penalty on the weights (lambda), above 0. Use more for few or noisy examples. ``"auto"``
+        selects the penalty that predicts left-out examples best. It selects again each time the
+        number of examples has doubled. Can be changed at any time.
     recoding : float in [0, 1] or "auto", default="auto"
         How much rare classes are favoured (alpha): 0 not at all, 1 in proportion to how rare they
-        are. ``"auto"`` selects the largest of 0, 0.05, ... 1 with the best accuracy on left-out
-        examples of classes with at least 30 examples, or at most one point less if there are
-        classes with less than a quarter of the examples of the median class. May change at any
-        time.
+        are. ``"auto"`` selects the largest value with the best accuracy on left-out examples of
+        classes with at least 30 examples. If the smallest class has less than a quarter of the
+        examples of the median class, a loss of up to one point of accuracy is accepted. Can be
+        changed at any time.
     scoring : {"cosine", "regression"}, default="cosine"
-        What is learnt for each class and compared between them. ``"cosine"`` regresses the means
-        of the classes, next to the scatter within classes, and compares cosines in that metric,
-        which is more accurate with many classes. If a class has more than twice the examples of
-        another, all examples are regressed if that predicts left-out examples better; this is
-        decided together with the penalty. ``"regression"`` regresses all examples
-        and compares the scores as they are, as in the paper. May change at any time.
+        How the scores of the classes are computed. ``"regression"`` regresses all examples and
+        compares the scores as they are, as in the paper. ``"cosine"`` regresses the class means and
+        compares cosines, which is more accurate with many classes. If class sizes differ by more
+        than a factor of two, it regresses all examples instead if that predicts left-out examples
+        better. Can be changed at any time.
     fit_intercept : bool, default=True
-        Add a constant feature that is hardly penalised, so that an offset of the features has no
-        effect.
+        Whether to add a constant feature, which is hardly penalised. With it, an offset of the
+        features has no effect.
     standardize : bool, default=False
-        Centre each feature and divide it by its standard deviation over all examples so far;
-        without an intercept only divide. This is exact, but weights have to be solved again after
-        every update.
+        Whether to centre each feature and divide it by its standard deviation over all examples so
+        far. Without an intercept, features are only divided. The weights must then be computed
+        again after every update.
     n_random_features : int or "auto", default=0
-        Replace the input by this many fixed random features; 0 uses the input itself. With a few
-        thousand, least squares is as accurate as kernel methods; memory and time are quadratic in
-        their number. ``"auto"`` uses the input, and random features next to it: none while all
-        examples are stored (``max_stored``), later as many as leave-one-out shows to help, selected
-        again each time the number of examples has doubled. Those that do not help yet are added up
-        all the same, because they may help later.
+        Number of random nonlinear features that replace the input; 0 uses the input itself. With a
+        few thousand, least squares is about as accurate as kernel methods. Memory and time are
+        quadratic in their number. ``"auto"`` adds random features to the input once there are more
+        than `max_stored` examples, as many as leave-one-out predictions show to help. The number is
+        selected again each time the number of examples has doubled.
     max_gram_memory : str or int, default="256MiB"
-        With ``n_random_features="auto"``, how large the Gram matrix of all features may be: 8 bytes
-        times the square of their number. Solving for the weights takes about three times as much.
-        256 MiB are enough for 5792 features.
+        Only with ``n_random_features="auto"``: maximum size of the Gram matrix, which takes 8 bytes
+        times the square of the number of features. 256 MiB are enough for 5792 features. Computing
+        the weights takes about three times as much memory.
     feature_map : {"relu", "rff"} or feature map, default="relu"
         Nonlinearity of the random features: :class:`~evergrow.estimators.ReLU` or
-        :class:`~evergrow.estimators.RFF`. It is applied to the input as it is: centre features
-        whose mean is far from zero compared with their spread.
+        :class:`~evergrow.estimators.RFF`. The input is not centred, so centre features whose mean
+        is far from zero compared with their spread.
     blocks : sequence of int, default=None
         Widths of groups of columns, such as the blocks of :class:`~evergrow.Embedder`. The first
-        block always takes part, the others if leave-one-out shows that they help. The sums are
-        those over all columns, so the choice can be made again at any time, exactly. None uses all
-        columns, and so do random features.
+        block is always used, the others only if leave-one-out predictions show that they help. The
+        choice can be made again at any time, because the sums cover all columns. None uses all
+        columns. Ignored with random features.
     selection : {"leave-one-out", "paper"}, default="leave-one-out"
-        How ``"auto"`` parameters are judged. ``"leave-one-out"`` predicts each stored example by
-        the model without it, which has a closed form, so that all examples train and a class with
-        two examples can be judged. ``"paper"`` is the rule of [Camoriano2017 Sec. VI-C]: examples
-        are held out, the penalty is the most accurate one for each recoding, and the recoding is
-        the largest that is not less accurate than 0.
+        How values for ``"auto"`` are judged. ``"leave-one-out"`` predicts each stored example with
+        the model without it. This has a closed form, so all examples are used for training.
+        ``"paper"`` is the rule of [Camoriano2017 Sec. VI-C]: some examples are held out, the
+        penalty is the most accurate one, and the recoding is the largest that is not less accurate
+        than 0.
     max_stored : int, default=2000
-        About how many examples are stored to judge ``"auto"`` parameters, of all classes together:
-        a uniform sample per class, but two examples of each class in any case.
+        Approximate number of examples that are stored to judge ``"auto"`` parameters: a uniform
+        sample of each class, and at least two examples per class.
     validation_every : int, default=6
-        With ``selection="paper"``, every n-th example of each class is held out.
+        Only with ``selection="paper"``: every n-th example of each class is held out.
     refit_held_out : bool, default=True
-        With ``selection="paper"``, predict with weights that are learnt from held-out examples too.
-        With False, as in the paper, they are never learnt, and weights are solved again after every
-        update. May change at any time.
+        Only with ``selection="paper"``: whether the held-out examples are learnt too, after the
+        selection. With False, as in the paper, they are never learnt. Can be changed at any time.
     keep_class_statistics : bool, default=False
-        Keep sums per class, so that :meth:`forget` can remove a whole class without its examples.
-        Needs memory: 8 bytes times the square of the number of features for each class.
+        Whether to keep sums for each class, so that :meth:`forget` can remove a class without its
+        examples. They take 8 bytes times the square of the number of features, for each class.
     random_state : int, RandomState or None, default=None
         Seed of the random features and of the sample of stored examples. Models with random
-        features need the same integer to be merged.
+        features can be merged only if they have the same integer.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     device : str, default=None
-        Where sums, weights and scores are computed: ``"cpu"``, ``"cuda"``, or a GPU by number such
-        as ``"cuda:1"``. None is where the examples lie: a GPU for its tensors. May change at any
-        time, and is not saved.
+        Where to compute: ``"cpu"``, ``"cuda"``, or a GPU by number such as ``"cuda:1"``. None
+        computes where the examples are: on a GPU for tensors on it, otherwise on the CPU. Can be
+        changed at any time; model files do not store it. See :doc:`/gpu`.
     precision : {"double", "tf32"}, default="double"
-        On a GPU, how features are multiplied. ``"tf32"`` is three times as fast and keeps three
-        digits of each feature. May change at any time.
+        How features are multiplied on a GPU. ``"tf32"`` is three times as fast and keeps three
+        digits of each feature. Can be changed at any time.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of the columns of :meth:`predict_proba`.
-    coef_, intercept_ : ndarray of shape (n_classes, n_features) and (n_classes,)
-        Weights after recoding; of the random features if there are any.
-    regularization_, recoding_, temperature_ : float
-        Penalty and recoding in use, and the number that scores are divided by for probabilities.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Weights after recoding. With random features, the weights of those.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts after recoding.
+    regularization_ : float
+        The penalty in use.
+    recoding_ : float
+        The recoding in use.
+    temperature_ : float
+        The number by which scores are divided before the softmax of :meth:`predict_proba`.
     regresses_means_ : bool
-        Whether each class counts as one example, its mean; otherwise all examples do.
+        Whether the class means are regressed; otherwise all examples are.
     used_blocks_ : tuple of int
-        Numbers of the blocks that take part.
+        Indices of the blocks in use.
     n_random_features_ : int
-        Number of random features that take part.
+        Number of random features in use.
     class_counts_ : ndarray of shape (n_classes,)
         Number of examples learnt per class.
     n_stored_ : ndarray of shape (n_classes,)
@@ -125,6 +129,17 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training data had any.
+
+    See Also
+    --------
+    NCMClassifier : The nearest class mean; faster, with one mean per class.
+    NCMForestClassifier : A forest, for classes that a linear model does not separate.
+    RejectingClassifier : Adds the answer "unknown".
+
+    References
+    ----------
+    R. Camoriano, G. Pasquale, C. Ciliberto, L. Natale, L. Rosasco, G. Metta: *Incremental Robot
+    Learning of New Objects with Fixed Update Time*, ICRA 2017. See :doc:`/papers`.
 
     Examples
     --------

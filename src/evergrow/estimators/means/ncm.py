@@ -94,49 +94,62 @@ class MeansRequest:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NCMClassifier(SumsLearner):
-    """Classifier that predicts the class with the nearest mean.
+    """Classifier that predicts the class with the nearest mean (NCM); new classes can be added.
 
-    A new class is a new mean and does not change any other, so this classifier learns and grows
-    faster than all others here. It keeps only sums over the examples. So the time per example is
-    constant, the model does not depend on their order, up to rounding, and examples can be
-    forgotten and models merged exactly.
+    A new class adds a mean and changes no other, so this is the fastest classifier of Evergrow to
+    train and to extend. It keeps only sums over the examples. So the time per example is constant,
+    the order of the examples does not matter, and :meth:`forget` and :meth:`merge` are exact.
 
     Parameters
     ----------
     metric : {"euclidean", "mahalanobis"} or NCMMetric, default="euclidean"
-        The distance from a mean. ``"euclidean"`` keeps class means only. ``"mahalanobis"`` also
-        keeps the covariance of the features within classes, one matrix that all classes share
-        (linear discriminant analysis). It is more accurate on nearly all image features.
-        ``NCMMetric()`` learns a projection from the data of :meth:`fit`, or of the first
-        :meth:`partial_fit`, which should have as many classes as possible. It is more accurate
-        still, but does not change later, and suits later classes less well.
+        The distance from a class mean:
+
+        - ``"euclidean"`` needs only the class means;
+        - ``"mahalanobis"`` divides by the covariance within classes, which all classes share
+          (linear discriminant analysis). It is more accurate on nearly all image features;
+        - ``NCMMetric()`` learns a projection from the data of :meth:`fit`, or of the first
+          :meth:`partial_fit`. It is the most accurate on the classes that it was learnt from. It
+          does not change later and suits new classes less well, so the first data should have as
+          many classes as possible.
     shrinkage : float, default=0.1
-        For ``"mahalanobis"``: how much the covariance is shrunk towards its diagonal, from 0 to 1.
-        Use more for few examples of many features, such as 0.3 if there are not many times more
-        examples than features. With 0, examples must vary in every direction. May change at any
-        time.
+        Only for ``"mahalanobis"``: how much the covariance is shrunk towards its diagonal, from 0
+        to 1. Use more, such as 0.3, if there are not many more examples than features. With 0,
+        examples must vary in every direction. Can be changed at any time.
     keep_class_statistics : bool, default=False
-        For ``"mahalanobis"``: keep one covariance per class too, so that whole classes can be
-        forgotten without their examples. Needs ``n_features ** 2`` numbers per class.
+        Only for ``"mahalanobis"``: whether to keep a covariance for each class too, so that
+        :meth:`forget` can remove a class without its examples. This takes ``n_features ** 2``
+        numbers per class.
     device : str, default=None
-        Where sums and scores are computed: ``"cpu"``, ``"cuda"``, or a GPU by number such as
-        ``"cuda:1"``. None is where the examples lie: a GPU for its tensors. May change at any time,
-        and is not saved.
+        Where to compute: ``"cpu"``, ``"cuda"``, or a GPU by number such as ``"cuda:1"``. None
+        computes where the examples are: on a GPU for tensors on it, otherwise on the CPU. Can be
+        changed at any time; model files do not store it. See :doc:`/gpu`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of the columns of :meth:`predict_proba`.
     means_ : ndarray of shape (n_classes, n_features)
-        Class means; not a number for a class without examples.
+        Class means; NaN for a class without examples.
     class_counts_ : ndarray of shape (n_classes,)
         Number of examples of each class.
     metric_ : NCMMetric
-        The learnt metric, if there is one.
+        The learnt metric; only with ``metric=NCMMetric()``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the training data had any.
+
+    See Also
+    --------
+    RLSClassifier : Least squares, the default learner for images.
+    NCMMetric : Learns the metric.
+    NCMForestClassifier : A forest whose nodes compare with class means.
+
+    References
+    ----------
+    T. Mensink, J. Verbeek, F. Perronnin, G. Csurka: *Distance-Based Image Classification:
+    Generalizing to New Classes at Near-Zero Cost*, TPAMI 2013. See :doc:`/papers`.
 
     Examples
     --------
@@ -200,21 +213,20 @@ class NCMClassifier(SumsLearner):
         return moments.class_examples.copy()
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
-        """Compute the scores of the classes: log-probabilities up to a constant.
+        """Compute the score of each class: minus half the squared distance from its mean.
 
-        The constant differs between examples.
+        A constant is added that is the same for all classes and differs between examples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Minus half the squared distance from each mean, up to a number that all classes share;
-            minus infinity for a class without examples. For two classes the score of the second
-            minus that of the first.
+            One column per class. With two classes there is one column: the score of the second
+            class minus that of the first. A class without examples has minus infinity.
 
         Examples
         --------
@@ -227,12 +239,12 @@ class NCMClassifier(SumsLearner):
         return as_decision(reader._map_scores(X, identity))
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
-        """Predict class probabilities, with equal priors and equal spread of all classes.
+        """Predict class probabilities, assuming that all classes are equally frequent and wide.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
@@ -251,6 +263,16 @@ class NCMClassifier(SumsLearner):
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict the logarithm of the class probabilities, without underflow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
 
         Examples
         --------

@@ -72,44 +72,44 @@ class NCMMetric(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Linear projection that brings examples near the mean of their class.
+    """Learn a linear projection that brings examples near the mean of their class.
 
-    It maximises the likelihood of the true classes if the probability of a class is proportional to
-    ``exp(-d^2 / 2)``, where ``d`` is the distance from its mean after the projection (NCMML,
-    [Mensink2013]). Learning starts from Fisher's discriminants and takes mini-batch steps until the
-    likelihood of held-out examples stops improving.
-
-    Use it as ``NCMClassifier(metric=NCMMetric())`` or in a pipeline before any other estimator. A
+    Use it as ``NCMClassifier(metric=NCMMetric())``, or in a pipeline before any other estimator. A
     metric that is learnt from few classes suits later classes less well.
+
+    The projection maximises the likelihood of the true classes. The probability of a class is
+    proportional to ``exp(-d^2 / 2)``, where ``d`` is the distance from its mean after the
+    projection (NCMML, [Mensink2013]). Learning starts from Fisher's discriminants and takes
+    mini-batch steps until the likelihood of held-out examples stops improving.
 
     Parameters
     ----------
     n_components : int, default=None
-        Dimensions after the projection; None for the number of features, at most 512. Fewer are
-        faster and a little less accurate.
+        Number of dimensions after the projection. None uses the number of features, but at most
+        512. Fewer are faster and a little less accurate.
     shrinkage : float, default=0.5
         How much the covariance within classes, from which learning starts, is shrunk towards its
-        diagonal, up to 1. Use more for few examples of many features.
+        diagonal: above 0 and up to 1. Use more for few examples of many features.
     learning_rate : float, default=0.01
         Length of the first steps, relative to the entries of the projection. It is halved after
-        every epoch without improvement. Lower is slower and rarely better.
+        every epoch without improvement. Lower values are slower and rarely better.
     batch_size : int, default=256
-        Examples per step.
+        Number of examples per step.
     max_iter : int, default=100
-        Maximum number of epochs: passes through the examples.
+        Maximum number of epochs, which are passes through the examples.
     tol : float, default=1e-3
         Smallest gain in mean log-likelihood of the held-out examples that counts as improvement.
     n_iter_no_change : int, default=3
         Number of epochs in a row without improvement after which learning stops.
     validation_fraction : float, default=0.1
-        Share of the examples that is held out to decide when to stop. With 0, or with too few
-        examples to hold one out, the training examples decide, which stops later.
+        Share of the examples that are held out to decide when to stop, from 0 to 0.5. With 0, or
+        with too few examples, the training examples decide instead, and learning stops later.
     random_state : int, RandomState or None, default=None
         Seed of the order of the examples and of the held-out sample.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     device : str, default=None
-        Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
+        Where to compute: None for where the samples are, ``"cpu"``, or a GPU such as ``"cuda"``
         (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
@@ -175,19 +175,19 @@ class NCMMetric(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features. Learning reads them many times in random order, so it keeps a copy in single
-            precision, also of :class:`evergrow.Shards`. If that is too large for memory, learn
-            from some rows: ``shards.choose(rows)``.
+            Features. Learning keeps a copy of them in single precision, also of
+            :class:`evergrow.Shards`, because it reads them many times in random order. If the copy
+            is too large for memory, learn from some rows: ``shards.choose(rows)``.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights in class means, gradient and likelihood; None for 1. Examples of weight 0 are
-            ignored.
+            Weights of the examples in class means, gradient and likelihood; None gives each a
+            weight of 1. Examples of weight 0 are ignored.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If learning fails or is interrupted, it stays as it was.
+            The fitted estimator. If learning fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -259,12 +259,12 @@ class NCMMetric(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         projected : ndarray of shape (n_samples, n_components)
-            ``X @ components_.T``; a tensor where ``X`` lies if that is a GPU.
+            ``X @ components_.T``; a tensor on the GPU if ``X`` is one.
 
         Examples
         --------

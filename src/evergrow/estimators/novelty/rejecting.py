@@ -41,67 +41,49 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
 class RejectingClassifier(RejectionLearner):
     """Wrapper that lets a classifier predict "unknown" for examples that fit no class.
 
-    An example is rejected if its novelty exceeds ``level_``. Its novelty is how far its score is
-    below the usual one, in units of the spread of the scores. With ``measure="auto"`` it is the
-    weighted mean of five of these: the cosine to the nearest class mean, relative to the usual
-    cosine of that class; the best score of a ridge regression; the lowest Mahalanobis distance to a
-    class, with one covariance for all classes; the same minus the distance to the mean of all
-    examples; and the length of the example. The cosine is measured from the point half way between
-    zero and the mean of all classes. The weights are those that best tell stored examples from the
-    same examples when their classes are left out. Usual scores, spreads and the level are
-    calibrated on stored examples, so that about ``false_alarms`` of the examples of known classes
-    are rejected.
+    Each example gets a *novelty*: how far it is from all known classes. It is rejected, that is,
+    predicted as unknown, if its novelty exceeds ``level_``. The level is calibrated on stored
+    examples, so that about a share `false_alarms` of the examples of known classes are rejected.
+    With fewer than 20 stored examples nothing is rejected, and ``level_`` is infinite. See
+    :doc:`/unknown`.
 
-    With ``measure="auto"`` the estimator learns all examples, and a uniform sample of them is
-    stored for the calibration. Each is scored as if it had never been learnt, which has a closed
-    form for all scores. Ridge regression and distances need the products of all pairs of
-    features, at most 4096 features, and between two and 500 classes; otherwise the cosine
-    alone decides. It also does after a class is forgotten of which not all examples are stored,
-    because its part in the products is then not known.
-
-    With the other measures every ``validation_every``-th example of each class is stored. With
-    ``measure="estimator"`` the estimator never learns it.
-
-    The usual score and the spread of a class are shrunk towards those of all classes with the
-    weight of 30 examples, so that they are sensible for a class with few stored examples or none.
-    With fewer than 20 stored examples in all nothing is rejected, and ``level_`` is infinite.
-
-    The set of classes grows with :meth:`partial_fit` if that of the wrapped estimator does; for an
-    estimator of scikit-learn, list all classes in the first call. Weights of examples need an
-    estimator that accepts them, and also apply to class means and the level. No class may have the
-    unknown label. :meth:`forget` takes examples exactly as they were learnt.
+    New classes can be added with :meth:`partial_fit` if the wrapped estimator can learn them. For
+    an estimator of scikit-learn, list all classes in the first call. Sample weights need an
+    estimator that accepts them.
 
     Parameters
     ----------
     estimator : classifier
         The classifier to wrap; it is cloned. :meth:`partial_fit`, :meth:`forget` and
-        :meth:`rename_classes` need methods of the same name. Its parameters may change between
-        updates if it allows that; they take effect with the next update.
+        :meth:`rename_classes` need methods of the same name. If its parameters are changed, they
+        take effect with the next update.
     false_alarms : float, default=0.1
-        Share of the examples of known classes that may be rejected. A higher one finds more
-        unknown examples. May change at any time.
+        Share of the examples of known classes that may be rejected. A higher share finds more
+        unknown examples. Can be changed at any time.
     unknown_label : int, float or str, default=None
-        The prediction for rejected examples. None is "unknown" if classes are strings; if they are
-        numbers, the largest negative integer that is not a class: -1, but -2 for the classes -1 and
-        1. Set it if a class is called "unknown". May change at any time.
+        The prediction for rejected examples. It must not be the name of a class. None is
+        ``"unknown"`` if classes are strings. If classes are numbers, None is -1, or the next lower
+        integer that is not a class. Can be changed at any time.
     measure : {"auto", "cosine", "estimator"}, default="auto"
-        The score. ``"auto"`` weights five and finds the most unknown examples with features of a
-        network; it needs 8 bytes per pair of features. ``"cosine"`` takes the cosine alone: use it
-        for very many features, or if all classes should have the same share of false alarms.
-        Both do not depend on the estimator, which then learns every example. ``"estimator"`` takes
-        its best score: use it if it separates classes better than class means do. Scores of linear
-        models grow with the distance from the decision boundary, so that unknown examples far from
-        it may get a high score.
+        The score from which the novelty is computed:
+
+        - ``"auto"`` combines five scores, see Notes. It finds the most unknown examples with
+          features of a network, and takes 8 bytes per pair of features.
+        - ``"cosine"`` is the cosine to the nearest class mean. Use it for very many features, or if
+          all classes should have the same share of false alarms.
+        - ``"estimator"`` is the best score of the estimator. Use it if the estimator separates
+          classes better than class means do. Linear models may give high scores to unknown
+          examples that are far from the decision boundary.
     validation_every : int, default=6
-        Every n-th example of a class is stored, unless the measure is ``"auto"``, which may store
-        all. A lower value makes the level more exact with few examples; with
-        ``measure="estimator"`` the estimator then learns fewer examples.
+        Only for ``"cosine"`` and ``"estimator"``: every n-th example of each class is stored for
+        the calibration. A lower value calibrates better with few examples. With
+        ``measure="estimator"`` the estimator never learns these examples.
     max_held_out : int, default=2000
-        Maximum number of examples that are stored, in equal shares per class and at least one of
-        each: a uniform sample per class. They need 8 bytes per feature, twice that after the first
+        Maximum number of stored examples: a uniform sample of each class, in equal shares and at
+        least one per class. They take 8 bytes per feature, and twice that after the first
         prediction.
     random_state : int, RandomState or None, default=None
-        Seed of that sample. The estimator has its own seed.
+        Seed of the sample of stored examples. The estimator has its own seed.
 
     Attributes
     ----------
@@ -112,11 +94,37 @@ class RejectingClassifier(RejectionLearner):
     level_ : float
         Novelty above which an example is rejected; infinite if nothing is rejected.
     usual_scores_ : ndarray of shape (n_classes,)
-        The usual score of each class; with ``measure="auto"`` the usual cosine.
+        The usual score of the examples of each class. With ``measure="auto"`` it is the cosine.
     spreads_ : ndarray of shape (n_classes,)
-        Root mean square deviation of the scores of each class from the usual score.
+        Root mean square deviation of the scores of each class from its usual score.
     n_held_out_ : ndarray of shape (n_classes,)
         Number of stored examples per class.
+
+    See Also
+    --------
+    ImageClassifier : Takes a RejectingClassifier as its learner.
+
+    Notes
+    -----
+    A score becomes a novelty by comparison with the usual score of known examples, in units of the
+    spread of the scores. The usual score and the spread of each class are shrunk towards those of
+    all classes with the weight of 30 examples, so that they also make sense for a class with few
+    stored examples.
+
+    ``measure="auto"`` takes a weighted mean of five novelties:
+
+    - the cosine to the nearest class mean, measured from the point halfway between zero and the
+      mean of all classes;
+    - the best score of a ridge regression;
+    - the smallest Mahalanobis distance from a class, with one covariance for all classes;
+    - the same distance minus the distance from the mean of all examples;
+    - the length of the example.
+
+    The weights are those that best separate stored examples from the same examples with their
+    classes left out. Each stored example is scored as if it had never been learnt, which has a
+    closed form, so the estimator can learn all examples. The cosine alone is used if there are more
+    than 4096 features, fewer than two or more than 500 classes, or after a class was forgotten of
+    which not all examples are stored.
 
     Examples
     --------
@@ -160,18 +168,18 @@ class RejectingClassifier(RejectionLearner):
         return cast("npt.NDArray[np.int64]", self._require_fitted("n_held_out_").holdout.counts)
 
     def novelty(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute the novelty of each example; above ``level_`` it is rejected.
+        """Compute the novelty of each example; those above ``level_`` are rejected.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------
         novelty : ndarray of shape (n_samples,)
-            How far the best score is below the usual score of that class, in units of
-            ``spreads_``: about 0 for a typical example.
+            About 0 for a typical example of a known class, larger for stranger ones. One unit is
+            the spread of the scores of known examples.
 
         Examples
         --------
@@ -187,7 +195,17 @@ class RejectingClassifier(RejectionLearner):
         return fitted.novelty(X)
 
     def is_known(self, X: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether each example fits a known class, that is, is not rejected.
+        """Tell which examples fit a known class, that is, are not rejected.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        known : ndarray of shape (n_samples,)
+            True for each example that :meth:`predict` does not reject.
 
         Examples
         --------
@@ -209,10 +227,15 @@ class RejectingClassifier(RejectionLearner):
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Predict the class of each example, or the unknown label.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Classes and the unknown label, of a type that can hold both.
+            Classes, and the unknown label for rejected examples.
 
         Examples
         --------
@@ -230,7 +253,17 @@ class RejectingClassifier(RejectionLearner):
         return labels
 
     def predict_known(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Predict the class of each example without rejection.
+        """Predict the class of each example without rejecting any.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predictions of the wrapped estimator.
 
         Examples
         --------
@@ -248,6 +281,16 @@ class RejectingClassifier(RejectionLearner):
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Predict class probabilities, given that the class is a known one.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities of the wrapped estimator, in the order of ``classes_``.
+
         Examples
         --------
         >>> from evergrow import NCMForestClassifier, RejectingClassifier
@@ -261,6 +304,16 @@ class RejectingClassifier(RejectionLearner):
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Compute the scores of the known classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            Scores of the wrapped estimator.
 
         Examples
         --------
@@ -277,7 +330,21 @@ class RejectingClassifier(RejectionLearner):
     def score(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> float:
-        """Compute the accuracy; ``y`` has the unknown label for examples to reject.
+        """Return the accuracy, where a rejection counts as a prediction of the unknown label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            The true classes, and the unknown label for examples that should be rejected.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; None weights all equally.
+
+        Returns
+        -------
+        accuracy : float
+            Share of the examples that are predicted correctly, from 0 to 1.
 
         Examples
         --------

@@ -68,32 +68,31 @@ class SubcategoryLearner(SubcategoryPredictor):
         hierarchy: Any = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Train on samples and their classes; anything learnt before is replaced.
+        """Train on samples and their classes, replacing everything learnt before.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features, of any real type.
+            Features: an array of floats or integers, a DataFrame, or :class:`evergrow.Shards`.
         y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
-            Coarse and fine classes, integers or strings at each level, as lists, an array or a
-            DataFrame; with more than two levels, a column for each from coarse to fine. A missing
-            fine label is None, NaN, pandas' NA, or -1 unless that is the name of a known fine
-            class. The shape (n_samples, 1) holds coarse classes alone; a flat list holds the finest
-            known class of each sample with ``hierarchy``, and coarse classes without it. To
-            cross-validate labels with None, pass ``cv=KFold()``: scikit-learn cannot stratify them.
+            Classes, as integers or strings, in one column per level from coarse to fine. A missing
+            fine label is None, NaN, the NA of pandas, or -1 if no fine class has that name. A
+            single column holds coarse classes. A flat list holds coarse classes too, or, with
+            `hierarchy`, the finest known class of each sample. To cross-validate labels with None,
+            pass ``cv=KFold()``, because scikit-learn cannot stratify them.
         hierarchy : mapping, default=None
-            Coarse class of each fine class, or with more levels the class above each class. Needed
-            for flat labels of fine classes. With columns it fills in missing coarse labels and is
-            checked against the others.
+            The coarse class of each fine class; with more levels, the class above each class.
+            Needed for flat lists with fine classes. With columns, it fills in missing coarse labels
+            and is checked against the others.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their proportions matter. Each tree draws a sample as often
-            as its weight says, relative to the mean: one of weight 2.5 twice, and in half of the
-            trees once more. Samples of weight 0 are left out.
+            Weights of the samples, relative to their mean. A tree uses a sample as often as its
+            weight says: with weight 2.5, half of the trees use it twice and the others three times.
+            Samples of weight 0 are left out.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If training fails or is interrupted it stays as it was.
+            The fitted estimator. If training fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -121,34 +120,35 @@ class SubcategoryLearner(SubcategoryPredictor):
         *,
         classes: npt.ArrayLike | None = None,
     ) -> Self:
-        """Add samples of known and new, coarse and fine classes, by the strategy ``update``.
+        """Add samples of known and new classes on any level.
 
-        The first call on a new estimator trains it. New fine labels also update the guesses for
-        stored samples of the same coarse class. A coarse class that gets new fine classes is
-        refined as by :meth:`refine`. Old classes keep their columns.
+        The first call on a new estimator trains it. Later calls use the strategy of the parameter
+        `update`. New fine labels also update the guesses for stored samples of the same coarse
+        class. A coarse class that gets new fine classes is refined as by :meth:`refine`. Known
+        classes keep their columns.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features, as in :meth:`fit`.
         y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
-            Classes as in :meth:`fit`, of the same kinds as the known ones; new ones on any level,
-            also below a class that had no finer ones.
+            Classes, as in :meth:`fit` and of the same kinds (numbers or strings). New classes may
+            be on any level, also below a class that had no finer ones.
         hierarchy : mapping, default=None
-            Class above each class that is not known yet. A new class of the top level is announced
-            as ``{name: name}``, unless it is itself among the labels: an unknown class above
-            others is an error, for it may be misspelt.
+            The class above each new class. A new coarse class that is not among the labels must be
+            given as ``{name: name}``; otherwise an unknown coarse class is an error, because the
+            name may be misspelt.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, in the unit of the first call. Without weights, each counts as
-            much as a sample of the first call on average.
+            Weights of the samples, on the same scale as in the first call. None gives each sample
+            the mean weight of the first call.
         classes : array-like, default=None
-            Further classes, which get a column before their first sample, as in scikit-learn: read
-            like a flat list of labels. Never needed, for classes may come with any call.
+            Classes that get a column before their first sample, as a flat list of labels. Not
+            needed, because new classes may come in any call.
 
         Returns
         -------
         self : estimator
-            The updated estimator. If the update fails or is interrupted it stays as it was.
+            The updated estimator. If the update fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -179,28 +179,27 @@ class SubcategoryLearner(SubcategoryPredictor):
 
     @exclusive
     def refine(self, ids: npt.ArrayLike, fine_labels: Any, hierarchy: Any = None) -> Self:
-        """Give stored samples their fine labels: new fine classes, or known ones.
+        """Give fine labels to stored samples, of known or new fine classes.
 
-        Subtrees with many samples of these coarse classes grow again. Other samples of these coarse
-        classes without a given fine label are guessed again.
-
-        With more than two levels, the new label may be on any level.
+        Subtrees with many samples of these coarse classes are grown again (`refine_share`). For the
+        other samples of these coarse classes, missing fine labels are guessed again. With more than
+        two levels, the new labels may be on any level.
 
         Parameters
         ----------
         ids : array-like of int
             Ids of stored samples, from ``sample_ids_``, ``stored_ids_`` or :meth:`guesses`.
         fine_labels : array-like
-            The fine class of each, a new one or a known one of the sample's own coarse class.
+            The fine class of each sample: a new one, or a known one of its coarse class.
         hierarchy : mapping, default=None
-            Class above each new class. With two levels, a new class without it is a fine class of
-            the coarse class that its samples were given. It is needed with more levels, and for
-            samples that were given a fine class, which the new one may be below or next to.
+            The class above each new class. With two levels, None puts a new class below the coarse
+            class of its samples. Needed with more levels, and for samples that already had a fine
+            label.
 
         Returns
         -------
         self : estimator
-            The estimator, unchanged if anything failed.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------
@@ -240,23 +239,24 @@ class SubcategoryLearner(SubcategoryPredictor):
     ) -> Self:
         """Remove classes or single samples from the forest.
 
-        Samples that were only guessed to be of a removed fine class stay and are guessed again.
+        If the fine class of a sample was only guessed and this class is removed, the sample stays
+        and its fine class is guessed again.
 
         Parameters
         ----------
         classes : array-like, default=None
-            Classes of ``classes_`` to forget. A coarse class that loses all its fine ones is
+            Classes of ``classes_`` to remove. A coarse class that loses all its fine classes is
             predicted as itself again.
         coarse : array-like, default=None
-            Coarse classes to forget with all their fine ones; with more than two levels, classes of
-            any level, also middle ones, with all finer ones.
+            Coarse classes to remove together with their fine classes. With more than two levels,
+            classes of any level.
         samples : array-like of int, default=None
-            Ids of samples to forget.
+            Ids of the samples to remove, from ``sample_ids_`` or ``stored_ids_``.
 
         Returns
         -------
         self : estimator
-            The estimator, unchanged if anything failed.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------

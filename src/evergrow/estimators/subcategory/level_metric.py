@@ -67,20 +67,20 @@ class LevelMetric(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """A metric that learns from one level of labels with two or more levels.
+    """Learn a metric from one level of labels that have a coarse and a fine level.
 
-    A metric such as :class:`NCMMetric` takes one class per sample. This class passes it the fine
-    class of the samples that have one, or the coarse class of all. It comes before a
-    :class:`SubcategoryForestClassifier` in a pipeline that is fitted with both levels.
+    A metric such as :class:`NCMMetric` takes one class per sample. This wrapper passes it the fine
+    classes of the samples that have one, or the coarse classes of all samples. Put it before a
+    :class:`SubcategoryForestClassifier` in a pipeline that is fitted to labels with both levels.
 
     Parameters
     ----------
     metric : transformer, default=None
-        Transformer that learns from features and classes; None for ``NCMMetric()``. It is cloned.
+        Transformer that learns from features and classes; it is cloned. None is ``NCMMetric()``.
     level : {"fine", "coarse"}, default="fine"
-        Level to learn from. Fine classes make the better metric unless too few samples have one. A
-        coarse class without fine ones counts as a fine one. With more levels, the finest and the
-        coarsest.
+        Level to learn from. Fine classes give the better metric unless too few samples have one. A
+        coarse class without fine ones counts as a fine class. With more levels, ``"fine"`` is the
+        finest and ``"coarse"`` the coarsest.
 
     Attributes
     ----------
@@ -117,21 +117,21 @@ class LevelMetric(
 
     @exclusive
     def fit(self, X: npt.ArrayLike, y: Any, hierarchy: Any = None) -> Self:
-        """Learn the metric.
+        """Learn the metric from samples and their classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
-            Classes as :meth:`SubcategoryForestClassifier.fit` takes them.
+            Classes, as in :meth:`SubcategoryForestClassifier.fit`.
         hierarchy : mapping, default=None
-            Coarse class of each fine class, for flat labels. Without it these are coarse classes.
+            The coarse class of each fine class. Needed for flat lists with fine classes.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If learning fails or is interrupted it stays as it was.
+            The fitted estimator. If learning fails or is interrupted, it is unchanged.
         """
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
         learner = clone(self)
@@ -154,7 +154,7 @@ class LevelMetric(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
 
         Returns
         -------

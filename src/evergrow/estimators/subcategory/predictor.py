@@ -51,18 +51,27 @@ class LevelAnswers(_TwoLevels):
     Attributes
     ----------
     coarse : ndarray of shape (n_samples,)
-        The coarse class of the fine one where that is confident enough, else the most probable
-        coarse class. With more than two levels, ``levels[0]``.
+        The coarse class that the fine class belongs to, if the fine class is confident enough;
+        otherwise the most probable coarse class. With more than two levels, ``levels[0]``.
     fine : ndarray of shape (n_samples,)
         The most probable class of ``classes_``.
     is_fine : ndarray of shape (n_samples,)
         Whether the fine class is confident enough.
     levels : list of ndarray of shape (n_samples,)
-        The classes on each level from coarse to fine. Down to the level that is confident enough
-        they are those above its class; below it, the most probable class of each level. A class
-        without finer ones stands for itself on the levels below it.
+        The predicted class on each level, from coarse to fine. A class without finer ones is
+        repeated on the levels below it.
     level : ndarray of shape (n_samples,)
-        The finest level that is confident enough, from 0 on the top.
+        The finest level that is confident enough; 0 is the coarsest.
+
+    Examples
+    --------
+    >>> from evergrow import SubcategoryForestClassifier
+    >>> X = [[0], [1], [4], [5], [18], [19]]
+    >>> Y = [[0, 0], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2]]
+    >>> forest = SubcategoryForestClassifier(20, min_samples_leaf=2, random_state=0).fit(X, Y)
+    >>> coarse, fine, is_fine = forest.predict_levels([[0], [19]], back_off=0.8)
+    >>> coarse, is_fine
+    (array([0, 1]), array([False,  True]))
     """
 
     levels: list[Labels]
@@ -121,15 +130,16 @@ class SubcategoryPredictor(TreePredictor):
         return self._fitted.probability_blocks(X, n_threads, float(self.smoothing), device)
 
     def predict_proba(self, X: npt.ArrayLike, *, level: Level = "fine") -> Floats:
-        """Class probabilities.
+        """Predict class probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         level : {"fine", "coarse"} or int, default="fine"
-            Probabilities of ``classes_``, or of ``coarse_classes_``: sums over their fine classes.
-            A number is a level from 0, the coarsest, and gives those of ``level_classes_[level]``.
+            ``"fine"`` for the probabilities of ``classes_``, ``"coarse"`` for those of
+            ``coarse_classes_``, which are sums over the fine classes. With more levels, a number
+            from 0 (the coarsest) gives those of ``level_classes_[level]``.
 
         Returns
         -------
@@ -155,24 +165,25 @@ class SubcategoryPredictor(TreePredictor):
     def predict(
         self, X: npt.ArrayLike, *, back_off: float | None = None, level: Level = "fine"
     ) -> Labels:
-        """Best class of each sample; among equals the one with the lowest column.
+        """Predict the class of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         back_off : float, default=None
-            Predict the coarse class where the probability of the fine one is lower than this; None
-            to predict always a fine class. Raise it if a wrong fine class is worse than a coarse
-            one. With more levels, the finest level on which a class is as probable as this.
+            Predict the coarse class if the probability of the fine class is lower than this. None
+            always predicts a fine class. Raise it if a wrong fine class is worse than a coarse one.
+            With more levels, the finest class with at least this probability is predicted.
         level : {"fine", "coarse"} or int, default="fine"
-            Level to predict, as in :meth:`predict_proba`; with ``back_off``, the finest one.
+            Level to predict, as in :meth:`predict_proba`. With `back_off`, the finest level that
+            may be predicted.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Names of ``classes_``, and with ``back_off`` of ``coarse_classes_``, or of
-            ``level_classes_[level]``; an array of objects if strings and numbers are mixed.
+            Classes of the requested level, with `back_off` also of coarser levels. An array of
+            objects if strings and numbers are mixed.
 
         Examples
         --------
@@ -199,21 +210,21 @@ class SubcategoryPredictor(TreePredictor):
         return mixed_names(fitted.tree.names, fitted.tree.levels)[np.concatenate(parts)]
 
     def predict_levels(self, X: npt.ArrayLike, *, back_off: float | None = None) -> LevelAnswers:
-        """Predictions at all levels, and which is the finest that is confident enough.
+        """Predict the classes on all levels, and how fine a prediction is confident enough.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         back_off : float, default=None
-            Lowest probability at which a class below the top level is confident enough; None for
-            any.
+            Lowest probability at which a class below the coarsest level is confident enough. With
+            None, every fine class is.
 
         Returns
         -------
         answers : LevelAnswers
-            Arrays ``coarse``, ``fine`` and ``is_fine``; for more than two levels also the list
-            ``levels`` with an array for each, and ``level``, the one that is confident enough.
+            The arrays ``coarse``, ``fine`` and ``is_fine``. With more than two levels, ``levels``
+            has an array for each level, and ``level`` the finest level that is confident enough.
 
         Examples
         --------
@@ -252,7 +263,17 @@ class SubcategoryPredictor(TreePredictor):
         return coarse, fine, is_fine
 
     def predict_coarse(self, X: npt.ArrayLike) -> Labels:
-        """Most probable coarse class of each sample, regardless of its fine class.
+        """Predict the coarse class of each sample; the same as ``predict(X, level="coarse")``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The most probable coarse class, which need not be that of the most probable fine class.
 
         Examples
         --------
@@ -266,22 +287,22 @@ class SubcategoryPredictor(TreePredictor):
         return self.predict(X, level="coarse")
 
     def score(self, X: npt.ArrayLike, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Share of samples whose finest class is predicted correctly.
+        """Return the accuracy on the finest classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features as in :meth:`fit`.
+            Features, as in :meth:`fit`.
         y : array-like of shape (n_samples, n_levels), (n_samples, 1) or (n_samples,)
-            Coarse and fine labels as in :meth:`fit`, or the finest ones alone. Samples whose given
-            class has finer ones are left out.
+            Coarse and fine labels as in :meth:`fit`, or only the finest ones. Samples without a
+            label on the finest level are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each sample.
 
         Returns
         -------
         accuracy : float
-            From 0 to 1.
+            Share of the samples that are predicted correctly, from 0 to 1.
 
         Examples
         --------
@@ -306,7 +327,9 @@ class SubcategoryPredictor(TreePredictor):
         return float(np.average((found == truth)[is_known], weights=weights))
 
     def guesses(self) -> tuple[npt.NDArray[np.int64], Labels]:
-        """Stored samples whose fine label is a guess, to be confirmed with :meth:`refine`.
+        """Return the stored samples whose fine label is a guess.
+
+        Show them to a person and confirm or correct them with :meth:`refine`.
 
         Returns
         -------

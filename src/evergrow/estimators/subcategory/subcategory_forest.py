@@ -40,26 +40,20 @@ class SubcategoryParameters:
 class SubcategoryForestClassifier(ForestParameters, SubcategoryLearner, SubcategoryParameters):
     """A forest that predicts fine classes and also learns from samples with only coarse labels.
 
-    Labels have two levels: every sample has a coarse class, such as "dog", and some samples have a
-    fine class, such as "beagle". Where fine labels are scarce, samples without one still show where
-    the coarse classes lie, and guesses of their fine class are right more often than not. The
-    ``method`` decides how they are used.
+    Every sample has a coarse class, such as "dog". Some samples also have a fine class, such as
+    "beagle". If fine labels are scarce, samples without one still help: they show where the coarse
+    classes are, and their fine class can be guessed. The parameter `method` decides how they are
+    used. See :doc:`/subcategories`.
 
-    Labels may have more levels, such as "animal", "dog" and "beagle": a column for each, or one
-    column and a ``hierarchy``. A sample may be labelled on any level. The paper has two levels;
-    what each method does with more is an extension, described in the user guide. ``"stacked"`` has
-    two levels only.
+    Both levels can grow. :meth:`partial_fit` adds new coarse classes, new fine classes of known
+    coarse classes, and samples with or without fine labels. :meth:`refine` gives fine labels to
+    stored samples. A coarse class without fine classes is predicted as itself.
 
-    All levels grow: :meth:`partial_fit` takes new coarse classes, new fine classes of known coarse
-    classes, and samples with or without fine labels; :meth:`refine` gives fine labels to stored
-    samples. A coarse class without known fine classes is predicted as itself.
+    Labels may have more than two levels, such as "animal", "dog" and "beagle", and a sample may be
+    labelled on any of them. This extends the paper, and every method but ``"stacked"`` can do it.
 
-    The nodes are those of regularised nearest class mean forests: each tries many subsets of the
-    classes and weighs the information gain of a split against the number of means it compares with
-    [Ristin2015 Eq. 5].
-
-    With ``keep_per_class``, samples without a given fine label are evicted first. Guesses are made
-    from the features as given, whatever ``standardize`` is.
+    The trees are those of a regularised NCM forest: a node tries many subsets of the classes and
+    weighs the information gain of a split against the number of means [Ristin2015 Eq. 5].
 
     Parameters
     ----------
@@ -69,84 +63,82 @@ default="ridge-h"
         How samples without a fine label are used.
 
         - ``"fine-only"``: not at all.
-        - ``"stacked"``: a first forest learns their coarse classes, and its predictions are
-          appended to the features of the second. An update with a new coarse class grows the
-          second forest again. It cannot :meth:`refine`.
-        - ``"joint"``: splits also separate their coarse classes.
-        - ``"hierarchical"``: splits also separate the coarse classes of all samples, and leaves
-          predict P(coarse) P(fine | coarse). The best choice without guesses, for features
-          whose nearest neighbours say little about the class.
-        - ``"nn"``: their fine class is guessed from the nearest neighbour of their coarse class.
-        - ``"nn-h"``: as ``"hierarchical"``, with these guesses.
-        - ``"ridge-h"``: as ``"hierarchical"``, with guesses by ridge regression within the coarse
+        - ``"stacked"``: a first forest learns coarse classes from all samples. Its predictions are
+          appended to the features of a second forest, which learns fine classes. An update with a
+          new coarse class grows the second forest again. :meth:`refine` is not available.
+        - ``"joint"``: splits separate the fine classes and also the coarse classes of samples
+          without a fine label.
+        - ``"hierarchical"``: splits separate the fine classes and the coarse classes of all
+          samples, and leaves predict P(coarse) P(fine | coarse). The best method without guesses.
+        - ``"nn"``: the fine class is guessed from the nearest neighbour of the same coarse class.
+        - ``"nn-h"``: ``"hierarchical"`` with the guesses of ``"nn"``.
+        - ``"ridge-h"``: ``"hierarchical"`` with guesses by ridge regression within the coarse
           class, which are right more often.
 
-        ``"fine-only"`` and ``"nn"`` ignore new samples that have no fine label, given or guessed.
-        Stored samples stay: if their coarse class is divided later, or their guess is discarded
-        later, they count for their coarse class.
-
-        May change between ``"hierarchical"``, ``"nn-h"`` and ``"ridge-h"`` from one update to the
-        next: the forest is the same.
-    guess : {"auto", "ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or value, \
+        ``"fine-only"`` and ``"nn"`` ignore new samples that have neither a given nor a guessed fine
+        label. ``"hierarchical"``, ``"nn-h"`` and ``"ridge-h"`` build the same kind of forest, so
+        you can change between them from one update to the next.
+    guess : {"auto", "ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or guesser, \
 default="auto"
-        How the methods that guess do it: ``"auto"`` for the method's own guesser, or one of those
-        of :func:`evergrow.estimators.guess_fine`. A value such as ``RidgeGuesser(scaling=1.0)``
-        carries its own options.
-    coarse_weight : float, default="auto"
-        Weight of separating coarse classes relative to separating fine ones, lambda in
-        [Ristin2015 Eq. 6]: 0.1 for ``"joint"`` and 1 for the hierarchical methods. Raise it, even
-        to 100, for features of thousands of dimensions. With more levels, the weight of each level
-        above the finest.
+        How missing fine labels are guessed. ``"auto"`` follows `method`. The others are explained
+        in :func:`~evergrow.estimators.guess_fine`. A guesser object such as
+        ``RidgeGuesser(scaling=1.0)`` sets its own options. Guesses are made from the features as
+        given, whatever `standardize` is.
+    coarse_weight : float or "auto", default="auto"
+        Weight of separating coarse classes relative to separating fine ones (lambda in
+        [Ristin2015 Eq. 6]). ``"auto"`` is 0.1 for ``"joint"`` and 1 for the hierarchical methods.
+        Raise it, up to 100, for features of thousands of dimensions. With more levels, it is the
+        weight of each level above the finest.
     class_means : {"both", "fine"}, default="both"
-        Whether nodes compare with means of coarse and fine classes or of fine ones alone, which is
-        a little faster and less accurate. Only ``"joint"`` and the hierarchical methods use both.
+        Whether nodes compare with the means of coarse and fine classes, or of fine classes only.
+        ``"fine"`` is a little faster and less accurate. Only ``"joint"`` and the hierarchical
+        methods use both.
     smoothing : float, default=3.0
-        For the hierarchical methods: number of samples that the fine class frequencies of the
-        parent node count for in those of a node. Raise it if few samples have fine labels. May be
-        changed at any time.
+        Only for the hierarchical methods: how much the fine class frequencies of a node are
+        smoothed with those of its parent node, which count like this many samples. Raise it if few
+        samples have fine labels. Can be changed at any time.
     stack_scale : float, default=10.0
-        For ``"stacked"``: factor of the probabilities of the first forest. Features are
-        standardised (see ``standardize``), the probabilities are not: with 10, a certain coarse
-        class counts like ten standard deviations of a feature.
+        Only for ``"stacked"``: factor by which the probabilities of the first forest are
+        multiplied. With 10, a certain coarse class counts like ten standard deviations of a
+        feature.
     refine_share : float, default=0.33
-        A subtree grows again when at least this share of its samples belongs to one coarse class
-        that is refined. Lower is more accurate and slower; above 1 only leaves grow.
+        :meth:`refine` grows a subtree again if at least this share of its samples belongs to one
+        refined coarse class. Lower values are more accurate and slower. Above 1, only leaves grow.
     n_subsets : int, default=100
-        Subsets of classes that a node tries, at most a hundredth of all possible ones: with few
-        classes all trees would otherwise be the same. More subsets make trees that are more
-        accurate, faster to predict with and slower to train.
+        Number of random subsets of the classes that a node tries, at most 1 % of all possible ones.
+        With more subsets, trees are more accurate, faster to predict and slower to train.
     n_assignments : int, default=50
-        Ways of sending the means of a subset left or right that a node tries.
+        Number of ways to assign the means of a subset to left and right that a node tries.
     subset_scale : float, default=1.0
-        Largest size of a subset, as a multiple of ``n_centroids``. 3 is a little more accurate for
-        almost twice the comparisons; 10 pays for features of thousands of dimensions.
+        Size of the largest subset, as a multiple of `n_centroids`. 3.0 is a little more accurate
+        for nearly twice the distances. Use 10.0 for features of thousands of dimensions.
     cost_weight : float, default=0.001
-        Cost of each further mean to compare with, in nats [Ristin2015 Eq. 5]. Raise it for faster
-        predictions.
+        Information gain, in nats, that each further mean must add [Ristin2015 Eq. 5]. Raise it for
+        faster predictions.
     max_scoring_samples : "auto", int or None, default=1024
-        A larger node tries its splits on this many random samples; None for all, which is slower.
-        ``"auto"`` is three for each class, at least 256, and enough if all samples have a fine
-        label, known or guessed. Raise it for ``"joint"`` with few fine labels among many samples:
-        with labels for 4 % of CIFAR-100 features, 4096 gained two points.
+        A node compares splits on at most this many random samples. None uses all, which is slower.
+        ``"auto"`` is three per class and at least 256, which is enough if all samples have a known
+        or guessed fine label. Raise it for ``"joint"`` with few fine labels: with labels for 4 % of
+        CIFAR-100 features, 4096 was two points more accurate.
     n_centroids : {"sqrt", "log2"}, float or int, default="sqrt"
-        Size of subsets: the square root or binary logarithm of the number of classes, a fraction
-        of it, or a fixed number.
+        Size of the subsets: the square root or the binary logarithm of the number of classes, a
+        fraction of the classes, or a fixed number.
     {common parameters}
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The finest classes, in the order of the columns of :meth:`predict_proba`: within one call
-        coarse classes without fine ones before fine classes, each sorted. A column never moves. A
-        coarse class that was predicted as itself keeps its column when it is divided, with
-        probability 0.
+        The finest classes, in the order of the columns of :meth:`predict_proba`. A column never
+        moves. In each call, coarse classes without fine ones come first, then fine classes, each
+        sorted. A coarse class that later gets fine classes keeps its column, with probability 0.
     coarse_classes_ : ndarray of shape (n_coarse_classes,)
         The coarse classes, in the order of the columns of ``predict_proba(X, level="coarse")``.
     level_classes_ : list of ndarray
         The classes of each level from coarse to fine, in the order of the columns of
-        ``predict_proba(X, level=k)``: those of the level, and coarser ones without finer classes.
+        ``predict_proba(X, level=k)``. A class without finer ones is also listed on the levels
+        below it.
     hierarchy_ : dict
-        Coarse class of each fine class; with more levels, the class above each class.
+        The coarse class of each fine class. With more levels, the class above each class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -154,13 +146,28 @@ default="auto"
     sample_ids_ : ndarray of shape (n_samples,)
         Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`, including samples that
         the method does not use.
-    stored_ids_ : ndarray
-        Ids of all samples that the forest stores.
+    stored_ids_ : ndarray of shape (n_stored,)
+        Ids of all samples that the forest stores. With ``keep_per_class``, samples without a given
+        fine label are removed first.
+    standardize_ : {"whiten", "scale", "none"}
+        How the features were scaled.
+    equal_lengths_ : bool
+        Whether samples were scaled to nearly the same length.
     update_report_ : UpdateReport
-        What the last call that trained or forgot did.
+        Statistics of the last call that trained or forgot.
     guess_report_ : GuessReport
-        How many fine labels the last call guessed, and how often such guesses are right. Missing
-        if the call guessed none.
+        How many fine labels the last call guessed, and how often such guesses are right. Only
+        present if the call guessed labels.
+
+    See Also
+    --------
+    NCMForestClassifier : A forest for classes of one level.
+    evergrow.estimators.guess_fine : Guess missing fine labels without a forest.
+
+    References
+    ----------
+    M. Ristin, J. Gall, M. Guillaumin, L. Van Gool: *From Categories to Subcategories: Large-scale
+    Image Classification with Partial Class Label Refinement*, CVPR 2015. See :doc:`/papers`.
 
     Examples
     --------

@@ -42,24 +42,23 @@ class ExampleFit(GrowingClassifier):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Train on examples and their classes, discarding what was learnt before.
+        """Train on examples and their classes, replacing everything learnt before.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features: floating point or integers of any size, in any memory order; a DataFrame;
-            a memory-mapped or read-only array; :class:`evergrow.Shards`, which least squares and
-            class means read once, a block at a time.
+            Features: an array of floats or integers, which may be memory-mapped or read-only, a
+            DataFrame, or :class:`evergrow.Shards`.
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, at least 0; None for 1. A weight of 2 counts as two equal examples, a weight
-            of 0 as none.
+            Weights of the examples, at least 0; None gives each a weight of 1. An example of weight
+            2 counts as two equal examples, one of weight 0 as none.
 
         Returns
         -------
         self : estimator
-            The fitted estimator. If training fails or is interrupted, it stays as it was.
+            The fitted estimator. If training fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -101,7 +100,8 @@ class ExampleLearner(ExampleFit):
     ) -> Self:
         """Add examples of known and new classes.
 
-        Known classes keep their columns; new ones are appended, sorted within the call.
+        The first call on a new estimator trains it. Known classes keep their columns. New classes
+        are sorted and get the next ones.
 
         Parameters
         ----------
@@ -110,15 +110,15 @@ class ExampleLearner(ExampleFit):
         y : array-like of shape (n_samples,)
             Classes, of the same kind (numbers or strings) as the known ones.
         classes : array-like, default=None
-            Optional. Reserves columns for classes before their first example; they are not
-            predicted until then.
+            Classes that get a column before their first example; they are not predicted until then.
+            Not needed, because new classes may come in any call.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as in :meth:`fit`.
 
         Returns
         -------
         self : estimator
-            The updated estimator. If the update fails or is interrupted, it stays as it was.
+            The updated estimator. If the update fails or is interrupted, it is unchanged.
 
         Examples
         --------
@@ -146,25 +146,28 @@ class ExampleLearner(ExampleFit):
     ) -> Self:
         """Remove examples or whole classes, as if they had never been learnt.
 
-        A class whose examples are all removed keeps its column and is no longer predicted. A class
-        that is removed loses its column; the other columns keep their order.
+        Pass examples as `X` and `y`, or whole classes as `classes`, or both. A class in `classes`
+        loses its column; the other columns keep their order. If all examples of a class are removed
+        one by one, the class keeps its column and is no longer predicted.
 
         Parameters
         ----------
-        X, y : array-like of shape (n_samples, n_features) and (n_samples,), default=None
-            Examples that were learnt, and their classes.
+        X : array-like of shape (n_samples, n_features), default=None
+            Features of the examples to remove, exactly as they were learnt.
+        y : array-like of shape (n_samples,), default=None
+            Classes of these examples.
         classes : array-like, default=None
-            Classes to remove. If the model keeps a Gram matrix, this needs
-            ``keep_class_statistics=True``, unless all examples of the class were forgotten before.
+            Classes to remove. Least squares and ``metric="mahalanobis"`` need
+            ``keep_class_statistics=True`` for it, unless all examples of the class were removed
+            before.
         sample_weight : array-like of shape (n_samples,), default=None
-            The weights that the examples were learnt with.
+            The weights with which the examples were learnt.
 
         Returns
         -------
         self : estimator
-            The estimator, unchanged if anything failed. An error is raised for more examples of a
-            class than were learnt, and for examples that cannot have been learnt, as far as the
-            sums show it.
+            The estimator; unchanged if an error is raised. More examples of a class than were
+            learnt are an error, and so are examples that the sums show were never learnt.
 
         Examples
         --------
@@ -186,18 +189,18 @@ class ExampleLearner(ExampleFit):
 
     @exclusive
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
-        """Rename classes; classes that get the same name become one class.
+        """Rename classes; classes that get the same name are merged.
 
         Parameters
         ----------
         names : mapping
-            From old to new names. A class that gets the name of another one is joined with it; the
-            joint class has the first of their columns.
+            Old name to new name. Classes that get the same name, or the name of an existing class,
+            are merged into the first of their columns.
 
         Returns
         -------
         self : estimator
-            The estimator, unchanged if anything failed.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------
@@ -292,20 +295,19 @@ class SumsLearner(ExampleLearner, SumsFit):
     @exclusive
     @translate_full()
     def merge(self, other: Self) -> Self:
-        """Add all that another model has learnt, as if this one had seen its examples too.
+        """Add everything that another model has learnt, as if this one had seen its examples.
 
         Parameters
         ----------
         other : estimator
-            A fitted model of the same kind, with the same features and the same structural
-            parameters (metric, feature map, seed of random features). Its classes may differ. It
-            stays as it is.
+            A fitted model of the same class, with the same features, metric, feature map and seed
+            of random features. It may know other classes. It is not changed.
 
         Returns
         -------
         self : estimator
-            The merged estimator, unchanged if anything failed. Its columns stay; new classes of
-            the other are appended, sorted.
+            The merged estimator; unchanged if an error is raised. Known classes keep their columns.
+            New classes are sorted and get the next ones.
 
         Examples
         --------

@@ -53,9 +53,21 @@ _POLICY = (
 
 
 def to_html(model: ImageClassifier, *, weights: Weights = "float16", name: str = "model") -> bytes:
-    """Convert an image classifier to a page that answers and learns; return the file.
+    """Return an image classifier as the content of an HTML page that predicts and learns.
 
-    The parameters are those of :func:`save_html`; ``name`` is shown as the title.
+    Parameters
+    ----------
+    model : ImageClassifier
+        The model, as in :func:`save_html`.
+    weights : {"float32", "float16", "int8"}, default="float16"
+        How the weights of the network are stored, as in :func:`save_html`.
+    name : str, default="model"
+        The title of the page.
+
+    Returns
+    -------
+    content : bytes
+        What :func:`save_html` writes to a file.
     """
     check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS)]})
     if not isinstance(model, ImageClassifier):
@@ -85,30 +97,33 @@ def save_html(
     weights: Weights = "float16",
     name: str | None = None,
 ) -> None:
-    """Write an image classifier as one HTML file that answers and learns.
+    """Write an image classifier as one HTML file that predicts and learns in a browser.
 
-    The file needs no service and no network: it is opened by a double click. It learns new classes
-    and corrections by the same equations as the library, with the hyperparameters of the export.
+    The file works without a service and without the internet. Open it with a double click. It
+    learns new classes and corrections with the same equations as the library, and keeps the
+    hyperparameters of the model. See :doc:`/export_page`.
 
     Parameters
     ----------
     model : ImageClassifier
-        Fitted, with the features of one network (``features="auto"`` or ``"embed"``) and least
-        squares (``learner="rls"``), alone or in a :class:`~evergrow.RejectingClassifier`.
+        A fitted model with the features of one network (``features="auto"`` or ``"embed"``) and
+        least squares (``learner="rls"``), alone or in a :class:`~evergrow.RejectingClassifier`.
     path : path
-        The file to write.
+        File to write. An existing file is replaced.
     weights : {"float32", "float16", "int8"}, default="float16"
-        How the weights of the network are stored. Half precision changes almost no answer; 8-bit
-        integers make the file smaller again, and answers slightly less accurate.
+        How the weights of the network are stored. ``"float16"`` changes almost no prediction.
+        ``"int8"`` makes the file smaller again and predictions slightly less accurate.
     name : str, default=None
-        The title of the page; by default the name of the file.
+        The title of the page. None uses the name of the file.
 
     Raises
     ------
-    TypeError, ValueError
-        If a page cannot hold the model; the message says which it can.
+    TypeError
+        If the model cannot be exported as a page.
+    ValueError
+        If the parameters of the model cannot be exported as a page.
     evergrow.export.html.runtime.RuntimeMissingError
-        If this installation lacks the runtime for web pages.
+        If this installation lacks the browser runtime.
 
     Examples
     --------

@@ -29,18 +29,20 @@ _CLASS_TYPES: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """How an exported file answers, compared with the model.
+    """Accuracy of an exported file and of its model; the result of :func:`compare_onnx`.
 
     Attributes
     ----------
     n_inputs : int
         Number of inputs.
-    accuracy, accuracy_exported : float
-        Share of right answers of the model, and of the file; "unknown" is not right.
+    accuracy : float
+        Accuracy of the model. The answer "unknown" counts as wrong.
+    accuracy_exported : float
+        Accuracy of the exported file.
     agreement : float
-        Share of inputs with the same answer.
+        Share of inputs for which both give the same answer.
     largest_difference : float
-        The largest difference of a probability.
+        The largest difference between two probabilities.
     """
 
     n_inputs: int
@@ -51,7 +53,7 @@ class Comparison:
 
     @property
     def points_lost(self) -> float:
-        """Accuracy that the file has lost, in points of a hundred."""
+        """Accuracy that the file has lost, in percentage points."""
         return 100 * (self.accuracy - self.accuracy_exported)
 
 
@@ -109,23 +111,23 @@ class OnnxAnswers:
 
 
 def compare_onnx(model: Any, path: str | os.PathLike[str], X: Any, y: npt.ArrayLike) -> Comparison:
-    """Measure what an exported file has lost, on inputs that were not used to choose anything.
+    """Measure how much accuracy an exported ONNX file has lost.
 
     Parameters
     ----------
     model : estimator
         The model that was exported.
     path : path
-        The file that :func:`save_onnx` has written.
+        The file that :func:`save_onnx` wrote.
     X : sequence of images, or array-like of shape (n_samples, n_features)
-        What the model takes.
+        Test inputs that were not used for training.
     y : array-like of shape (n_samples,)
-        The right answers.
+        The true classes.
 
     Returns
     -------
-    comparison : Comparison
-        Both accuracies, and how often the answers are the same.
+    comparison : evergrow.export.Comparison
+        The accuracy of both, and how often their answers agree.
 
     Examples
     --------

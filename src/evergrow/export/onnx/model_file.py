@@ -59,38 +59,37 @@ _NOTHING = ("passthrough", None)
 
 
 def save_onnx(model: Any, path: str | os.PathLike[str], *, weights: Weights = "float32") -> None:
-    """Write a fitted model to an ONNX file that needs nothing of Evergrow to run.
+    """Write a fitted model to an ONNX file, which runs without Evergrow.
 
-    A model of images takes ``images``, uint8 of shape (n, height, width, 3): RGB images of any
-    size, all of one size in a call. Resizing, cropping and the network are in the file. A model of
-    vectors takes ``features``, float32 of shape (n, n_features). The outputs are
+    A classifier of images takes the input ``images``: uint8 RGB images of shape
+    (n, height, width, 3), of any size. The file includes resizing, cropping and the network. Other
+    models take ``features``, float32 of shape (n, n_features). The outputs are:
 
-    - ``label_index``, int64 of shape (n,): the most probable class, a place in the list of classes;
+    - ``label_index``, int64 of shape (n,): index of the most probable class;
     - ``probabilities``, float32 of shape (n, n_classes);
-    - ``unknown_score``, float32 of shape (n,): how unlike all classes the input is, as
-      :meth:`RejectingClassifier.novelty` says it; 0 for models without rejection;
-    - ``is_unknown``, bool of shape (n,): whether the model would answer "unknown".
+    - ``unknown_score``, float32 of shape (n,): the novelty of :class:`RejectingClassifier`, or 0
+      for other models;
+    - ``is_unknown``, bool of shape (n,): whether the model answers "unknown".
 
-    The classes, the level of ``unknown_score``, the networks with their licences and hashes, and
-    the version of Evergrow are in the metadata of the file (:doc:`/export`).
+    The metadata of the file contain the names of the classes and more. See :doc:`/export`.
 
     Parameters
     ----------
     model : estimator
         A fitted :class:`ImageClassifier` with features of a network, :class:`RLSClassifier`,
-        :class:`NCMClassifier`, forest, :class:`RejectingClassifier` of one of these, or
-        scikit-learn pipeline that ends in one of these.
+        :class:`NCMClassifier`, forest, or :class:`RejectingClassifier` of one of these. It may also
+        be a scikit-learn pipeline that ends in one of these.
     path : path
-        File to write; an existing one is replaced.
+        File to write. An existing file is replaced.
     weights : {"float32", "float16", "int8"}, default="float32"
-        How the weights of networks are stored. Files with ``"float16"`` are half as large and with
-        ``"int8"`` about a quarter, and less accurate: measure the loss with
-        :func:`~evergrow.export.compare_onnx`. Vectors of forests keep the types that they have.
+        How the weights of networks are stored. Files with ``"float16"`` are half as large, files
+        with ``"int8"`` about a quarter as large, but less accurate. Measure the loss with
+        :func:`~evergrow.export.compare_onnx`. Forests are not affected.
 
     Raises
     ------
     evergrow.InvalidInputError
-        For a model that cannot be exported, or is larger than the two gigabytes of an ONNX file.
+        If the model cannot be exported, or exceeds the 2 GB that an ONNX file can hold.
 
     Examples
     --------
@@ -113,7 +112,28 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, weights: Weights = "f
 
 
 def to_onnx(model: Any, *, weights: Weights = "float32") -> bytes:
-    """Return the content of the file that :func:`save_onnx` writes."""
+    """Return a fitted model as the content of an ONNX file.
+
+    Parameters
+    ----------
+    model : estimator
+        The model, as in :func:`save_onnx`.
+    weights : {"float32", "float16", "int8"}, default="float32"
+        How the weights of networks are stored, as in :func:`save_onnx`.
+
+    Returns
+    -------
+    content : bytes
+        What :func:`save_onnx` writes to a file.
+
+    Examples
+    --------
+    >>> from evergrow import NCMClassifier
+    >>> from evergrow.export import to_onnx
+    >>> content = to_onnx(NCMClassifier().fit([[0, 0], [4, 4]], ["near", "far"]))
+    >>> type(content)
+    <class 'bytes'>
+    """
     check_parameters({"weights": weights}, {"weights": [Choice(WEIGHTS)]})
     onnx, parts = import_onnx(), _Parts.of(model)
     networks = Networks([] if parts.embedder is None else network_files(parts.embedder))

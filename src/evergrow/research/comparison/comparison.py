@@ -38,14 +38,32 @@ _NO_UPDATES = (
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The outcome of a comparison."""
+    """The result of :func:`compare`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data set.
+    facts : Facts
+        Statistics of the data set.
+    standings : tuple of Standing
+        The learners on all data.
+    on_sample : tuple of Standing
+        The learners on a subsample: slow ones, and some others as references.
+    sample_facts : Facts or None
+        Statistics of the subsample, if there is one.
+    advice : tuple of Advice
+        The recommendations.
+    remarks : tuple of str
+        Remarks on the data and on the learners.
+    record : mapping
+        Versions, settings and hashes, as in ``comparison.json``.
+    """
 
     name: str
     facts: Facts
     standings: tuple[Standing, ...]
-    """Learners on all data."""
     on_sample: tuple[Standing, ...]
-    """Learners on a subsample: slow ones, and some of ours as references."""
     sample_facts: Facts | None
     advice: tuple[Advice, ...]
     remarks: tuple[str, ...]
@@ -86,9 +104,10 @@ def compare(
         Output folder; it is created if necessary.
     learners : iterable of ComparedLearner
         Learners to compare, for example from :func:`choose`; all by default.
-    initial, chunk : int, default=None
-        Number of classes in the first batch and in every later one; None for a tenth of the
-        classes and about ten updates.
+    initial : int, default=None
+        Number of classes in the first batch. None is a tenth of the classes.
+    chunk : int, default=None
+        Number of classes in every later batch. None makes about ten updates.
     seed : int, default=0
         Random seed of the class order and of the learners.
     repetitions : int, default=1
@@ -105,7 +124,7 @@ def compare(
     n_jobs : int, default=-1
         Number of threads; it changes times but not accuracies.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Examples
     --------

@@ -53,15 +53,27 @@ class LearnerFactory(Protocol):
 
 @dataclass(frozen=True)
 class Estimator:
-    """A scikit-learn compatible estimator, imported when it is built."""
+    """A scikit-learn compatible estimator in a comparison, imported when it is built.
+
+    Attributes
+    ----------
+    module : str
+        The module to import it from.
+    name : str
+        Name of the class.
+    parameters : mapping
+        Its parameters.
+    unit_length : bool
+        Whether samples are scaled to length 1 first.
+    threaded : bool
+        Whether ``n_jobs`` has an effect, if it is a parameter at all.
+    """
 
     module: str
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     unit_length: bool = False
-    """Whether samples are scaled to length 1 first."""
     threaded: bool = True
-    """Whether ``n_jobs`` has an effect, if it is a parameter at all."""
 
     @property
     def code(self) -> str:
@@ -114,21 +126,39 @@ class RiverModel:
 
 @dataclass(frozen=True)
 class ComparedLearner:
-    """An entry of the comparison: a learner with its name and properties."""
+    """A learner in a comparison, with its name and properties; :func:`choose` selects some.
+
+    Attributes
+    ----------
+    name : str
+        The name for ``--only`` and ``--skip``.
+    title : str
+        The name in tables.
+    family : str
+        The group that it belongs to, such as "forests" or "river".
+    factory : object
+        Creates the untrained learner.
+    way : {"grows", "told", "retrained"}
+        How it takes new classes: it learns them as they come, it must be told all classes in
+        advance, or it is trained again on all examples.
+    holds_examples : bool
+        Whether the trained model itself stores the examples.
+    on_sample : bool
+        Whether it is also measured on the subsample, because it is slow or as a reference.
+    in_quick : bool
+        Whether it is fast enough for a quick run.
+    note : str
+        A remark for the tables.
+    """
 
     name: str
-    """The name for ``--only`` and ``--skip``."""
     title: str
-    """The name in tables."""
     family: Family
     factory: LearnerFactory
     way: Way = "grows"
     holds_examples: bool = False
-    """Whether the trained model itself stores the examples."""
     on_sample: bool = False
-    """Whether it is also measured on the subsample, because it is slow or as a reference."""
     in_quick: bool = True
-    """Whether it is fast enough for a quick run."""
     note: str = ""
 
     def missing_package(self) -> str:
@@ -317,9 +347,19 @@ LEARNERS: tuple[ComparedLearner, ...] = (
 
 
 def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[ComparedLearner, ...]:
-    """Select learners: those in ``only``, or all, without those in ``skip``.
+    """Select learners for a comparison.
 
-    The name of a family stands for all of its learners.
+    Parameters
+    ----------
+    only : iterable of str, default=()
+        Names of learners, or of families, which stand for all of their learners. Empty selects all.
+    skip : iterable of str, default=()
+        Names of learners or families to leave out.
+
+    Returns
+    -------
+    learners : tuple of ComparedLearner
+        The selected learners.
 
     Examples
     --------

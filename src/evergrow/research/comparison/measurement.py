@@ -86,15 +86,20 @@ def measure(
     Parameters
     ----------
     learner : ComparedLearner
-        An entry of ``LEARNERS``.
+        The learner, from :func:`choose`.
     setup : ComparisonSetup
-        Data and stream.
+        Data and stream, from :func:`make_setup`.
     repetition : int, default=0
-        Number of the class order; it also changes the learner's seed.
+        Number of the class order. It also changes the seed of the learner.
     n_jobs : int, default=-1
         Number of threads, also for linear algebra.
     time_limit : float, default=inf
         Seconds after which the learner gets no further batch.
+
+    Returns
+    -------
+    result : Result
+        Accuracy, times and sizes.
 
     Examples
     --------

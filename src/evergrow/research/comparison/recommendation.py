@@ -27,7 +27,17 @@ _UNEVEN_CLASSES = 5
 
 @dataclass(frozen=True)
 class Advice:
-    """The recommended learner for one need, and why; None if no measured learner fits."""
+    """The recommended learner for one need.
+
+    Attributes
+    ----------
+    need : str
+        What the user needs, such as fast updates.
+    choice : Standing or None
+        The recommended learner; None if no measured learner fits.
+    reason : str
+        Why it is recommended.
+    """
 
     need: str
     choice: Standing | None
@@ -163,7 +173,18 @@ def recommend(standings: Sequence[Standing]) -> list[Advice]:
     """Recommend a learner for each need, and say whether retraining would be better.
 
     Only learners that finished on all data and are better than a constant prediction are
-    recommended. Needs without measurements are skipped, such as fast updates if there were none.
+    recommended. Needs that could not be measured are skipped, such as fast updates if there were
+    none.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+        The results of all learners.
+
+    Returns
+    -------
+    advice : list of Advice
+        One recommendation per need.
     """
     ended = [each for each in standings if each.finished and each.learner.way == "grows"]
     growing = [each for each in ended if each.beats_chance]

@@ -31,26 +31,46 @@ class Point:
 
 @dataclass(frozen=True)
 class Result:
-    """One learner on one class order; NaN where nothing could be measured."""
+    """Measurements of one learner on one class order; NaN where nothing could be measured.
+
+    Attributes
+    ----------
+    points : tuple
+        The measurements at each number of classes.
+    answers : tuple of str
+        For each class, one digit per test sample: 1 if the final prediction is correct.
+    forgetting : float
+        Drop from a class's best accuracy to its final one, averaged over classes.
+    seconds_per_update : float
+        Mean seconds per update.
+    cpu_seconds_per_update : float
+        Mean processor time of all threads per update.
+    last_seconds : float
+        Seconds of the last update, or of the last retraining.
+    answer_seconds : float
+        Seconds per prediction, in large batches.
+    n_bytes : int
+        Bytes that must be stored to continue: the model, and the examples if it needs them.
+    model_bytes : int
+        Bytes of the model only.
+    stopped_at : int or None
+        Number of known classes when time ran out; None if the learner finished.
+    time_limit : float
+        The time limit in seconds.
+    remarks : tuple of str
+        Remarks for the reader.
+    """
 
     points: tuple[Point, ...]
     answers: tuple[str, ...]
-    """For each class, sorted, a digit per test sample: 1 if the final prediction is correct."""
     forgetting: float
-    """Drop from a class's best accuracy to its final one, averaged over classes."""
     seconds_per_update: float
     cpu_seconds_per_update: float
-    """Processor time of all threads, which other load on the machine hardly changes."""
     last_seconds: float
-    """Seconds of the last update, or of the last retraining."""
     answer_seconds: float
-    """Seconds per prediction, in large batches."""
     n_bytes: int
-    """What must be stored to continue: the model, and the examples if it needs them."""
     model_bytes: int
-    """The model only."""
     stopped_at: int | None
-    """Number of known classes when time ran out; None if the learner finished."""
     time_limit: float
     remarks: tuple[str, ...]
 
@@ -80,7 +100,7 @@ class Result:
         return np.array(shares, dtype=np.float64)
 
     def on_the_way(self, checkpoints: Sequence[int]) -> float:
-        """Return the mean of the class mean over the checkpoints.
+        """Return the mean class accuracy, averaged over the checkpoints.
 
         NaN if a checkpoint was not reached; checkpoints without test samples do not count.
         """
@@ -150,7 +170,19 @@ class _Mean:
 
 @dataclass(frozen=True)
 class Standing:
-    """A learner over all class orders; ``problem`` says why nothing was measured."""
+    """The results of one learner over all class orders.
+
+    Attributes
+    ----------
+    learner : ComparedLearner
+        The learner.
+    results : tuple of Result
+        One result per class order.
+    checkpoints : tuple of int
+        Numbers of classes at which all learners are measured.
+    problem : str
+        Why nothing was measured; empty if something was.
+    """
 
     learner: ComparedLearner
     results: tuple[Result, ...]
@@ -175,7 +207,7 @@ class Standing:
 
     @property
     def way(self) -> str:
-        """How the learner takes new classes."""
+        """How the learner learns new classes."""
         return self.learner.way
 
     @property
@@ -185,7 +217,7 @@ class Standing:
 
     @property
     def chance(self) -> float:
-        """Class mean of a constant prediction."""
+        """Mean class accuracy of a constant prediction."""
         tested = sum(bool(each) for each in self.results[0].answers) if self.finished else 0
         return 1 / tested if tested else math.nan
 
@@ -196,18 +228,18 @@ class Standing:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the class mean over orders; NaN for one order."""
+        """Standard deviation of the mean class accuracy over orders; NaN for one order."""
         found = [result.class_mean for result in self.results]
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
     @property
     def on_the_way(self) -> float:
-        """Mean of the class mean over the checkpoints."""
+        """Mean class accuracy, averaged over the checkpoints."""
         return self.mean(lambda result: result.on_the_way(self.checkpoints))
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """Class mean by number of classes, where it was measured in every order."""
+        """Mean class accuracy by number of classes, where it was measured in every order."""
         found: dict[int, list[float]] = {}
         for result in self.results:
             for point in result.points:
@@ -218,7 +250,7 @@ class Standing:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader must know besides the numbers, without repetitions."""
+        """What a reader must know in addition to the numbers."""
         found = [self.learner.note, self.problem]
         found += [remark for result in self.results for remark in result.remarks]
         return [*dict.fromkeys(filter(None, found))]

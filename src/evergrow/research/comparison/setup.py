@@ -51,22 +51,39 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """Statistics of a data set that matter for the choice of a learner."""
+    """Statistics of a data set that matter for the choice of a learner.
+
+    Attributes
+    ----------
+    n_train : int
+        Number of training examples.
+    n_test : int
+        Number of test examples.
+    n_features : int
+        Number of features.
+    n_classes : int
+        Number of classes.
+    examples_per_class : float
+        Median number of training examples per class.
+    largest_class : int
+        Number of training examples of the largest class.
+    n_single : int
+        Number of classes with one training example.
+    n_untested : int
+        Number of classes without test examples.
+    scale_ratio : float
+        Largest standard deviation of a feature divided by the median one.
+    """
 
     n_train: int
     n_test: int
     n_features: int
     n_classes: int
     examples_per_class: float
-    """Median number of training examples per class."""
     largest_class: int
-    """Number of training examples of the largest class."""
     n_single: int
-    """Number of classes with one training example."""
     n_untested: int
-    """Number of classes without test examples."""
     scale_ratio: float
-    """Largest standard deviation of a feature divided by the median one."""
 
     @classmethod
     def of(cls, data: Dataset) -> Facts:
@@ -89,16 +106,29 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonSetup:
-    """Data and stream of a comparison, and those on a subsample."""
+    """Data and stream of a comparison; :func:`make_setup` creates it.
+
+    Attributes
+    ----------
+    data : Dataset
+        The data set.
+    stream : ClassStream
+        The stream of classes.
+    points : tuple of int
+        Numbers of classes at which incremental learners are measured.
+    checkpoints : tuple of int
+        Numbers of classes at which all learners are measured.
+    protocol : str
+        Name of the protocol.
+    sample : ComparisonSetup or None
+        The same for a subsample, on which slow learners are measured.
+    """
 
     data: Dataset
     stream: ClassStream
     points: tuple[int, ...]
-    """Numbers of classes at which incremental learners are measured."""
     checkpoints: tuple[int, ...]
-    """Those at which all learners are measured."""
     protocol: str = "batches"
-    """Name of the protocol."""
     sample: ComparisonSetup | None = None
 
     @property
@@ -156,25 +186,31 @@ def make_setup(
     quick: bool = False,
     protocol: str = "batches",
 ) -> ComparisonSetup:
-    """Choose the stream and the subsample for a data set.
+    """Create the stream of a comparison for a data set.
 
     Parameters
     ----------
     data : Dataset
         Features and labels.
     initial : int, default=None
-        Classes of the first batch; None for a tenth, at least 2, or 1 if there are only 2.
+        Number of classes in the first batch. None is a tenth, and at least 2, or 1 if there are
+        only 2.
     chunk : int, default=None
-        Classes of every later batch; None for about ten updates.
+        Number of classes in every later batch. None makes about ten updates.
     seed : int, default=0
         Random seed of the class order.
     repetitions : int, default=1
         Number of class orders.
     quick : bool, default=False
-        Use only some classes and some examples of each.
+        Whether to use only some classes and some examples of each.
     protocol : {"batches", "single", "blurry"}, default="batches"
-        How classes arrive: some at a time; one at a time; or some at a time, with old and new
+        How classes arrive: several at a time, one at a time, or several at a time with old and new
         classes mixed and of unequal sizes.
+
+    Returns
+    -------
+    setup : ComparisonSetup
+        The data and the stream, for :func:`measure`.
 
     Examples
     --------

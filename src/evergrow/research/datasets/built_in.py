@@ -75,8 +75,14 @@ def mixture(
 
     Parameters
     ----------
-    n_classes, n_features, n_train, n_test : int
-        Number of classes, of features, and of samples per class for training and for testing.
+    n_classes : int, default=20
+        Number of classes.
+    n_features : int, default=32
+        Number of features.
+    n_train : int, default=50
+        Number of training samples per class.
+    n_test : int, default=20
+        Number of test samples per class.
     distance : float, default=0.35
         Standard deviation of the class centres along each feature, relative to the one within
         classes: smaller is harder.

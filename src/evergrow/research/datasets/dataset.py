@@ -21,16 +21,22 @@ class Dataset:
     ----------
     name : str
         Name in tables.
-    X_train, X_test : ndarray of shape (n_samples, n_features)
-        The samples; for image folders, arrays of shape (n_samples,) with file paths.
-    y_train, y_test : ndarray of shape (n_samples,)
-        Their labels.
+    X_train : ndarray of shape (n_train, n_features)
+        Training samples. For folders of images, an array of shape (n_train,) with file paths.
+    y_train : ndarray of shape (n_train,)
+        Labels of the training samples.
+    X_test : ndarray of shape (n_test, n_features)
+        Test samples.
+    y_test : ndarray of shape (n_test,)
+        Labels of the test samples.
     parents : mapping from label to label, default=None
         The coarse class of every fine class, if the data have both.
     sha256 : str, default=""
-        Hash of the files, so that results identify their data; by default that of the arrays.
-    class_names, parent_names : mapping from label to str, default=None
-        Names of classes and coarse classes whose labels are numbers.
+        Hash of the files, by which results identify their data. Empty computes that of the arrays.
+    class_names : mapping from label to str, default=None
+        Names of the classes, if their labels are numbers.
+    parent_names : mapping from label to str, default=None
+        Names of the coarse classes, if their labels are numbers.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def download(
         Target folder; it is created if necessary.
         ``load_dataset(name, path=folder)`` reads them.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     published : mapping of str to tuple of PublishedFile
         Addresses and hashes of the files; pass your own to use a mirror.
     opener : object with ``open``, default=None

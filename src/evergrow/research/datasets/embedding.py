@@ -33,7 +33,7 @@ def embed_images(
     embedder : Embedder, default=None
         Computes the vectors; None for the default network.
     on_error : {"raise", "skip"}, default="raise"
-        Stop at an image that cannot be read, or leave it out and warn.
+        Stop at an image that cannot be read, or skip it and warn.
 
     Returns
     -------

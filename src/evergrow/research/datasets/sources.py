@@ -68,16 +68,20 @@ def load_dataset(
           or a folder that holds one of these; of the binary or the python version.
         - ``"features"``, ``"images"``, ``"shards"``: the same as a path without a name.
 
-        Or a path: an ``.npz`` file with the arrays ``X_train``, ``y_train``, ``X_test`` and
-        ``y_test``, or ``X``, ``y`` and optionally ``split`` ("train" or "test" for each sample);
-        an ``.npy`` file of features with ``labels`` in another; a folder of shards with labels,
-        which is read into memory; or a folder of images that holds one folder per class, or folders
-        ``train`` and ``test`` with such folders. Pass a :class:`~pathlib.Path` for a folder with
-        one of the names above.
+        Or a path:
+
+        - an ``.npz`` file with ``X_train``, ``y_train``, ``X_test`` and ``y_test``, or with ``X``,
+          ``y`` and optionally ``split`` ("train" or "test" for each sample);
+        - an ``.npy`` file of features, with the option ``labels``;
+        - a folder of shards with labels, which is read into memory;
+        - a folder of images with one folder per class, or with folders ``train`` and ``test`` that
+          have such folders.
+
+        Pass a :class:`~pathlib.Path` for a folder with one of the names above.
     path : path, default=None
         File or folder of a named data set.
     name : str, default=None
-        Name of the data set in tables; None for the name of the source or file.
+        Name of the data set in tables. None uses the name of the source or file.
     sha256 : str or mapping of str to str, default=None
         Expected hash. For several files it is the hash of the list that ``sha256sum`` prints for
         them, sorted by name, or a mapping from file names to hashes. ``Dataset.sha256`` has the
@@ -90,7 +94,7 @@ def load_dataset(
           not split. A class with a single sample stays in training, with a warning.
         - random_state : int, the random seed of the split or of the generated data.
         - max_bytes : int, default 8 GiB, the memory limit for arrays read from files.
-        - verbose : int, for image folders; shows a progress bar when positive.
+        - verbose : int, for image folders; shows a progress bar if positive.
 
     Returns
     -------

@@ -153,7 +153,14 @@ def find_paper(name: str) -> Paper | None:
 
 
 def experiment_names() -> tuple[str, ...]:
-    """Names of all experiments, paper by paper."""
+    """Return the names of all experiments, paper by paper.
+
+    Examples
+    --------
+    >>> from evergrow.research import experiment_names
+    >>> "cvpr2014-fig5" in experiment_names()
+    True
+    """
     return tuple(name for paper in PAPERS for name in paper.names)
 
 

@@ -28,13 +28,13 @@ class ExperimentContext:
     sources : mapping of str to Source
         The data sets of the experiment.
     quick : bool, default=False
-        A small run on built-in data.
+        Whether to make a small run on built-in data.
     data : path, default=None
-        The user's own data in place of all sources.
+        Your own data, which replace all sources. None uses the sources.
     n_seeds : int, default=None
         Number of seeds; None for the default of the experiment, mostly 5.
     n_jobs : int, default=-1
-        Threads of the learners; the results do not depend on it.
+        Number of threads: -1 uses all processors. The results are the same for any number.
     """
 
     sources: Mapping[str, Source]
@@ -50,27 +50,27 @@ class ExperimentContext:
 
     @property
     def missing_files(self) -> tuple[str, ...]:
-        """Files that a full run would read and that built-in data replace."""
+        """Files that a full run would read, but which are missing and replaced by built-in data."""
         missing = (self.sources[name] for name in self.names if self.is_built_in(name))
         return () if self.quick else tuple(s.file for s in missing if s.file is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the data sets that runs may use; with the user's own data, the first."""
+        """Names of the data sets that runs may use; only the first with your own data."""
         names = tuple(self.sources)
         return names if self.data is None else names[:1]
 
     def seeds(self, full: int = 5, quick: int = 1) -> range:
-        """Seeds to repeat with: ``n_seeds`` of them, or the given number if that is None."""
+        """Return the seeds: `n_seeds` of them, or the given number if that is None."""
         return range(self.scaled(full, quick) if self.n_seeds is None else self.n_seeds)
 
     def scaled(self, full: Value, quick: Value) -> Value:
-        """The first value in a full run, the second in a quick one."""
+        """Return the first value in a full run, the second in a quick run."""
         return quick if self.quick else full
 
     @staticmethod
     def grid(**choices: Iterable[Any]) -> list[Run]:
-        """One run per combination of choices; the last one varies fastest.
+        """Return one run per combination of choices; the last choice varies fastest.
 
         Examples
         --------
@@ -81,13 +81,13 @@ class ExperimentContext:
         return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
     def dataset(self, name: str) -> Dataset:
-        """A data set by its name; it is read once."""
+        """Return a data set by its name; it is read only once."""
         if name not in self._loaded:
             self._loaded[name] = self._read(self.sources[name])
         return self._loaded[name]
 
     def is_built_in(self, name: str) -> bool:
-        """Whether a data set is the built-in one."""
+        """Tell whether a data set is the built-in one."""
         return self._path(self.sources[name]) is None
 
     def _path(self, source: Source) -> Path | None:

@@ -22,42 +22,66 @@ Run = Mapping[str, Any]
 class Source:
     """Where a data set of an experiment comes from.
 
-    A full run reads ``file`` in the folder ``EVERGROW_DATA`` if it exists. Otherwise, and in quick
-    runs, ``built_in`` generates a data set.
+    A full run reads `file` in the folder ``EVERGROW_DATA`` if it exists. Otherwise, and in quick
+    runs, `built_in` generates a data set.
+
+    Attributes
+    ----------
+    file : str or None
+        Name of the file or folder.
+    built_in : callable
+        Generates a data set.
+    prepare : callable or None
+        Applied to data read from a file, for example to take the square roots of counts.
     """
 
     file: str | None
     built_in: Callable[[], Dataset]
     prepare: Callable[[Dataset], Dataset] | None = None
-    """Applied to data read from a file, for example to take the square roots of counts."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, and the contrast that decided it."""
+    """Whether a claim holds, and the difference that decided it.
+
+    Attributes
+    ----------
+    agrees : bool or None
+        Whether the claim holds; None if it is undecided.
+    contrast : str
+        The difference that decides, with its interval, as text.
+    distance : float
+        How far the difference is from its bound, in half-widths of the interval.
+    """
 
     agrees: bool | None
-    """None where it is open."""
     contrast: str = ""
-    """The difference that decides with its interval, as text."""
     distance: float = math.inf
-    """How far the difference is from its bound, in half-widths of the interval."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim of the paper, and what was measured here."""
+    """One claim of a paper, and what was measured here.
+
+    Attributes
+    ----------
+    claim : str
+        What the paper says, in our words.
+    here : str
+        What was measured, with its numbers.
+    decision : Verdict, bool or None
+        The verdict; None if this run cannot decide.
+    printed : str
+        The numbers that the paper prints for it; empty if there are none.
+    reason : str
+        Why the claim differs here, as measured.
+    """
 
     claim: str
-    """What the paper says, in our words, as a sentence."""
     here: str
-    """What was measured, with its numbers, as a sentence."""
     decision: Verdict | bool | None
-    """The verdict; None where this run cannot decide."""
     printed: str = ""
-    """The numbers that the paper prints for it; empty where it prints none."""
     reason: str = ""
-    """What turns the claim or what it depends on, as measured; told where the claim differs."""
 
     @property
     def agrees(self) -> bool | None:
@@ -83,20 +107,50 @@ class Finding:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper.
+    """One table or figure of a paper, as an experiment that can be repeated.
 
-    ``runs`` lists all settings to measure, each a mapping of plain values and independent of the
-    others; ``measure`` returns the rows of one run. Columns in ``keys`` identify a row, columns in
-    ``exact`` are the same when a run is repeated, columns in ``timed`` are times, which are not.
-    ``published`` are rows of the same shape with the numbers that the paper prints.
+    Attributes
+    ----------
+    name : str
+        Name of the experiment, such as "cvpr2014-fig5".
+    title : str
+        Title of the page.
+    shows : str
+        What the figure shows, in one line.
+    sources : mapping of str to Source
+        Data sets by the name that runs use.
+    runs : callable
+        Lists all settings to measure, as independent mappings of plain values.
+    measure : callable
+        Measures one run and returns its rows.
+    draw : callable
+        Draws the figure from the table.
+    judge : callable
+        Compares the table with the claims of the paper.
+    keys : tuple of str
+        Columns that identify a row.
+    exact : tuple of str
+        Columns that are the same when a run is repeated.
+    timed : tuple of str
+        Columns of times, which differ from run to run.
+    published : tuple
+        Rows with the numbers that the paper prints.
+    complete : callable or None
+        Adds columns that need the rows of several runs, such as accuracy relative to a baseline.
+    summarize : callable or None
+        Returns a table of the numbers as Markdown, for the page.
+    size : tuple of float
+        Width and height of the figure in inches.
+    notes : tuple of str
+        Differences from the paper that a reader must know, and their reasons.
+    extras : tuple of str
+        Optional dependencies to install in addition, such as "vision".
     """
 
     name: str
     title: str
     shows: str
-    """What the figure shows, in one line."""
     sources: Mapping[str, Source]
-    """Data sets by the name that runs use."""
     runs: Callable[[ExperimentContext], Sequence[Run]]
     measure: Callable[[ExperimentContext, Run], Sequence[Row]]
     draw: Callable[[Figure, Table], None]
@@ -106,15 +160,10 @@ class Experiment:
     timed: tuple[str, ...] = ()
     published: tuple[Row, ...] = ()
     complete: Callable[[Table], Table] | None = None
-    """Adds columns that need the rows of several runs, such as accuracy relative to a baseline."""
     summarize: Callable[[Table], str] | None = None
-    """Returns a table of the numbers as Markdown, for the page."""
     size: tuple[float, float] = (9.0, 3.2)
-    """Width and height of the figure in inches."""
     notes: tuple[str, ...] = ()
-    """Differences from the paper that a reader must know, and their reasons."""
     extras: tuple[str, ...] = ()
-    """Optional dependencies to install in addition, such as "vision"."""
 
     @property
     def columns(self) -> tuple[str, ...]:

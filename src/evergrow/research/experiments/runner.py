@@ -26,14 +26,27 @@ from evergrow.research.experiments.table import Table
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an experiment."""
+    """The result of :func:`run_experiment`.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        The experiment.
+    table : Table
+        The rows that were measured.
+    findings : tuple of Finding
+        The claims of the paper, and which of them hold.
+    record : mapping
+        Versions, processor and hashes of the data.
+    n_measured : int
+        Number of runs measured now; the others were in the cache.
+    """
 
     experiment: Experiment
     table: Table
     findings: tuple[Finding, ...]
     record: Mapping[str, Any]
     n_measured: int
-    """Number of runs measured now; the others were in the cache."""
 
 
 def run_experiment(
@@ -47,24 +60,31 @@ def run_experiment(
 ) -> Outcome:
     """Run an experiment and write its results.
 
-    Every finished run is cached in ``folder``, so that after an interruption the same call
-    continues where it stopped and writes the same ``NAME.csv``. Times, which differ from run to
-    run, are written to ``NAME-timings.csv``.
+    Every finished run is cached in `folder`. After an interruption, the same call resumes and
+    writes the same ``NAME.csv``. Times go to ``NAME-timings.csv``, because they differ from run to
+    run.
 
     Parameters
     ----------
     experiment : Experiment
-        One of :func:`~evergrow.research.find_experiments`.
+        The experiment, from :func:`~evergrow.research.find_experiments`.
     folder : path
-        Where tables, figure, page and record are written; it is created if it does not exist.
+        Folder for tables, figure, page and record. It is created if it does not exist.
     context : ExperimentContext
         Data sets and sizes.
     fresh : bool, default=False
-        Clear the cache and measure all runs again, as after a change of the code.
+        Whether to clear the cache and measure all runs again, for example after a change of the
+        code.
     n_workers : int, default=1
-        Processes that measure runs at the same time. Accuracies do not depend on it; times do.
+        Number of processes that measure runs at the same time. Accuracies do not depend on it, but
+        times do.
     verbose : int, default=0
-        Above 0 shows a progress bar.
+        Show a progress bar if positive.
+
+    Returns
+    -------
+    outcome : Outcome
+        The table, and which claims of the paper hold.
     """
     target = check_folder(folder)
     _check_replacing(target / f"{experiment.name}.json", context)

@@ -16,7 +16,17 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One column over another: mean and standard deviation over seeds."""
+    """One column over another: mean and standard deviation over seeds.
+
+    Attributes
+    ----------
+    x : ndarray
+        Values of the first column.
+    mean : ndarray
+        Mean of the other column for each value.
+    deviation : ndarray
+        Standard deviation of the other column.
+    """
 
     x: npt.NDArray[Any]
     mean: npt.NDArray[np.float64]
@@ -44,31 +54,31 @@ class Table:
         return iter(self.rows)
 
     def where(self, **equal: Any) -> Table:
-        """The rows in which these columns have these values."""
+        """Return the rows in which these columns have these values."""
         wanted = equal.items()
         return Table(row for row in self.rows if all(row.get(k) == v for k, v in wanted))
 
     def values(self, column: str) -> list[Any]:
-        """The distinct values of a column, in order of appearance."""
+        """Return the distinct values of a column, in order of appearance."""
         return [*dict.fromkeys(row[column] for row in self.rows if column in row)]
 
     def column(self, name: str) -> npt.NDArray[np.float64]:
-        """The numbers of a column, without missing ones."""
+        """Return the numbers of a column, without missing ones."""
         found = [row[name] for row in self.rows if row.get(name) is not None]
         return np.array(found, dtype=np.float64)
 
     def mean(self, name: str, **equal: Any) -> float:
-        """Mean of a column over the rows with these values; NaN if there are none."""
+        """Return the mean of a column over the rows with these values; NaN if there are none."""
         found = self.where(**equal).column(name)
         return float(found.mean()) if len(found) else float("nan")
 
     def deviation(self, name: str, **equal: Any) -> float:
-        """Standard deviation of a column over these rows; 0 for a single row."""
+        """Return the standard deviation of a column over these rows; 0 for a single row."""
         found = self.where(**equal).column(name)
         return float(found.std(ddof=1)) if len(found) > 1 else 0.0
 
     def curve(self, x: str, y: str, **equal: Any) -> Curve:
-        """One column over another, mean and deviation over all rows with the same ``x``."""
+        """Return one column over another: mean and deviation over all rows with the same `x`."""
         chosen = self.where(**equal)
         points = [p for p in chosen.values(x) if len(chosen.where(**{x: p}).column(y))]
         return Curve(
@@ -78,7 +88,7 @@ class Table:
         )
 
     def to_csv(self, columns: Sequence[str]) -> str:
-        """The table as CSV text; missing values are empty."""
+        """Return the table as CSV text; missing values are empty."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)

@@ -117,12 +117,12 @@ def follow(
     *,
     ask: Literal["always", "measured"] = "always",
 ) -> Iterator[Measured]:
-    """Train a learner on a stream and measure it where the stream says so.
+    """Train a learner on a stream of classes, and measure it on the way.
 
     Parameters
     ----------
     learner : object with ``partial_fit`` and ``predict``
-        It is trained in place. ``Retrained(make)`` wraps any classifier.
+        The learner, which is trained in place. ``Retrained(make)`` wraps any classifier.
     data : Dataset
         Training and test samples.
     stream : ClassStream
@@ -130,14 +130,14 @@ def follow(
     repetition : int, default=0
         Number of the repetition.
     ask : {"always", "measured"}, default="always"
-        After which steps the learner must predict, as part of the training time. With "measured",
-        a ``Retrained`` learner trains only where it is measured, which is enough for its
-        accuracy; its total time is then that of these trainings only.
+        After which steps the learner must predict, as part of the training time. With "measured", a
+        :class:`Retrained` learner trains only where it is measured. Its accuracy is the same, but
+        its total time covers only these trainings.
 
     Yields
     ------
-    Measured
-        The measurements at each measured step; accuracies are NaN while no class so far has test
+    measured : Measured
+        The measurements at each measured step. Accuracies are NaN as long as no class has test
         samples.
 
     Examples
@@ -185,28 +185,42 @@ def _measured(learner: Learner, data: Dataset, step: Step, meter: _Meter) -> Mea
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Measurements of a learner at one point of a stream."""
+    """Measurements of a learner at one point of a stream.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes so far.
+    accuracy : float
+        Accuracy on the test samples of all classes so far.
+    newest : float
+        Accuracy on the newest classes.
+    class_accuracies : ndarray
+        Accuracy of each class, in order of arrival; NaN without test samples.
+    seconds : float
+        Wall-clock time of all training so far.
+    last_seconds : float
+        Wall-clock time of the latest update.
+    n_distances : float
+        Number of distances computed in training so far; NaN if the learner does not count them.
+    comparisons : float
+        Number of comparisons per tree and test sample; NaN if the learner does not count them.
+    cpu_seconds : float
+        Processor time of all threads in all training so far.
+    last_cpu_seconds : float
+        Processor time of the latest update.
+    """
 
     n_classes: int
-    """Number of classes so far."""
     accuracy: float
-    """Accuracy on the test samples of all classes so far."""
     newest: float
-    """Accuracy on the newest classes, which the accuracy over all classes hides."""
     class_accuracies: Array
-    """Accuracy of each class, in order of arrival; NaN without test samples."""
     seconds: float
-    """Wall-clock time of all training so far."""
     last_seconds: float
-    """Wall-clock time of the latest update."""
     n_distances: float
-    """Distances computed in training so far; NaN for learners that do not count them."""
     comparisons: float
-    """Distance comparisons per tree and test sample; NaN for learners that do not count them."""
     cpu_seconds: float = float("nan")
-    """Processor time of all threads in all training so far; other load hardly changes it."""
     last_cpu_seconds: float = float("nan")
-    """Processor time of the latest update."""
 
 
 def relative_accuracy(measured: Sequence[Measured], baseline: Sequence[Measured]) -> Array:

@@ -29,16 +29,25 @@ _ORDERS = ("shuffled", "sorted")
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One batch of a stream: its new classes and training rows."""
+    """One batch of a stream: its new classes and training rows.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The new classes, in order of arrival.
+    known : ndarray
+        All classes so far, including the new ones, in order of arrival.
+    rows : ndarray of int
+        Indices of the training rows, in increasing order. In a blurry stream, also rows of classes
+        known before.
+    measured : bool
+        Whether the learner is measured after this step.
+    """
 
     classes: Array
-    """The new classes, in order of arrival."""
     known: Array
-    """All classes so far, including the new ones, in order of arrival."""
     rows: Array
-    """Training rows, in increasing order; in a blurry stream also of classes known before."""
     measured: bool
-    """Whether the learner is measured after this step."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,9 @@ class ClassStream:
     initial : int
         Number of classes in the first batch.
     chunk : int, default=1
-        Number of classes in every later batch; the last may have fewer. Larger is faster.
+        Number of classes in every later batch; the last may have fewer. Larger batches are faster.
     n_classes : int, default=None
-        Number of classes of the data to use; None for all.
+        Number of classes of the data to use. None uses all.
     order : {"shuffled", "sorted"} or sequence, default="shuffled"
         Order of the classes. A sequence of labels names all classes to use.
     repetitions : int, default=1
@@ -60,14 +69,14 @@ class ClassStream:
     measure_at : sequence of int, default=None
         Numbers of known classes at which to measure; None measures after every step.
     blur : float in [0, 1], default=0
-        Share of the examples of a class that come later than the class itself, each with a random
-        later batch, so that old and new classes are mixed. At least one comes with its class. The
-        classes of the last batch come whole.
+        Share of the examples of a class that arrive in a random later batch, so that old and new
+        classes are mixed. At least one example arrives with its class, and all examples of the last
+        classes do.
     disjoint : float in [0, 1], default=0
-        Share of the classes, chosen at random, that come whole in spite of ``blur``. For blurry
-        streams with disjoint classes see Koh et al., ICLR 2022.
+        Share of the classes, chosen at random, that are not blurred. For such streams see Koh et
+        al., ICLR 2022.
     random_state : int, default=0
-        Repetition ``r`` shuffles with the seed ``random_state + r``.
+        Seed of the order. Repetition ``r`` uses the seed ``random_state + r``.
 
     Examples
     --------

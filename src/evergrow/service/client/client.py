@@ -47,37 +47,36 @@ _EXPORTS = {
 
 
 class Client:
-    """A client of a service that was started with ``evergrow serve``.
+    """Python client of a service that was started with ``evergrow serve``.
 
-    A request is retried if no response came or the service was busy. Each change carries an
-    idempotency key that stays the same in all attempts, so the service makes it only once.
-    Redirects are not followed, and proxy settings in the environment are ignored.
-
-    A client may be shared by any number of threads. Connections stay open between requests; use a
-    ``with`` statement or :meth:`close` to release them.
+    A request is retried if there is no response or if the service is busy. Each change has an
+    idempotency key, so the service makes it only once even if the request is sent several times.
+    Redirects are not followed, and proxy settings in the environment are ignored. Any number of
+    threads may share a client. Connections stay open between requests. Use a ``with`` statement or
+    :meth:`close` to close them. See :doc:`/service`.
 
     Parameters
     ----------
     url : str
         Address of the service, such as ``"http://127.0.0.1:8080"``.
     token : str, default=None
-        The token that ``evergrow init`` printed; None for the environment variable
+        The token that ``evergrow init`` printed. None reads the environment variable
         ``EVERGROW_TOKEN``.
     timeout : float, default=30.0
-        Timeout in seconds of each step of a request. Raise it for a slow network or large images;
-        lower it where a late response is of no use.
+        Timeout of each step of a request, in seconds. Raise it for a slow network or large images.
     retries : int, default=5
-        How often a request is sent again, with exponential backoff or the pause that the service
-        asks for. 0 raises an error at once; 5 retries wait about 3 seconds in total, 10 about 40.
+        How often a failed request is sent again, with exponential backoff or after the pause that
+        the service asks for. 5 retries wait about 3 seconds in total, 10 about 40 seconds. With 0,
+        an error is raised at once.
     ca_file : path, default=None
-        Certificates in PEM format to trust for https instead of the system's, such as a
-        self-signed certificate of the service.
+        File of certificates in PEM format to trust for https, such as a self-signed certificate of
+        the service. None trusts those of the system.
 
     Raises
     ------
     ServiceError
-        By every method, if the service refuses the request (``status`` and ``detail`` say why) or
-        cannot be reached (``status`` is 0).
+        Raised by every method if the service refuses the request or cannot be reached. ``status``
+        is the HTTP status, or 0 if there was no response. ``detail`` tells the reason.
 
     Examples
     --------
@@ -87,7 +86,7 @@ class Client:
         client.teach("cup.jpg", "cup")
         print(client.predict("what.jpg").label)
 
-    Without one an error is raised:
+    Without a service, an error is raised:
 
     >>> from evergrow import Client, ServiceError
     >>> with Client("http://127.0.0.1:9", "eg_read_example", retries=0) as client:
@@ -142,20 +141,20 @@ class Client:
         Parameters
         ----------
         image : path, bytes, file, array, Pillow image or embedding
-            The picture: a file, its bytes, or pixels of shape (height, width), (height, width, 3)
-            or (height, width, 4) and type uint8; or its embedding, a vector of floats.
+            The picture, as a file, its bytes, or a uint8 array of shape (height, width),
+            (height, width, 3) or (height, width, 4). A vector of floats is an embedding.
         label : str
-            Its class, known or new.
+            The class, known or new.
         fine : str, default=None
-            A fine class within the class, used once the class is split.
+            A fine class within the class. It is predicted once the class is split.
         move : bool, default=False
-            Whether a picture that another class has already moves to this class. Otherwise it is
-            refused with status 409.
+            What to do if another class already has the picture: True moves it to this class, False
+            raises an error with status 409.
 
         Returns
         -------
         result : evergrow.service.TeachResult
-            The example is stored on the service's disk, and the next prediction uses it.
+            What was stored. The example is on the service's disk, and the next prediction uses it.
         """
         body = teach_body(to_item(image), label, fine, move=move)
         response = self._transport.send_json("POST", "/v1/examples", body, key=_new_key())
@@ -167,18 +166,18 @@ class Client:
         Parameters
         ----------
         images : image, or list of images, or matrix of shape (n_images, n_features)
-            One or many, each as in :meth:`teach`. Many images are sent in several requests if
-            they exceed the limits of the service.
+            One image or many, each as in :meth:`teach`. Many images are sent in several requests
+            if they exceed the limits of the service.
         top : int, default=5
-            Number of classes to return for each.
+            Number of classes to return for each image.
         model : {"rls", "forest"}, default="rls"
-            The model: regularised least squares, which learns every example at once, or the
-            forest, if the workspace has one.
+            The model: least squares, which learns every example immediately, or the forest, if the
+            workspace has one.
 
         Returns
         -------
         prediction : Prediction, or list of Prediction
-            One for one image, a list for many.
+            One prediction for a single image, a list for many.
         """
         items, is_single = to_items(images)
         path = f"/v1/predictions?{urlencode({'top': top, 'model': model})}"
@@ -186,20 +185,33 @@ class Client:
         return found[0] if is_single else found
 
     def classes(self) -> list[ClassEntry]:
-        """List all classes, and how well each is recognised."""
+        """List all classes, and how well each is recognised.
+
+        Returns
+        -------
+        classes : list of ClassEntry
+            One entry per class.
+        """
         return list(self._list_pages("/v1/classes", ClassEntry, {}))
 
     def examples(
         self, label: str | None = None, fine: str | None = None, *, guessed: bool | None = None
     ) -> Iterator[Example]:
-        """Iterate over all examples; pages are loaded as needed.
+        """Iterate over the stored examples; pages are loaded as needed.
 
         Parameters
         ----------
-        label, fine : str, default=None
-            Only those of this class, and of this fine class.
+        label : str, default=None
+            Only examples of this class. None is all classes.
+        fine : str, default=None
+            Only examples of this fine class.
         guessed : bool, default=None
-            Only those whose fine class is a guess (True), or only the others (False).
+            Only examples whose fine class is a guess (True), or only the others (False).
+
+        Yields
+        ------
+        example : Example
+            One example.
         """
         filters = {"label": label, "fine": fine}
         if guessed is not None:
@@ -219,14 +231,19 @@ class Client:
         Parameters
         ----------
         example : int or sequence of int
-            The id of an example, or up to 500 ids: these are one change with one undo.
+            Id of an example, or up to 500 ids, which are changed and undone together.
         label : str, default=None
-            The new class; None leaves it. Passing the current class confirms it: the example is
-            no longer listed for review.
+            The new class. None leaves it unchanged. Pass the current class to confirm it; the
+            example is then no longer listed for review.
         fine : str, default=None
-            The new fine class, also to confirm a guess; None leaves it.
+            The new fine class. None leaves it unchanged. Pass the guessed fine class to confirm it.
         clear_fine : bool, default=False
-            Remove the fine class.
+            Whether to remove the fine class.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
         """
         given = {"label": label, "fine": fine}
         body: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -237,7 +254,18 @@ class Client:
         return self._change("PATCH", f"/v1/examples/{int(example)}", body)
 
     def remove(self, example: int | Sequence[int]) -> Change:
-        """Remove an example, or up to 500 in one change."""
+        """Remove examples; :meth:`undo` brings them back.
+
+        Parameters
+        ----------
+        example : int or sequence of int
+            Id of an example, or up to 500 ids, which are removed together.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         if isinstance(example, Sequence):
             return self._change("POST", "/v1/remove", {"examples": list(example)})
         return self._change("DELETE", f"/v1/examples/{int(example)}", None)
@@ -248,8 +276,13 @@ class Client:
         Parameters
         ----------
         event : int, default=None
-            The newest change of the step: if there is a newer one, an error is raised and nothing
-            changes.
+            The newest change that you know of. If there is a newer one, nothing is undone and an
+            error is raised. None undoes the newest step in any case.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
         """
         return self._change("POST", "/v1/undo", {} if event is None else {"event": event})
 
@@ -259,63 +292,136 @@ class Client:
         Parameters
         ----------
         label : str
-            The class. With ``erase`` also one that was forgotten before.
+            The class. With `erase`, it may have been forgotten before.
         erase : bool, default=False
-            Delete its pictures and embeddings permanently, and those of all examples that were
-            removed before. This cannot be undone.
+            Whether to delete its pictures and embeddings permanently, and those of all examples
+            that were removed before. This cannot be undone.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
         """
         return self._change("POST", "/v1/forget", {"label": label, "erase": erase})
 
     def rename(self, label: str, to: str) -> Change:
-        """Rename a class; no other class may have the new name."""
+        """Rename a class.
+
+        Parameters
+        ----------
+        label : str
+            The class.
+        to : str
+            The new name, which no other class may have.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._change("POST", "/v1/rename", {"label": label, "to": to})
 
     def merge(self, label: str, into: str) -> Change:
-        """Merge a class into another one, which keeps its name."""
+        """Merge a class into another one.
+
+        Parameters
+        ----------
+        label : str
+            The class to merge; it no longer exists afterwards.
+        into : str
+            The class that gets its examples.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._change("POST", "/v1/merge", {"label": label, "into": into})
 
     def split(self, label: str) -> Change:
-        """Predict the fine classes of a class from now on."""
+        """Start to predict the fine classes of a class.
+
+        Parameters
+        ----------
+        label : str
+            The class. Examples without a fine class get a guess.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._change("POST", "/v1/split", {"label": label})
 
     def unsplit(self, label: str) -> Change:
-        """Stop predicting the fine classes of a class; examples keep theirs."""
+        """Stop predicting the fine classes of a class; examples keep those they were given.
+
+        Parameters
+        ----------
+        label : str
+            The class.
+
+        Returns
+        -------
+        change : Change
+            The change that was made.
+        """
         return self._change("POST", "/v1/unsplit", {"label": label})
 
     def review(self, limit: int | None = None) -> list[Review]:
-        """List the examples that a user should check, the least certain first."""
+        """List the examples that a person should check, the least certain first.
+
+        Parameters
+        ----------
+        limit : int, default=None
+            Maximum number of examples. None uses the default of the service.
+
+        Returns
+        -------
+        reviews : list of Review
+            The examples, each with a reason and a suggestion.
+        """
         path = "/v1/review" + ("" if limit is None else f"?limit={int(limit)}")
         return [parse_record(Review, one) for one in _items(self._transport.send_json("GET", path))]
 
     def status(self) -> Status:
-        """Return the state of the workspace and the limits of the service."""
+        """Return the state of the workspace and the limits of the service.
+
+        Returns
+        -------
+        status : evergrow.service.Status
+            Number of examples and classes, accuracy, and what the token may do.
+        """
         return parse_record(Status, self._transport.send_json("GET", "/v1/status"))
 
     def sync_label_studio(self) -> LabelStudioSync:
-        """Compare all tasks of Label Studio with what was learnt from them, and learn the rest.
+        """Read all annotations of Label Studio, and learn those that are new or have changed.
 
-        The service does so itself when it starts and from time to time.
+        The service also does this when it starts and from time to time.
 
         Returns
         -------
         sync : LabelStudioSync
-            How many examples were taught, moved and taken back, and what failed.
+            How many examples were taught, moved and removed, and what failed.
         """
         found = self._transport.send_json("POST", "/v1/integrations/label-studio/sync")
         return parse_record(LabelStudioSync, found)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Download a file; its suffix says what.
-
-        The file appears only when it is complete.
+        """Download the model, the pictures or the labels; the file extension says which.
 
         Parameters
         ----------
         path : path
-            File to write; an existing one is replaced. ``.onnx`` for the model as an ONNX file,
-            ``.html`` for a page that works by itself, ``.zip`` for all labelled pictures in class
-            folders, ``.csv`` for the labels alone, ``.jsonl`` for the audit log; anything else for
-            the model as a file that :func:`evergrow.load` reads.
+            File to write. An existing file is replaced only when the new one is complete. The
+            extension chooses the content:
+
+            - ``.onnx``: the model for other software;
+            - ``.html``: the model as a page that works without a service;
+            - ``.zip``: all labelled pictures in class folders;
+            - ``.csv``: the labels;
+            - ``.jsonl``: the audit log;
+            - any other: the model as a file for :func:`evergrow.load`.
         """
         from evergrow.foundation.atomic import atomic_write
 

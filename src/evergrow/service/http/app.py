@@ -68,14 +68,19 @@ _MEDIA_TYPES = {
 
 
 def create_app(service: Service, host: str | None = None) -> FastAPI:
-    """Create the application of a service, which may be opened before or afterwards.
+    """Create the FastAPI application of a service, for your own ASGI server.
 
     Parameters
     ----------
     service : Service
-        The service to run.
+        The service. It may be opened before or after this call.
     host : str, default=None
-        The address that it listens on, by which it may be addressed.
+        The address on which the server listens; requests may name it as their host.
+
+    Returns
+    -------
+    app : fastapi.FastAPI
+        The application.
     """
     settings = service.settings
     app = FastAPI(

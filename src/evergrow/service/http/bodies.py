@@ -46,15 +46,17 @@ Vector = Annotated[list[Value], Field(min_length=1, max_length=MAX_FEATURES, fai
 class TeachBody(RequestBody):
     """An embedding and its class."""
 
-    embedding: Vector
-    label: Name
-    fine: Name | None = None
+    embedding: Vector = Field(description="The embedding of the example.")
+    label: Name = Field(description="The class, known or new.")
+    fine: Name | None = Field(None, description="The fine class within the class.")
 
 
 class PredictBody(RequestBody):
     """Embeddings to predict."""
 
-    embeddings: list[Vector] = Field(min_length=1, max_length=1024, fail_fast=True)
+    embeddings: list[Vector] = Field(
+        min_length=1, max_length=1024, fail_fast=True, description="The embeddings to predict."
+    )
 
 
 def _complete_schema(schema: dict[str, Any]) -> None:
@@ -70,8 +72,12 @@ class RelabelBody(RequestBody):
 
     model_config = ConfigDict(json_schema_extra=_complete_schema)
 
-    label: Name | None = None
-    fine: Name | None = None
+    label: Name | None = Field(
+        None, description="The new class. The current class confirms it. Left out, it stays."
+    )
+    fine: Name | None = Field(
+        None, description="The new fine class. Left out, it stays; null removes it."
+    )
 
     @field_validator("label")
     @classmethod
@@ -89,7 +95,11 @@ class RelabelBody(RequestBody):
 class ExamplesBody(RequestBody):
     """Examples that are changed together."""
 
-    examples: list[EventNumber] = Field(min_length=1, max_length=MAX_EXAMPLES_PER_CHANGE)
+    examples: list[EventNumber] = Field(
+        min_length=1,
+        max_length=MAX_EXAMPLES_PER_CHANGE,
+        description=f"Ids of up to {MAX_EXAMPLES_PER_CHANGE} examples.",
+    )
 
 
 class RelabelManyBody(RelabelBody, ExamplesBody):
@@ -99,7 +109,7 @@ class RelabelManyBody(RelabelBody, ExamplesBody):
 class LabelBody(RequestBody):
     """A class."""
 
-    label: Name
+    label: Name = Field(description="The class.")
 
 
 class ForgetBody(LabelBody):
@@ -108,28 +118,34 @@ class ForgetBody(LabelBody):
     Everything that was removed before is erased with it. A forgotten class can still be erased.
     """
 
-    erase: bool = False
+    erase: bool = Field(
+        False, description="Whether to delete its images permanently, which cannot be undone."
+    )
 
 
 class RenameBody(LabelBody):
     """A class and its new name."""
 
-    to: Name
+    to: Name = Field(description="The new name, which no other class may have.")
 
 
 class MergeBody(LabelBody):
     """A class and the one that it is merged into."""
 
-    into: Name
+    into: Name = Field(description="The class that gets its examples.")
 
 
 class UndoBody(RequestBody):
     """The change to undo; by default the newest one."""
 
-    event: EventNumber | None = None
+    event: EventNumber | None = Field(
+        None,
+        description="Number of the newest change that the client knows. If there is a newer one,"
+        " nothing is undone.",
+    )
 
 
 class DownloadBody(RequestBody):
     """The file to download."""
 
-    file: File
+    file: File = Field(description="The file to prepare.")

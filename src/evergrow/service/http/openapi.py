@@ -27,7 +27,7 @@ _DESCRIPTIONS = {
     401: "The token is missing, wrong, expired or revoked.",
     403: "The token lacks the needed scope.",
     404: "The resource does not exist.",
-    405: "The method is not allowed; the header Allow lists those that are.",
+    405: "The method is not allowed; the header Allow lists the allowed ones.",
     408: "The request was not complete in time.",
     409: "The request conflicts with the current state of the workspace.",
     413: "The request, or an image in it, is too large.",
@@ -35,7 +35,7 @@ _DESCRIPTIONS = {
     422: "Something in the request is not valid; the detail says what.",
     429: "Too many requests with one token; the header Retry-After says when to retry.",
     500: "Internal error.",
-    501: "This service cannot do it; the detail says what to install.",
+    501: "This service lacks a package for it; the detail says what to install.",
     503: "The service is starting, stopping or busy; the header Retry-After says when to retry.",
     507: "The disk is full; nothing was changed.",
 }

@@ -63,14 +63,14 @@ class _ChangeHeaders(BaseModel):
         None,
         alias=_KEY_HEADER,
         pattern=_KEY_PATTERN,
-        description="Identifies this change: sent again with the same key, it is made only once.",
+        description="Identifies this change. Sent again with the same key, it is made only once.",
     )
     action: str | None = Field(
         None,
         alias=_ACTION_HEADER,
         pattern="^[A-Za-z0-9_-]{1,64}$",
-        description="What the user did: changes of one token and action that follow each other are"
-        " undone together.",
+        description="Identifies what the user did. Consecutive changes with the same token and"
+        " action are undone together.",
     )
 
 
@@ -98,7 +98,7 @@ class PageQuery(LimitQuery):
 
     after: str | None = Field(
         None,
-        description="Cursor: the value of next on the page before.",
+        description="Cursor of the page: the value of next on the previous page.",
         json_schema_extra={"pattern": _CURSOR_PATTERN},
     )
 

@@ -75,38 +75,41 @@ def serve(
     Parameters
     ----------
     folder : path
-        The workspace.
+        The folder of the workspace.
     host : str, default="127.0.0.1"
-        Address to listen on. The default cannot be reached from other computers.
+        Address to listen on. With the default, only this computer can connect.
     port : int, default=8080
-        Port; 0 for any free port.
-    certfile, keyfile : path, default=None
-        Certificate and key for TLS in PEM format. Browsers allow the camera only over TLS and on
-        localhost.
+        Port to listen on. 0 chooses a free one.
+    certfile : path, default=None
+        Certificate for TLS in PEM format. Browsers allow the camera only over TLS or on localhost.
+    keyfile : path, default=None
+        Private key of the certificate in PEM format.
     insecure : bool, default=False
-        Allow other computers to connect without TLS, for use behind a proxy that encrypts.
-        Otherwise this is refused, because tokens and pictures could be read on the network.
+        Whether other computers may connect without TLS. Use it only behind a proxy that encrypts,
+        because tokens and pictures could otherwise be read on the network.
     json_logs : bool, default=False
-        Write the log as JSON lines.
+        Whether the log is written as JSON lines.
     log_requests : bool, default=False
-        Log every request, not only those that were refused.
+        Whether every request is logged, or only those that were refused.
     session : bool, default=False
-        Announce an address that contains a token, which may teach until the service ends, and log
-        only warnings and errors unless requests are logged.
+        Whether the announced address contains a token, which may teach until the service ends. Only
+        warnings and errors are logged then, unless `log_requests` is True.
     settings : Settings, default=None
-        The limits.
+        Limits of the service. None uses the defaults.
     announce : callable, default=None
         Called with the address when the service is ready.
     **limits : dict
         Single values of :class:`~evergrow.service.http.settings.Settings`, such as ``rate``,
-        ``max_request_bytes`` and ``decoders``; None for the default.
+        ``max_request_bytes`` and ``decoders``. None is the default.
 
     Raises
     ------
     evergrow.WorkspaceError
         If the folder is not a workspace, is damaged, or is in use by another process.
-    evergrow.InvalidInputError, OSError
-        If it is not possible, or not safe, to listen on this address.
+    evergrow.InvalidInputError
+        If it is not safe to listen on this address.
+    OSError
+        If it is not possible to listen on this address.
     """
     settings = settings or Settings(
         **{name: value for name, value in limits.items() if value is not None}

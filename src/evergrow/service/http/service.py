@@ -57,14 +57,17 @@ _log = logging.getLogger("evergrow.service")
 class Service:
     """A workspace with the threads and processes that serve it.
 
+    Most programs call :func:`serve`. Use this class with :func:`create_app` to run the service in
+    your own ASGI server.
+
     Parameters
     ----------
     folder : path
-        The workspace.
-    settings : Settings
-        The limits.
+        The folder of the workspace.
+    settings : Settings, default=None
+        Limits of the service. None uses the defaults.
     session_token : str, default=None
-        A token that may teach while the service runs; it is not stored.
+        A token that may teach while the service runs. It is not stored.
     """
 
     def __init__(
@@ -181,7 +184,10 @@ class Service:
             self._background.notify()
 
     def refuse_changes(self) -> None:
-        """Begin the shutdown: refuse changes, continue everything else."""
+        """Begin the shutdown: refuse changes, continue everything else.
+
+        :meta private:
+        """
         if self.phase in ("opening", "ready"):
             self.phase = "stopping"
         if self._writer is not None:
@@ -205,7 +211,7 @@ class Service:
             self.phase = "closed"
 
     def has_token(self, token: str) -> bool:
-        """Whether a token is valid."""
+        """Tell whether a token is valid."""
         try:
             return self.token_check is not None and isinstance(self.token_check(token), Actor)
         except (WorkspaceError, ProblemError):
@@ -216,6 +222,8 @@ class Service:
         """Raise a ``ProblemError`` unless the path still names the folder that was opened.
 
         Otherwise the tokens of another folder would open the data of this one.
+
+        :meta private:
         """
         workspace = self.workspace
         try:
@@ -236,6 +244,8 @@ class Service:
         The first prediction after a change solves the equations of the model. Solved after every
         change, they would slow down those who teach. Many changes per second are therefore seen by
         other tokens half a second later.
+
+        :meta private:
         """
         newest = self.workspace.snapshot
         shared = self._shared_snapshot
@@ -247,19 +257,28 @@ class Service:
 
     @property
     def writer(self) -> WriterThread:
-        """The writer thread; it refuses changes itself once the service is closed."""
+        """The writer thread; it refuses changes itself once the service is closed.
+
+        :meta private:
+        """
         if self._writer is None:
             raise unavailable("the workspace is not open")
         return self._writer
 
     @property
     def downloads(self) -> Downloads:
-        """Files for download."""
+        """Files for download.
+
+        :meta private:
+        """
         return self._require(self._downloads)
 
     @property
     def label_studio(self) -> BackEnd:
-        """The back end of Label Studio."""
+        """The back end of Label Studio.
+
+        :meta private:
+        """
         self._require(self._workspace)
         if self._label_studio is None:
             raise ProblemError(
@@ -270,7 +289,10 @@ class Service:
         return self._label_studio
 
     async def read(self, actor: Actor, function: Callable[[], Result]) -> Result:
-        """Run a function that may wait for the disk in a thread; tokens take turns."""
+        """Run a function that may wait for the disk in a thread; tokens take turns.
+
+        :meta private:
+        """
         future: Future[Result] = self._require(self._readers).submit(actor, function)
         return await asyncio.wrap_future(future)
 

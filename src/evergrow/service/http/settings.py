@@ -63,35 +63,37 @@ def _processors() -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits of a service.
+    """Limits of a service; pass them to :func:`serve`.
 
     Parameters
     ----------
     max_request_bytes : int, default=20_000_000
         Maximum length of a request body. Raise it for large photographs.
     max_bytes_at_once : int, default=0
-        Total size of the bodies held in memory; beyond it requests are answered with 503. 0 for
-        400 million, or twice ``max_request_bytes`` if that is more. One token may use a
-        quarter of it, or one request of the maximum length, and tokens that may not teach half of
-        it together.
+        Maximum total size of the request bodies in memory. Further requests get status 503. One
+        token may use a quarter of it, or one request of the maximum length. All tokens that may not
+        teach together may use half of it. 0 is 400 million, or twice `max_request_bytes` if that is
+        more.
     max_connections : int, default=1000
-        Maximum number of connections; at most half of the files that may be open. When all are in
-        use, the one that made no progress for the longest time is closed for a new one, those
-        without a valid token first.
+        Maximum number of connections, and at most half of the files that the process may open. If
+        all are in use, a new connection replaces the one that has been idle longest. Connections
+        without a valid token are replaced first.
     max_connections_per_address : int, default=0
-        Maximum number of connections of one address that sent no valid token; 0 for a quarter of
-        ``max_connections``. Raise it behind a proxy whose clients share its address; the rates of
-        refused tokens and of requests without a token stay limited by address.
+        Maximum number of connections without a valid token from one address. 0 is a quarter of
+        `max_connections`. Raise it behind a proxy whose clients share one address. Refused tokens
+        and requests without a token are still limited by address.
     max_requests : int, default=256
-        Maximum number of requests with a valid token at a time: one token may have a quarter, and
-        a quarter is reserved for tokens that may teach. Beyond it requests are answered with 429.
+        Maximum number of simultaneous requests with a valid token. Further requests get status 429.
+        One token may have a quarter of them. Another quarter is reserved for tokens that may teach.
     read_seconds : float, default=30
         Timeout for receiving a request body. Raise it for slow networks.
     min_body_rate : int, default=4000
-        Bytes per second at which a request body must arrive, averaged over 5 seconds; slower ones
-        are answered with 408.
-    rate, burst : float and int, default=300 and 600
-        Rate limit of one token in requests per second, and the size of a burst after a pause.
+        Minimum rate at which a request body must arrive, in bytes per second, averaged over 5
+        seconds. Slower requests get status 408.
+    rate : float, default=300
+        Rate limit of one token, in requests per second.
+    burst : int, default=600
+        Number of requests that one token may send at once after a pause.
     max_images : int, default=32
         Maximum number of images, or embeddings, in one request.
     max_pixels : int, default=50_000_000
@@ -101,30 +103,30 @@ class Settings:
     request_decode_seconds : float, default=20
         Total decoding time for all images of one request.
     images_seconds : float, default=60
-        Timeout for processing the images of a request, including their time in the queue; then
-        the request is answered with 503.
+        Timeout for processing the images of a request, including their time in the queue. After
+        that the request gets status 503.
     max_waiting_images : int, default=512
-        Maximum number of queued images of one token; beyond it requests are answered with 503.
+        Maximum number of queued images of one token. Further requests get status 503.
     decode_bytes : int, default=2_000_000_000
-        Address space of a decoder process.
+        Maximum address space of a decoder process, in bytes.
     decoders : int, default=0
-        Number of decoder processes; 0 for one per processor, at least two.
+        Number of decoder processes. 0 is one per processor, and at least two.
     threads : int, default=0
-        Number of threads that run the network; 0 for one per processor.
+        Number of threads that run the network. 0 is one per processor.
     max_queue : int, default=256
-        Maximum number of queued changes; beyond it requests are answered with 503.
+        Maximum number of queued changes. Further requests get status 503.
     stop_seconds : float, default=20
         Grace period for running requests at shutdown.
     allow_hosts : tuple of str, default=()
-        Further host names by which the service may be addressed, without port; ``"*"`` for any.
-        IP addresses, ``localhost`` and the name of this computer are always allowed.
+        Further host names in requests to accept, without port; ``"*"`` accepts any. IP addresses,
+        ``localhost`` and the name of this computer are always accepted.
     label_studio : str, default=""
-        Address of the Label Studio whose annotations are learnt, such as
-        ``"http://127.0.0.1:8081"``; empty for none.
+        Address of the Label Studio to learn annotations from, such as ``"http://127.0.0.1:8081"``.
+        Empty for none.
     label_studio_token : str, default=""
         A personal access token, or a legacy token, of that Label Studio.
     label_studio_seconds : float, default=30
-        Time between two looks for annotations that Label Studio did not announce.
+        Seconds between two searches for annotations that Label Studio did not announce.
     """
 
     max_request_bytes: int = 20 * _MILLION
@@ -190,17 +192,26 @@ class Settings:
 
     @property
     def n_bytes_at_once(self) -> int:
-        """Limit on the total size of the bodies held in memory."""
+        """Limit on the total size of the bodies held in memory.
+
+        :meta private:
+        """
         return self.max_bytes_at_once or max(_BYTES_AT_ONCE, 2 * self.max_request_bytes)
 
     def body_allowance(self) -> Allowance:
-        """Shares of the memory for bodies."""
+        """Shares of the memory for bodies.
+
+        :meta private:
+        """
         total = self.n_bytes_at_once
         one = min(self.max_request_bytes, total)
         return Allowance(total, max(one, total // 4), max(one, total // 2))
 
     def request_allowance(self) -> Allowance:
-        """Shares of the requests at a time."""
+        """Shares of the requests at a time.
+
+        :meta private:
+        """
         total = self.max_requests
         return Allowance(total, max(1, total // 4), max(1, total - total // 4))
 
@@ -216,7 +227,10 @@ class Settings:
 
     @property
     def decoder_limits(self) -> DecoderLimits:
-        """Memory and time that one image may use."""
+        """Memory and time that one image may use.
+
+        :meta private:
+        """
         reading = ReadLimits(max_pixels=self.max_pixels, max_bytes=self.max_request_bytes)
         return DecoderLimits(
             reading, self.decode_bytes, self.decode_seconds, self.request_decode_seconds

@@ -29,34 +29,39 @@ def load(
     max_bytes: int | None = None,
     networks: bool = True,
 ) -> Any:
-    """Read a model that was written with ``save`` or :func:`evergrow.save`.
+    """Load a model that was written with ``save`` or :func:`evergrow.save`.
 
-    A file is arrays and JSON only, checked against a SHA-256 checksum and against each other before
-    use. A file may contain a neural network, which is run when images are embedded; refuse such
-    files with ``networks=False`` unless you trust their author.
+    A model file contains arrays and JSON, but no code. Its SHA-256 checksum and the consistency of
+    its parts are checked before use. A file may contain a neural network, which runs when images
+    are embedded. Pass ``networks=False`` to refuse such files if you do not trust their author. See
+    :doc:`/model_files`.
 
     Parameters
     ----------
     path : path
         The file.
     expect : type or tuple, default=None
-        Estimators that the file may hold, for example ``RLSClassifier``; None for any. A file that
-        holds another one is refused before its arrays are read.
+        Classes of estimators to accept, for example ``RLSClassifier``. A file with another
+        estimator is refused before its arrays are read. None accepts all.
     max_bytes : int, default=None
-        The largest file to read; None for any. See docs/model_files.md for the memory that a file
-        of this size may take.
+        Size of the largest file to accept, in bytes. None accepts any size.
     networks : bool, default=True
-        Whether the file may contain a network.
+        Whether the file may contain a neural network.
 
     Returns
     -------
     estimator : estimator
-        Ready to predict, with the parameters it was saved with.
+        The fitted model, with the parameters it was saved with. It can predict and, unless it was
+        saved with ``inference_only=True``, learn further.
 
     Raises
     ------
     evergrow.ModelFileError
         If the file is truncated, damaged, inconsistent or from a newer version.
+
+    See Also
+    --------
+    save : Write a model or a pipeline.
 
     Examples
     --------

@@ -23,21 +23,21 @@ _NOTHING = ("passthrough", None)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model or a pipeline of models to a file that :func:`evergrow.load` reads.
+    """Write a fitted model, or a pipeline of models, to a file that :func:`evergrow.load` reads.
 
     Parameters
     ----------
     model : estimator
-        One of these, fitted:
+        A fitted model of one of these types:
 
         - an estimator of Evergrow;
         - ``StandardScaler``, ``Normalizer``, ``PCA`` or ``LinearSVC`` of scikit-learn;
         - a :class:`sklearn.pipeline.Pipeline` of these, which may contain other such pipelines.
 
-        Other types cannot be saved: no code is executed when a model file is read, so that
-        the reader must know every type in it.
+        Other types cannot be saved, because a model file contains no code and its reader must know
+        every type in it.
     path : path
-        File to write; an existing one is replaced whole or not at all.
+        File to write. An existing file is replaced only when the new one is complete.
 
     Raises
     ------

@@ -17,10 +17,10 @@ Codes = npt.NDArray[np.int32]
 
 
 class ShardLabels:
-    """Labels stored as class indices, 4 bytes each whatever the length of the name.
+    """The labels of shards, which estimators accept as ``y``.
 
-    An array-like that estimators accept as ``y``. ``numpy.asarray`` returns the labels; comparing
-    with a label returns a mask; slices and masks return an object of this type.
+    They are stored as class indices and take 4 bytes each. ``numpy.asarray`` returns the labels.
+    Comparison with a label returns a mask. Slices and masks return an object of this type.
 
     Parameters
     ----------
@@ -29,10 +29,13 @@ class ShardLabels:
     classes : ndarray
         Integers or strings, in the order in which they were added.
 
-    Attributes
-    ----------
-    codes, classes : ndarray
-        As above.
+    Examples
+    --------
+    >>> import evergrow, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = evergrow.write_shards(folder, [([[0.0], [1.0], [8.0]], ["a", "a", "b"])])
+    ...     shards.labels.tolist(), (shards.labels == "a").tolist()
+    (['a', 'a', 'b'], [True, True, False])
     """
 
     ndim = 1

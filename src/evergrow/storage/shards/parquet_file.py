@@ -21,10 +21,10 @@ def write_parquet(shards: Shards, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     shards : Shards
-        One row per example. Rows in the type of the shards are the column ``embedding``, of lists
-        of one length; their labels, if there are any, are the column ``label``.
+        The shards, with one row per example. Rows become the column ``embedding`` of lists. Labels,
+        if there are any, become the column ``label``.
     path : path
-        The file, which is replaced when all rows were written.
+        File to write. An existing file is replaced only when the new one is complete.
 
     Examples
     --------

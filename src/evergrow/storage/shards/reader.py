@@ -26,7 +26,7 @@ _MAX_MAPPED = 128
 
 
 def open_shards(path: str | os.PathLike[str]) -> Shards:
-    """Open a folder of shards as one matrix, without reading it.
+    """Open a folder of shards as one matrix, without reading it into memory.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     Returns
     -------
     shards : Shards
-        All rows that are in the folder now. To see rows appended later, open the folder again.
+        All rows that are in the folder now. To see rows that are appended later, open it again.
 
     Raises
     ------
     ShardError
-        If the manifest is damaged or does not fit the files; the error names what is wrong. The
-        content of each file is checked when its rows are first read.
+        If the manifest is damaged or does not match the files. The content of each file is checked
+        when its rows are first read.
 
     Examples
     --------
@@ -62,21 +62,22 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
 
 
 class Shards(StoredRows):
-    """Rows of features in a folder of files, with the interface of one matrix.
+    """A folder of files that behaves like one matrix of features; it may exceed memory.
 
-    Estimators accept it as ``X`` and read it a block at a time, so it may be larger than memory.
-    Files are memory-mapped, and each is checked against its SHA-256 when it is first read. Created
-    by :func:`evergrow.open_shards` and :func:`evergrow.write_shards`.
+    Estimators accept it as ``X`` and read it a block at a time. It has ``shape``, ``dtype``,
+    ``ndim``, ``size`` and ``nbytes`` like an array, and rows are read by indexing. Files are
+    memory-mapped, and each is checked against its SHA-256 hash when it is first read. Created by
+    :func:`evergrow.open_shards` and :func:`evergrow.write_shards`. See :doc:`/shards`.
 
-    It has ``shape``, ``dtype``, ``ndim``, ``size`` and ``nbytes`` like an array, and in addition:
-
-    - ``path``: the folder.
-    - ``classes``: the classes, sorted within a batch and appended across batches, or None.
-    - ``labels``: the label of each row, or of each image where images have several rows, as a
-      :class:`~evergrow.storage.ShardLabels` that ``fit`` accepts as ``y``; an error without labels.
-    - ``images``: a sequence of matrices, one per image, where images have several rows.
-    - ``parts``: the files, as values that can be sent to other processes.
-    - ``digest``: a hash of all rows and labels.
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    labels : ShardLabels
+        The label of each row, which ``fit`` accepts as ``y``. If images have several rows, the
+        label of each image. Raises a :class:`ShardError` if the folder has no labels.
+    offsets : ndarray or None
+        The first row of each image if images have several rows, otherwise None.
 
     Examples
     --------
@@ -107,13 +108,13 @@ class Shards(StoredRows):
 
     @property
     def classes(self) -> npt.NDArray[Any] | None:
-        """The classes, sorted within a batch and appended across batches."""
+        """The classes in the order in which they were added; None without labels."""
         known = self.manifest.classes
         return None if known is None else known.classes
 
     @property
     def digest(self) -> str:
-        """A hash of all rows and labels."""
+        """Hash of all rows and labels."""
         return self.manifest.digest
 
     @cached_property
@@ -144,7 +145,7 @@ class Shards(StoredRows):
 
     @property
     def images(self) -> ShardImages:
-        """The rows of each image; an error if every row is an example of its own."""
+        """A sequence of matrices, one per image; an error if every row is a separate example."""
         if self.offsets is None:
             raise InvalidInputError(
                 f"{str(self.path)!r} has no images of several rows: every row is an example"
@@ -153,27 +154,27 @@ class Shards(StoredRows):
 
     @property
     def n_items(self) -> int:
-        """Number of images, or of rows if every row is an example."""
+        """Number of images, or of rows if every row is a separate example."""
         return sum(shard.items for shard in self.manifest.shards)
 
     @property
     def parts(self) -> list[ShardPart]:
-        """The files, as values that can be sent to other processes."""
+        """The files, as small objects that can be sent to other processes."""
         return [self.part(i) for i in range(len(self.manifest.shards))]
 
     def part(self, i: int) -> ShardPart:
-        """One of the files, as a value that can be sent to other processes."""
+        """One of the files, as a small object that can be sent to other processes."""
         shard, last = self.manifest.shards[i], int(self._firsts[1:][i])
         n_features, dtype = self.manifest.n_features, self.dtype.name
         return ShardPart(str(self.path), shard, last - shard.rows, last, n_features, dtype)
 
     def verify(self, *, verbose: int = 0) -> None:
-        """Read every file again and check its hash and numbers.
+        """Read every file again and check its hash and values.
 
         Parameters
         ----------
         verbose : int, default=0
-            Show a progress bar when positive.
+            Show a progress bar if positive.
 
         Raises
         ------
@@ -263,10 +264,22 @@ class Shards(StoredRows):
 
 @dataclass(frozen=True)
 class ShardPart:
-    """One file of a folder of shards, as a small value that another process can read it with.
+    """One file of a folder of shards, as a small object that can be sent to other processes.
 
-    ``path`` is the folder and ``shard`` the entry of the manifest; the file holds the rows from
-    ``first`` to ``last``, exclusive.
+    Attributes
+    ----------
+    path : str
+        The folder.
+    shard : object
+        The entry of the file in the manifest of the folder.
+    first : int
+        The first row of the file, among all rows of the folder.
+    last : int
+        The row after the last one of the file.
+    n_features : int
+        Number of columns.
+    dtype : str
+        Type of the numbers.
     """
 
     path: str
@@ -287,7 +300,7 @@ class ShardPart:
         return self.shard.sha256
 
     def read(self) -> npt.NDArray[Any]:
-        """Map the rows; the file is checked once per process."""
+        """Return the rows as a memory-mapped array; the file is checked once per process."""
         shape = (self.last - self.first, self.n_features)
         path = Path(self.path) / self.shard.name
         file = ArrayFile(path, DTYPES[self.dtype], shape, self.sha256)

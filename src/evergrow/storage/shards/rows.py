@@ -80,12 +80,19 @@ class StoredRows(metaclass=ABCMeta):
             yield from block
 
     def blocks(self, max_rows: int | None = None) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Go through all rows, some at a time: (which rows, the rows).
+        """Iterate over all rows, a block at a time.
 
         Parameters
         ----------
         max_rows : int, default=None
-            Rows in a block at most; None for about 8 MiB.
+            Maximum number of rows in a block. None makes blocks of about 8 MiB.
+
+        Yields
+        ------
+        rows : slice
+            Which rows these are.
+        block : ndarray of shape (n_rows, n_features)
+            The rows.
         """
         step = max_rows or max(1, _BLOCK_BYTES // max(1, self.nbytes // max(1, len(self))))
         for first in range(0, len(self), step):
@@ -93,12 +100,17 @@ class StoredRows(metaclass=ABCMeta):
             yield rows, self[rows]
 
     def choose(self, rows: npt.ArrayLike) -> StoredRows:
-        """Some rows, which stay on disk; estimators take them as they take all.
+        """Select some rows, which stay on disk; estimators accept the result as ``X``.
 
         Parameters
         ----------
         rows : array-like
-            Their numbers, in any order, or a mask over all rows.
+            Indices of the rows in any order, or a mask over all rows.
+
+        Returns
+        -------
+        chosen : array-like of shape (n_chosen, n_features)
+            The selected rows.
         """
         return ChosenRows(self, self._numbers(rows))
 
@@ -223,10 +235,10 @@ def join_rows(first: npt.NDArray[Any], rest: Any) -> npt.NDArray[Any]:
 
 
 class ShardImages(RaggedRows):
-    """Like :class:`~evergrow.RaggedArray`, with the rows on disk.
+    """The images of shards, each with several rows that stay on disk.
 
-    It is indexed and iterated like a list of matrices, and codebooks accept it as one. Created by
-    ``Shards.images``.
+    It behaves like a list of matrices and like a :class:`~evergrow.RaggedArray`, and codebooks
+    accept it. Created by ``Shards.images``.
 
     Attributes
     ----------

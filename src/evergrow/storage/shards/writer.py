@@ -50,32 +50,38 @@ def write_shards(
     rows_per_shard: int | None = None,
     on_wait: Callable[[], None] | None = None,
 ) -> Shards:
-    """Append rows of features to a folder of shards.
+    """Append rows of features to a folder of shards, a batch at a time.
 
     Parameters
     ----------
     path : path
-        The folder; created if missing. The rows are appended to those that are there.
+        The folder. It is created if it does not exist; otherwise rows are appended.
     batches : iterable
-        Matrices of shape (n_rows, n_features), or pairs of such a matrix and its labels, of any
-        numbers of rows. Labels are integers or strings, None or NaN for a row without one. Ragged
-        arrays, or images of other shards, have one label per image. Batches are read one by one, so
-        an iterator may yield more than fits in memory.
+        Matrices of shape (n_rows, n_features), or pairs of such a matrix and its labels. Labels are
+        integers or strings; None or NaN marks a row without a label. A
+        :class:`~evergrow.RaggedArray`, or the images of other shards, have one label per image.
+        Batches are read one by one, so an iterator may yield more than fits into memory.
     dtype : {"float16", "float32", "float64"}, default=None
-        Type of the numbers in the files; batches are rounded to it. None uses the type of the
-        folder, or for a new folder the smallest type that holds the first batch exactly, and
-        rejects batches that would have to be rounded.
+        Type of the numbers in the files; numbers are rounded to it. None uses the type of the
+        folder, or in a new folder the smallest type that holds the first batch exactly. Batches
+        that would have to be rounded are then an error.
     rows_per_shard : int, default=None
-        Rows per file; None for about 64 MiB. Smaller files give more tasks on a cluster. An image
-        with several rows is never split.
+        Number of rows per file. None makes files of about 64 MiB. Smaller files give more tasks on
+        a cluster. The rows of one image are always in the same file.
     on_wait : callable, default=None
-        Called before waiting for another process or thread that appends to the folder; an exception
+        Called before waiting for another process or thread that appends to the folder. An exception
         that it raises ends the wait.
 
     Returns
     -------
     shards : Shards
-        The folder with the new rows. If anything fails, the folder does not change.
+        The folder with the new rows. If an error is raised, the folder is unchanged.
+
+    See Also
+    --------
+    open_shards : Open an existing folder.
+    evergrow.storage.shard_table : Append the rows of a file or table.
+    evergrow.vision.shard_images : Append the features of images.
 
     Examples
     --------

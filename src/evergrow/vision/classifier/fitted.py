@@ -29,21 +29,21 @@ _LEARNER = "learner/"
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Predictions for the images that could be read, and the problems with the others.
+    """Result of :meth:`ImageClassifier.answer`: predictions, and images that could not be read.
 
     Attributes
     ----------
     labels : ndarray of shape (n_answers,)
         The predicted class of each image that could be read, as from ``predict``.
     known : ndarray of shape (n_answers,)
-        False for images that the learner rejects because they fit no class. Their labels are its
-        unknown label, which is none of the classes.
+        False for images that fit no class, if the learner is a :class:`RejectingClassifier`. Their
+        label is its unknown label.
     top_labels : ndarray of shape (n_answers, k)
         The most probable classes, best first.
     top_probabilities : ndarray of shape (n_answers, k)
-        Their probabilities.
+        The probabilities of these classes.
     kept : ndarray of shape (n_answers,)
-        The index of each image in the input.
+        The index of each answered image in the input.
     problems : tuple of BadImage
         The images that could not be read, and why.
     """
@@ -58,21 +58,21 @@ class Answers:
 
 @dataclass(frozen=True)
 class ImageReport:
-    """Statistics of one call of ``fit`` or ``partial_fit``.
+    """Statistics of one call of ``fit`` or ``partial_fit`` of an :class:`ImageClassifier`.
 
     Attributes
     ----------
     n_images : int
         Number of training images.
     seconds_features : float
-        Time to read the images and compute their features, including learning a vocabulary.
+        Time to read the images and compute their features, including learning visual words.
     seconds_learning : float
         Time to train the learner.
     problems : tuple of BadImage
-        Images and files that were left out, and why.
+        Images and files that were skipped, and why.
     n_known_images : int
-        Number of images that ``partial_fit(skip_known=True)`` left out because their class has
-        them already.
+        Number of images that ``partial_fit(skip_known=True)`` skipped because their class already
+        has them.
 
     Examples
     --------

@@ -28,44 +28,51 @@ from evergrow.vision.images.parameters import ON_ERROR
 
 @dataclass(eq=False, repr=False)
 class ImageClassifier(ImageLearner):
-    """A classifier of images that accepts new classes and examples at any time.
+    """A classifier of images that can learn new classes and examples at any time.
 
-    ``features`` turns images into vectors, and ``learner`` classifies the vectors. A model file
-    contains both.
+    The parameter `features` turns each image into a vector, and `learner` classifies the vectors.
+    Images may be paths, bytes, arrays or Pillow images. A model file contains both parts. See
+    :doc:`/images`.
 
     Parameters
     ----------
-    features : {"auto", "embed", "sift", "hsl", "haar"}, transformer, module or callable
-        How images become vectors. ``"embed"`` uses a network trained on photographs
-        (:class:`~evergrow.vision.Embedder`) and is the most accurate for photographs of objects.
-        ``"auto"``, the default, adds averages of the earlier stages 5, 6 and 7 of the network if
-        the learner has a parameter ``blocks``, with which it chooses those that take part; for
-        other learners it is the same as ``"embed"``. The others use visual words that
-        :meth:`fit` learns from patches of the training images
-        (:class:`~evergrow.vision.BagOfWords` with an ERC forest); they need no network and suit
-        textures and drawings. Any other transformer of a list of images is accepted, for example a
-        scikit-learn pipeline, a PyTorch module, or a function from a list of RGB arrays to a
-        matrix; a model with a module or a function cannot be saved.
+    features : {"auto", "embed", "sift", "hsl", "haar"}, transformer, module or callable, \
+default="auto"
+        How images become vectors:
+
+        - ``"embed"`` uses a network trained on photographs (:class:`~evergrow.Embedder`). It is the
+          most accurate choice for photographs of objects.
+        - ``"auto"`` is ``"embed"``. For learners that can choose among groups of features, such as
+          ``"rls"``, it adds the averages of stages 5, 6 and 7 of the network.
+        - ``"sift"``, ``"hsl"`` and ``"haar"`` use visual words that :meth:`fit` learns from patches
+          of the training images (:class:`~evergrow.vision.BagOfWords`). They need no network and
+          suit textures and drawings.
+        - Any transformer of a list of images also works: a scikit-learn pipeline, a PyTorch module,
+          or a function from a list of RGB arrays to a matrix. A model with a module or a function
+          cannot be saved.
     learner : {"rls", "rls-random", "means", "lda", "forest"} or classifier, default="rls"
-        The classifier of the vectors. ``"rls"`` is an :class:`RLSClassifier`, which is fast to
-        update and chooses its penalty itself, ``"rls-random"`` the same on random features, for
-        hundreds of images per class. ``"means"`` is an :class:`NCMClassifier`, ``"lda"`` one with
-        ``metric="mahalanobis"``, ``"forest"`` an :class:`NCMForestClassifier`. Any classifier of
-        Evergrow with ``partial_fit`` is accepted, such as a :class:`RejectingClassifier`; it is
-        cloned.
+        The classifier of the vectors:
+
+        - ``"rls"`` is an :class:`RLSClassifier`, which is fast to update and needs no tuning.
+        - ``"rls-random"`` is the same on random features, for hundreds of images per class.
+        - ``"means"`` is an :class:`NCMClassifier`.
+        - ``"lda"`` is an :class:`NCMClassifier` with ``metric="mahalanobis"``.
+        - ``"forest"`` is an :class:`NCMForestClassifier`.
+        - Any classifier of Evergrow with ``partial_fit`` also works, such as a
+          :class:`RejectingClassifier`; it is cloned.
     keep_features : bool, default=True
-        Keep the features of the training images, 4 bytes per number, if the learner needs them to
-        :meth:`forget` a class; forests keep theirs anyway. False makes the model smaller, but it
-        can then only forget what its learner can forget without them.
+        Whether to keep the features of the training images if the learner needs them to
+        :meth:`forget` a class. They take 4 bytes per number. With False, the model is smaller, but
+        such a learner can no longer forget. Forests always keep their features.
     on_error : {"raise", "skip"}, default="raise"
-        What training does if an image cannot be read: raise an error, or leave it out and warn.
+        What training does if an image cannot be read: raise an error, or skip the image and warn.
     n_jobs : int, default=None
-        Threads of features and learners created by name; None for one, -1 for one per processor.
-        The result does not depend on it.
+        Number of threads of features and learners that are given by name: None is 1, -1 uses all
+        processors. The result is the same for any number.
     random_state : int, RandomState or None, default=None
-        Seed of features and learners created by name.
+        Seed of features and learners that are given by name.
     verbose : int, default=0
-        Show progress bars when positive, for features and learners created by name.
+        Show progress bars if positive, for features and learners that are given by name.
 
     Attributes
     ----------
@@ -74,11 +81,18 @@ class ImageClassifier(ImageLearner):
     class_counts_ : ndarray of shape (n_classes,)
         Number of training images per class.
     features_ : transformer
-        The fitted features; only :meth:`fit` changes them.
+        The fitted features. Only :meth:`fit` changes them.
     learner_ : classifier
-        The fitted learner; do not train it directly.
+        The fitted learner. Do not train it directly.
     report_ : ImageReport or None
-        Statistics of the last training call; None after any other change, or after loading.
+        Statistics of the last training call. None after loading, :meth:`forget` or
+        :meth:`rename_classes`.
+
+    See Also
+    --------
+    Embedder : The network behind ``features="embed"``.
+    RLSClassifier : The default learner.
+    evergrow.workspace.Workspace : Also stores every image, can undo, and can be served.
 
     Examples
     --------
@@ -122,31 +136,63 @@ class ImageClassifier(ImageLearner):
         return cast("FittedImages", self._require_fitted("report_")).report
 
     def predict(self, images: Any) -> npt.NDArray[Any]:
-        """Predict the class of each image; an error if one cannot be read.
+        """Predict the class of each image.
+
+        An image that cannot be read raises an error. Use :meth:`answer` to skip such images.
 
         Parameters
         ----------
         images : list of images, path or LabelledImages
-            Images as in :meth:`fit`; of a folder those that :func:`~evergrow.vision.find_images`
-            lists, in that order. :meth:`answer` can skip images that cannot be read.
+            Images, as in :meth:`fit`. A folder is searched with
+            :func:`~evergrow.vision.find_images`, and the predictions have the order of its result.
 
         Returns
         -------
         labels : ndarray of shape (n_images,)
             Classes, of the type of ``classes_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow import ImageClassifier
+        >>> images = [np.full((4, 4, 3), value, np.uint8) for value in (0, 250)]
+        >>> model = ImageClassifier(lambda images: [[image.mean()] for image in images])
+        >>> model.fit(images, ["night", "day"]).predict(images)
+        array(['night', 'day'], dtype='<U5')
         """
         reader, matrix = self._matrix(images)
         return cast("npt.NDArray[Any]", reader._fitted.learner.predict(matrix))
 
     def predict_proba(self, images: Any) -> npt.NDArray[np.float64]:
-        """Predict class probabilities of images as in :meth:`predict`; columns as ``classes_``."""
+        """Predict class probabilities of each image.
+
+        Parameters
+        ----------
+        images : list of images, path or LabelledImages
+            Images, as in :meth:`predict`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_images, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
         reader, matrix = self._matrix(images)
         return cast("npt.NDArray[np.float64]", reader._fitted.learner.predict_proba(matrix))
 
     def predict_top_k(self, images: Any, k: int = 5) -> npt.NDArray[Any]:
-        """Predict the ``k`` best classes of images as in :meth:`predict`, best first.
+        """Predict the `k` best classes of each image, best first.
 
-        There are fewer than ``k`` if the model knows fewer.
+        Parameters
+        ----------
+        images : list of images, path or LabelledImages
+            Images, as in :meth:`predict`.
+        k : int, default=5
+            Number of classes. If the model knows fewer, all of them are returned.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_images, k)
+            Classes, of the type of ``classes_``.
         """
         check_parameters({"k": k}, {"k": [Integer(1)]})
         return self.answer(images, k=min(k, len(self.classes_))).top_labels
@@ -154,17 +200,17 @@ class ImageClassifier(ImageLearner):
     def answer(
         self, images: Any, *, k: int = 1, on_error: Literal["raise", "skip"] = "raise"
     ) -> Answers:
-        """Predict classes and probabilities of those images that can be read.
+        """Predict classes and probabilities, and optionally skip images that cannot be read.
 
         Parameters
         ----------
-        images : list of images, or path
-            As in :meth:`predict`.
+        images : list of images, path or LabelledImages
+            Images, as in :meth:`predict`.
         k : int, default=1
             Number of classes per image, at most the number of known classes.
         on_error : {"raise", "skip"}, default="raise"
-            What to do if an image cannot be read: raise an error, or leave it out and list it among
-            the problems.
+            What to do if an image cannot be read: raise an error, or skip the image and list it
+            among the problems.
 
         Returns
         -------
@@ -198,10 +244,22 @@ class ImageClassifier(ImageLearner):
         return Answers(labels, is_known, best, shares, found.kept, found.problems)
 
     def score(self, images: Any, y: npt.ArrayLike | None = None) -> float:
-        """Accuracy on labelled images; without ``y``, of a folder or another source of :meth:`fit`.
+        """Return the accuracy on labelled images.
 
-        Of a source that is split, ``test`` or else ``val`` is measured. An error if an image, or a
-        file that may be one, cannot be read.
+        An image that cannot be read raises an error.
+
+        Parameters
+        ----------
+        images : list of images, path or LabelledImages
+            Images, as in :meth:`fit`. If a folder or file has splits, ``test`` is used, or ``val``
+            if there is no ``test``.
+        y : array-like of shape (n_images,), default=None
+            The true classes. None if `images` includes them, as a folder of class folders does.
+
+        Returns
+        -------
+        accuracy : float
+            Share of the images that are predicted correctly, from 0 to 1.
         """
         known: FittedImages = self._require_fitted("answers")
         sources, labels, _ = labelled_sources(images, y, "raise", known.labels, split="test")

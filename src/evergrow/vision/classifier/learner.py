@@ -138,16 +138,17 @@ class ImageLearner(GrowingClassifier):
 
     @exclusive
     def fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
-        """Train on images and their classes; earlier training is discarded.
+        """Train on images and their classes, replacing everything learnt before.
 
         Parameters
         ----------
         images : list of images, path or LabelledImages
-            Paths, bytes, binary files, Pillow images or arrays; or, without ``y``, one folder with
-            one subfolder per class, a table, COCO annotations or tar files that
-            :func:`~evergrow.vision.find_labelled` reads, or what it found.
+            With `y`, a list of paths, bytes, binary files, Pillow images or arrays. Without `y`,
+            the path of a folder with one subfolder per class, or of another source that
+            :func:`~evergrow.vision.find_labelled` reads: a table, COCO annotations or tar files.
+            The result of that function works too.
         y : array-like of shape (n_images,), default=None
-            Classes: integers or strings.
+            Classes: integers or strings. None if `images` includes them.
 
         Returns
         -------
@@ -191,8 +192,8 @@ class ImageLearner(GrowingClassifier):
     ) -> Self:
         """Add images of known and new classes.
 
-        Images that were learnt before are learnt once more, and then count twice, unless
-        ``skip_known`` is set.
+        The first call on a new estimator is the same as :meth:`fit`. An image that was learnt
+        before then counts twice, unless `skip_known` is True.
 
         Features are not updated: the visual words of ``"sift"``, ``"hsl"`` and ``"haar"`` are those
         of the first images. If later classes look very different, call :meth:`fit` again.
@@ -200,13 +201,14 @@ class ImageLearner(GrowingClassifier):
         Parameters
         ----------
         images : list of images, path or LabelledImages
-            As in :meth:`fit`.
+            Images, as in :meth:`fit`.
         y : array-like of shape (n_images,), default=None
-            Classes, of the same type (integers or strings) as the known ones.
+            Classes, of the same type (integers or strings) as the known ones. None if `images`
+            includes them.
         skip_known : bool, default=False
-            Leave out images with the same content as one that was learnt before: files and bytes,
-            not arrays and Pillow images. ``report_`` counts those that their class has. An image
-            that is known in another class is left out, too, and named in a warning.
+            Whether to skip images that were learnt before. Only files and bytes are compared, by
+            their content. ``report_`` counts skipped images. An image that was learnt in another
+            class is skipped too, with a warning.
 
         Returns
         -------
@@ -254,17 +256,18 @@ class ImageLearner(GrowingClassifier):
     def forget(self, *, classes: npt.ArrayLike) -> Self:
         """Remove classes, as if their images had never been learnt.
 
-        Features are not updated: visual words may come from images of these classes.
+        The other classes keep the order of their columns. Features are not updated: visual words
+        that were learnt from images of these classes stay.
 
         Parameters
         ----------
         classes : array-like
-            Classes to forget; the remaining columns keep their order.
+            Classes to remove.
 
         Returns
         -------
         self : estimator
-            The estimator; unchanged if anything fails.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------
@@ -285,12 +288,13 @@ class ImageLearner(GrowingClassifier):
         Parameters
         ----------
         names : mapping
-            From old to new names. A merged class takes the first of their columns.
+            Old name to new name. Classes that get the same name, or the name of an existing class,
+            are merged into the first of their columns.
 
         Returns
         -------
         self : estimator
-            The estimator; unchanged if anything fails.
+            The estimator; unchanged if an error is raised.
 
         Examples
         --------

@@ -113,30 +113,27 @@ class FisherVectors(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     FittedTransformer[FittedFisher],
 ):
-    """One vector per image from any number of local descriptors.
+    """Turn the local descriptors of each image into one Fisher vector.
 
-    A Gaussian mixture is learnt from the descriptors of all images, after a projection to their
-    principal components. The vector of an image is the gradient of the likelihood of its
-    descriptors for the weights, means and variances of the mixture, with signed square roots and
-    unit length (the improved Fisher vector of Perronnin, Sanchez and Mensink, 2010). A linear
-    classifier of these vectors does well with few Gaussians.
-
-    After loading from a model file, ``n_components``, ``n_pca`` and ``features`` have the values
-    that were used in fitting.
+    A Gaussian mixture is learnt from the principal components of all descriptors. The vector of an
+    image is the gradient of the likelihood of its descriptors with respect to the weights, means
+    and variances of the mixture. It then gets signed square roots and unit length (the improved
+    Fisher vector of Perronnin, Sanchez and Mensink, 2010). A linear classifier of these vectors
+    works well with few Gaussians.
 
     Parameters
     ----------
     n_components : int, default=16
         Number of Gaussians. More give a finer description and a longer vector.
     n_pca : int, default=64
-        Number of principal components; None for descriptors without a projection. The Gaussians
-        have diagonal covariances, which fit uncorrelated components better.
+        Number of principal components. None uses the descriptors as they are. The Gaussians have
+        diagonal covariances, which fit uncorrelated components better.
     features : LocalFeatures, default=None
         Computes descriptors of images. With None, :meth:`fit` and :meth:`transform` take
         descriptors.
     n_training_descriptors : int, default=100_000
-        Maximum number of descriptors to learn from, a random sample. Fewer are faster. With
-        ``features``, an image contributes at most ``features.patches.n`` of them.
+        Maximum number of descriptors to learn from, drawn at random. Fewer are faster. With
+        `features`, an image contributes at most ``features.patches.n``.
     max_iter : int, default=100
         Maximum number of EM iterations.
     tol : float, default=1e-3
@@ -144,7 +141,7 @@ class FisherVectors(
     random_state : int, RandomState or None, default=None
         Seed of the sample of descriptors and of the initial mixture.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------
@@ -292,7 +289,7 @@ class FisherVectors(
         X : RaggedArray, list of matrices, or list of images
             As in :meth:`fit`.
         on_error : {"raise", "skip"}, default="raise"
-            What to do if an image cannot be read: raise an error, or leave it out and warn.
+            What to do if an image cannot be read: raise an error, or skip it and warn.
 
         Returns
         -------

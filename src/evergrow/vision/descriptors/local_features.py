@@ -61,28 +61,29 @@ class LocalFeatures(StatelessTransformer):
     Parameters
     ----------
     descriptor : {"haar", "hsl", "sift"} or function, default="haar"
-        How a patch becomes a vector. ``"hsl"``: hue, saturation and lightness of 16 x 16 cells,
-        each the mean colour of its area (768 values), for objects that differ in colour.
-        ``"haar"``: the Haar wavelets of those three planes (768 values), of which the first are the
-        most informative; the best of the three for trees. ``"sift"``: upright SIFT of the grey
-        image (128 values from 0 to 255), for shape without colour. A function takes patches of
-        shape (n, 16, 16, 3), RGB in [0, 1], and returns a matrix with one row per patch; several
-        threads call it at the same time.
+        How a patch becomes a vector:
+
+        - ``"haar"``: Haar wavelets of hue, saturation and lightness (768 values). The best of the
+          three for trees.
+        - ``"hsl"``: hue, saturation and lightness of 16 x 16 cells (768 values), for objects that
+          differ in colour.
+        - ``"sift"``: upright SIFT of the grey image (128 values from 0 to 255), for shape without
+          colour.
+        - A function takes patches of shape (n, 16, 16, 3), RGB in [0, 1], and returns a matrix with
+          one row per patch. Several threads may call it at the same time.
     patches : RandomPatches or DensePatches, default=RandomPatches()
         The patches to describe.
     max_side : int, default=None
-        Larger images are first reduced so that no side is longer; None to keep their size. This
-        gives pixel sizes the same meaning in all images and limits time and memory: each thread
-        uses, per pixel of its image, about 27 bytes for ``"haar"`` and ``"hsl"``, 28 to 36 for
-        ``"sift"``, and 100 for ``"sift"`` of patches below 16 pixels. Set it for photographs from a
-        camera: 24 megapixels need 0.6 to 2.4 GB, with ``max_side=1024`` only 20 to 70 MB.
+        Maximum side of an image in pixels; larger images are reduced first. None keeps their size.
+        Set it for photographs from a camera: an image of 24 megapixels needs 0.6 to 2.4 GB of
+        memory per thread, with ``max_side=1024`` only 20 to 70 MB.
     random_state : int, RandomState or None, default=0
-        Seed of the patches. They depend only on the seed and the pixels of the image, not on other
-        images, their order, or ``n_jobs``. With None they differ at every call.
+        Seed of the patches. With an integer, an image always gets the same patches. With None, they
+        differ in every call.
     n_jobs : int, default=None
-        Threads, each of which describes one image; None for one, -1 for one per processor.
+        Number of threads, each for one image: None is 1, -1 uses all processors.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------
@@ -120,7 +121,9 @@ class LocalFeatures(StatelessTransformer):
 
         Parameters
         ----------
-        X, y : ignored
+        X : ignored
+            Not used; present for pipelines.
+        y : ignored
             Present for pipelines.
 
         Returns
@@ -275,7 +278,7 @@ class LocalFeatures(StatelessTransformer):
         masks : iterable, default=None
             For each image a bool array of its height and width, or None for anywhere.
         on_error : {"raise", "skip"}, default="raise"
-            What to do if an image cannot be described: raise an error, or leave it out and warn.
+            What to do if an image cannot be described: raise an error, or skip it and warn.
 
         Returns
         -------

@@ -26,11 +26,17 @@ class Patches:
     """The base of both kinds of patches."""
 
     def check(self) -> None:
-        """Raise a ``ValueError`` for an invalid parameter."""
+        """Raise a ``ValueError`` for an invalid parameter.
+
+        :meta private:
+        """
         raise NotImplementedError
 
     def limited(self, n: int) -> Self:
-        """The same, with at most this many patches."""
+        """The same, with at most this many patches.
+
+        :meta private:
+        """
         return replace(self, n=n)  # type: ignore[call-arg]
 
     def boxes(self, shape: tuple[int, ...], seed: Any, mask: Mask | None = None) -> Boxes:
@@ -60,17 +66,16 @@ class Patches:
 
 @dataclass(frozen=True)
 class RandomPatches(Patches):
-    """Squares at random positions with log-uniform random sizes.
+    """Square patches at random positions, with log-uniform random sizes.
 
-    The size of a patch is drawn first, then its position: uniformly among those inside the image
-    and, with a mask, with the centre on the mask. A size that fits nowhere on the mask is replaced
-    by the largest size that does. In an image smaller than ``min_size``, patches are as large as
+    The size of a patch is drawn first, then its position inside the image. With a mask, the centre
+    of the patch must be on the mask. In an image smaller than `min_size`, patches are as large as
     its shorter side.
 
     Parameters
     ----------
     n : int, default=1000
-        Patches per image. More patches give more stable results and take longer.
+        Number of patches per image. More patches give more stable results and take longer.
     min_size : int, default=16
         Side of the smallest patch in pixels. Small patches show texture, large ones object parts.
     max_size : float or int, default=0.3
@@ -95,7 +100,10 @@ class RandomPatches(Patches):
     }
 
     def check(self) -> None:
-        """Raise a ``ValueError`` for an invalid parameter."""
+        """Raise a ``ValueError`` for an invalid parameter.
+
+        :meta private:
+        """
         check_parameters(vars(self), self._rules)
         if self._in_pixels() and self.max_size < self.min_size:
             raise InvalidInputError(
@@ -130,20 +138,19 @@ class RandomPatches(Patches):
 
 @dataclass(frozen=True)
 class DensePatches(Patches):
-    """Squares on a regular grid, of one size or several.
+    """Square patches on a regular grid, of one size or several.
 
-    The grid is centred. In an image smaller than a size, patches of that size are as large as the
-    shorter side of the image.
+    The grid is centred. Patches are never larger than the shorter side of the image.
 
     Parameters
     ----------
     step : int, default=10
         Pixels from one patch to the next. A smaller step gives more patches and takes longer.
     size : int or tuple of int, default=20
-        Side of the patches in pixels; several sizes give one grid each.
+        Side of the patches in pixels. Several sizes give one grid each.
     n : int, default=None
-        Maximum number of patches per image, a random sample of the grid; None for all. A sample is
-        enough to learn a vocabulary.
+        Maximum number of patches per image, drawn at random from the grid. None uses all. A sample
+        is enough to learn visual words.
 
     Examples
     --------
@@ -165,7 +172,10 @@ class DensePatches(Patches):
         return tuple(self.size) if isinstance(self.size, (tuple, list)) else (self.size,)
 
     def check(self) -> None:
-        """Raise a ``ValueError`` for an invalid parameter."""
+        """Raise a ``ValueError`` for an invalid parameter.
+
+        :meta private:
+        """
         sizes = self._all_sizes()
         if not sizes:
             raise InvalidInputError("size must have at least one value, got ()")

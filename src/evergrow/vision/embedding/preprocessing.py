@@ -53,28 +53,31 @@ Triple = float | tuple[float, float, float]
 class Preprocessing:
     """How images are prepared for a network.
 
-    Wrong values cause no error but poor features: use those that the network was trained with. The
-    defaults are those of most networks trained on ImageNet with PyTorch.
+    Use the values that the network was trained with: wrong values raise no error, but give poor
+    features. The defaults are those of most networks trained on ImageNet with PyTorch.
 
     Parameters
     ----------
     size : int or (int, int), default=224
         Side of the input, or its height and width.
     resize : {"crop", "stretch", "torchvision", "transformers"}, default="crop"
-        ``"crop"`` cuts out the centre of the image with the aspect ratio of the input and resizes
-        it; ``"stretch"`` resizes the whole image and may distort it. The others cut out the part
-        that these libraries leave: they resize the image, so that its shorter side is that of the
-        input divided by ``crop_share``, and cut out the centre, both in whole pixels. Images are
-        then decoded in full size.
+        How the image gets the size of the input:
+
+        - ``"crop"`` cuts out the centre of the image, with the aspect ratio of the input, and
+          resizes it;
+        - ``"stretch"`` resizes the whole image and may distort it;
+        - ``"torchvision"`` and ``"transformers"`` do the same as these libraries: they resize the
+          image first and then cut out the centre, both in whole pixels.
     crop_share : float, default=0.875
-        Size of the crop, as a share of the largest possible one. Ignored by "stretch".
-    interpolation : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}
-        The resampling filter, "bilinear" by default. Reduced images are antialiased.
-    mean : float or three, default=(123.675, 116.28, 103.53)
-        Subtracted from the values from 0 to 255: one for all channels, or one per channel in the
-        order of ``channels``.
-    scale : float or three, default=(58.395, 57.12, 57.375)
-        The divisor after the subtraction.
+        Size of the crop, as a share of the largest possible one. Ignored by ``"stretch"``.
+    interpolation : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}, \
+default="bilinear"
+        The resampling filter. Reduced images are antialiased.
+    mean : float or three floats, default=(123.675, 116.28, 103.53)
+        Subtracted from the pixel values, which are from 0 to 255. Three values are for the channels
+        in the order of `channels`.
+    scale : float or three floats, default=(58.395, 57.12, 57.375)
+        Pixel values are divided by this after the subtraction.
     layout : {"nchw", "nhwc"}, default="nchw"
         Whether the channels come before or after height and width.
     channels : {"rgb", "bgr"}, default="rgb"

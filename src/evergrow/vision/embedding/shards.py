@@ -84,31 +84,31 @@ def shard_images(
 ) -> Sharded:
     """Embed labelled images and append their vectors to a folder of shards.
 
-    If a cluster is in use, each of its tasks embeds and writes one shard. Both folders must then be
-    available under the same paths on all machines.
+    Inside :func:`evergrow.cluster`, each task embeds and writes one shard. Both folders must then
+    have the same paths on all machines.
 
     Parameters
     ----------
     path : path
-        The folder of shards; created if it is missing.
+        The folder of shards. It is created if it does not exist.
     folder : path or LabelledImages
-        Labelled images that :func:`~evergrow.vision.find_labelled` reads, such as a folder with one
-        subfolder per class; or what it found.
+        A folder with one subfolder per class, another source that
+        :func:`~evergrow.vision.find_labelled` reads, or its result.
     embedder : Embedder, default=None
-        Computes the vectors; None for the default network. A folder of shards accepts the vectors
+        Computes the vectors. None uses the default network. A folder of shards accepts the vectors
         of one network only.
     on_error : {"raise", "skip"}, default="raise"
-        Stop at an image that cannot be read, or leave it out and warn. Finished shards are kept,
+        Stop at an image that cannot be read, or skip it and warn. Finished shards are kept,
         and the next run continues after them.
     dtype : {"float16", "float32", "float64"}, default=None
-        Number type in the files; None for that of the folder, or float32 for a new one.
+        Type of the numbers in the files. None is that of the folder, or float32 for a new one.
     rows_per_shard : int, default=None
-        Images per shard; None for 2048, or fewer if those would take more than 64 MiB. One task
-        embeds one shard, and an interrupted run loses unfinished shards.
+        Number of images per file. None is 2048, or fewer if those would take more than 64 MiB. An
+        interrupted run loses unfinished files.
     on_wait : callable, default=None
         Called before waiting for another process that is appending to the folder.
     verbose : int, default=0
-        Show progress bars when positive.
+        Show progress bars if positive.
 
     Returns
     -------

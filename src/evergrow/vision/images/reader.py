@@ -121,7 +121,7 @@ def iterate_images(
     limits : ReadLimits
         The largest image to accept.
     n_jobs : int, default=None
-        Threads that decode; None for one, -1 for one per processor.
+        Number of threads that decode: None is 1, -1 uses all processors.
     max_side : int, default=None
         As in :func:`read_image`.
 
@@ -169,13 +169,13 @@ def read_images(
     sources : sequence
         Images as in :func:`read_image`.
     on_error : {"raise", "skip"}, default="raise"
-        What to do if an image cannot be read: raise an error, or leave it out and warn.
+        What to do if an image cannot be read: raise an error, or skip it and warn.
     limits : ReadLimits
         The largest image to accept.
     n_jobs : int, default=None
-        Threads that decode; None for one, -1 for one per processor.
+        Number of threads that decode: None is 1, -1 uses all processors.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------

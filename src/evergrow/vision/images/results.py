@@ -29,7 +29,7 @@ class ReadImages:
     kept : ndarray of shape (n_images,)
         The index of each image among the sources.
     problems : tuple of BadImage
-        The images that were left out, and why.
+        The images that were skipped, and why.
     """
 
     images: list[npt.NDArray[np.uint8]]
@@ -48,7 +48,7 @@ class Extraction:
     kept : ndarray of shape (n_kept,)
         The index of each of these images in the input: ``labels[kept]`` are their labels.
     problems : tuple of BadImage
-        The images that were left out, and why.
+        The images that were skipped, and why.
     """
 
     features: Any

@@ -41,9 +41,8 @@ class ReadLimits:
     Parameters
     ----------
     max_pixels : int, default=100_000_000
-        Maximum number of pixels, width times height. A file of a few kB can claim billions. Raise
-        it for scans and satellite images: an image takes 3 bytes per pixel, and up to four times as
-        much while it is converted.
+        Maximum number of pixels, width times height. Raise it for scans and satellite images. An
+        image takes 3 bytes of memory per pixel, and up to four times as much while it is converted.
     max_bytes : int, default=100_000_000
         Maximum size of an encoded image in bytes. Files are never read beyond it.
 

@@ -68,11 +68,11 @@ class Frame:
     Attributes
     ----------
     pixels : ndarray of shape (height, width, 3)
-        8-bit RGB.
+        The image, 8-bit RGB.
     index : int
-        Its place in the video, counted from 0.
+        Index of the frame in the video.
     seconds : float
-        Its time stamp: since the beginning of the video, or since a camera was opened.
+        Seconds since the beginning of the video, or since the camera was opened.
     """
 
     pixels: npt.NDArray[np.uint8]
@@ -101,15 +101,17 @@ def iterate_frames(
     frames: int | None = None,
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Iterator[Frame]:
-    """Yield frames of a video file or a camera; one frame is in memory at a time.
+    """Iterate over the frames of a video file or a camera.
+
+    Only one frame is in memory at a time.
 
     Parameters
     ----------
     source : path or int
-        A video file (MP4, QuickTime, Matroska, WebM, AVI or MPEG), or the number of a camera, which
-        is 0 for the first one. A camera goes on until the iterator is closed.
+        A video file (MP4, QuickTime, Matroska, WebM, AVI or MPEG), or the number of a camera, where
+        0 is the first one. A camera runs until the iterator is closed.
     seconds : float, default=None
-        Time between two frames. Without it and ``frames``, one second.
+        Seconds between two frames. None is one second, unless `frames` is given.
     frames : int, default=None
         Yield every n-th frame instead.
     limits : ReadLimits
@@ -118,13 +120,13 @@ def iterate_frames(
     Yields
     ------
     frame : Frame
-        Its pixels, its place and its time stamp.
+        The pixels of the frame, its index and its time.
 
     Raises
     ------
     evergrow.ImageError
-        If the file is not a video of these formats, if it ends before the end that it announces, or
-        if the camera cannot be opened or stops. Frames before the end are yielded.
+        If the file is not a video in one of these formats, if it is incomplete, or if the camera
+        cannot be opened or stops. Frames before the error are yielded.
 
     Examples
     --------

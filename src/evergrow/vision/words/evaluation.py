@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RocCurve:
-    """The ROC curve: the rates of positives and negatives above each threshold.
+    """A ROC curve: the shares of positives and negatives above each threshold.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class RocCurve:
     true_positive_rate : ndarray of shape (n_points,)
         Share of the positives with at least the score of the threshold.
     thresholds : ndarray of shape (n_points,)
-        Descending; the first is infinite, which no score reaches.
+        The thresholds in descending order. The first is infinite.
     """
 
     false_positive_rate: Floats
@@ -76,11 +76,11 @@ def roc(scores: npt.ArrayLike, positives: npt.ArrayLike) -> RocCurve:
 
 
 def equal_error_rate(scores: npt.ArrayLike, positives: npt.ArrayLike) -> float:
-    """Classification rate at equal error: 1 minus the error where both error rates are equal.
+    """Compute the rate of correct answers at the threshold where both error rates are equal.
 
-    Papers on image classification report this as the rate "at the equal error rate": the share of
-    positives above the threshold at which the same share of negatives is below. 1 is perfect, about
-    0.5 is chance. It is interpolated between two points of the ROC curve.
+    At this threshold, the same share of positives is above as of negatives is below. Papers on
+    image classification report this share as the rate "at the equal error rate". 1 is perfect,
+    about 0.5 is chance. It is interpolated between two points of the ROC curve.
 
     Parameters
     ----------

@@ -80,11 +80,12 @@ def word_map(
     class_: Any,
     path: str | os.PathLike[str] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Map of where the words of an image indicate a class.
+    """Compute where in an image the visual words indicate a class.
 
-    The posterior of a patch is the mean over the trees of the share of the class in its leaf. The
-    value of a pixel is the mean over the patches whose middle half covers it, or near the edge of
-    the image, over all patches that cover it. [Moosmann2006 Fig. 3] marks the centres instead.
+    The value of a patch is the share of the class in its leaf, averaged over the trees. The value
+    of a pixel is the mean over the patches whose middle half covers it. Near the edge of the image,
+    it is the mean over all patches that cover it. [Moosmann2006 Fig. 3] marks the centres of the
+    patches instead.
 
     Parameters
     ----------
@@ -138,7 +139,9 @@ def leaf_patches(
     n: int = 36,
     n_per_image: int = 4,
 ) -> tuple[RGB, npt.NDArray[np.int64]]:
-    """Find patches that a tree assigns to the same word [Moosmann2006 Fig. 2].
+    """Find patches that a tree assigns to the same visual word.
+
+    [Moosmann2006 Fig. 2] shows such patches.
 
     Parameters
     ----------
@@ -149,8 +152,10 @@ def leaf_patches(
         A fitted codebook.
     features : LocalFeatures or None
         The local features; None for those of the bag.
-    tree, word : int
-        The tree, and its word, both counted from 0.
+    tree : int
+        Index of the tree.
+    word : int
+        Index of the word in the tree.
     path : path, default=None
         A figure of all patches to write: .png, .svg or .pdf.
     n : int, default=36

@@ -54,16 +54,18 @@ _EXAMPLES = (
 
 @dataclass
 class ExportedPictures:
-    """What an export of pictures holds.
+    """The result of :meth:`Workspace.export_pictures`.
 
     Attributes
     ----------
-    n_pictures, n_classes : int
-        Pictures, and classes with pictures.
+    n_pictures : int
+        Number of pictures that were written.
+    n_classes : int
+        Number of classes with pictures.
     n_without_picture : int
-        Examples that were taught as embeddings: they are in the table only.
+        Number of examples that were taught as embeddings. They are only in the table.
     n_lost : int
-        Examples whose picture is missing in the workspace: they are in the table only.
+        Number of examples whose picture is missing in the workspace. They are only in the table.
     """
 
     n_pictures: int = 0

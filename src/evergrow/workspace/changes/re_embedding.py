@@ -64,28 +64,26 @@ def re_embed_workspace(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ReEmbedded:
-    """Embed all stored pictures of a workspace again; afterwards it takes such embeddings.
+    """Change the embedder of a workspace, and embed all stored pictures again.
 
-    Interrupted at any point, the workspace is the old one or the new one. Examples, classes and
-    the audit log stay as they are, and earlier changes can still be undone, but for those that an
-    erasure makes final. The model is made from the new embeddings when the workspace is opened;
-    what was selected for the old ones is selected again by the next assessment.
+    Examples, classes and the audit log stay as they are. If the call is interrupted, the workspace
+    is either the old or the new one, never a mixture. The model is trained on the new embeddings
+    when the workspace is opened, and the next assessment selects its hyperparameters again.
 
     Parameters
     ----------
     path : path
-        The folder; no other process may have it open for writing.
+        The folder. No other process may have it open for writing.
     features : str, path or Embedder, default="auto"
         The new embedder, as in :meth:`Workspace.create`.
     erase_lost : bool, default=False
-        Erase examples that cannot be embedded again: those taught as embeddings, without a
-        picture, and those whose picture is missing or damaged. Examples that were removed before
-        are erased too, and no change before it can be undone. By default such examples are an
-        error.
+        What to do with examples that cannot be embedded again, because they were taught as
+        embeddings or their picture is missing or damaged. False raises an error. True erases them
+        and all examples that were removed before; no earlier change can be undone then.
     n_jobs : int, default=None
-        Threads that read and compute; None for one, -1 for one per processor.
+        Number of threads: None is 1, -1 uses all processors.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------
@@ -95,8 +93,8 @@ def re_embed_workspace(
     Raises
     ------
     evergrow.WorkspaceError
-        If the folder is not a workspace, is in use, or has examples that cannot be embedded again;
-        nothing has changed then.
+        If the folder is not a workspace, is in use, or has examples that cannot be embedded again.
+        Nothing was changed.
     """
     layout = Layout(path)
     read_values(layout)

@@ -16,7 +16,19 @@ from evergrow.workspace.store.database import Database
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem found by an integrity check, its severity and how to repair it."""
+    """A problem that an integrity check of a workspace found.
+
+    Attributes
+    ----------
+    severity : {"harmless", "damage"}
+        Whether data were lost.
+    what : str
+        The problem.
+    mend : str
+        How to repair it.
+    mended : bool
+        Whether it was repaired.
+    """
 
     severity: Literal["harmless", "damage"]
     what: str

@@ -33,14 +33,15 @@ from evergrow.workspace.store.trust import NotPlainError
 
 
 def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> list[Finding]:
-    """Verify every hash and count of a workspace, even of one that cannot be opened any more.
+    """Verify every hash and count of a workspace, even if it cannot be opened any more.
 
     Parameters
     ----------
     path : path
         The folder.
     repair : bool, default=False
-        Also repair what can be repaired; no other process may have it open for writing then.
+        Whether to repair what can be repaired. No other process may have the workspace open for
+        writing then.
 
     Returns
     -------
@@ -50,8 +51,8 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
     Raises
     ------
     evergrow.WorkspaceError
-        If the folder is not a workspace or is of a newer version, or if it is to be repaired while
-        another process writes to it or its database has a second name.
+        If the folder is not a workspace, or was written by a newer version. With `repair`, also if
+        another process writes to it or its database file has a second name.
     """
     layout = Layout(path)
     if not is_workspace(layout.folder):

@@ -135,7 +135,18 @@ def new_id() -> str:
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a folder is a workspace, of any version."""
+    """Tell whether a folder is a workspace, of any version.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    found : bool
+        True if the folder is a workspace.
+    """
     return Layout(folder).manifest.is_file()
 
 

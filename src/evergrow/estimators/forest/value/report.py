@@ -8,37 +8,52 @@ from typing import Any
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What the last ``fit``, ``partial_fit`` or ``forget`` did, over all trees.
+    """Counts and times of the last ``fit``, ``partial_fit`` or ``forget`` of a forest.
+
+    Counts are sums over all trees.
 
     Attributes
     ----------
     strategy : str
-        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy. Also ``"fit"`` while there are
-        so few samples that ``partial_fit`` grows the forest again from all of them.
+        ``"fit"``, ``"forget"``, ``"refine"`` or the update strategy. It is also ``"fit"`` as long
+        as there are so few samples that ``partial_fit`` grows the whole forest again.
     n_samples : int
-        Samples added or removed.
+        Number of samples added or removed.
     n_new_classes : int
-        Classes never seen before.
+        Number of new classes.
     n_added : int
-        Training rows added to leaves.
+        Number of samples added to leaves.
     n_chosen : int
-        Splitting nodes drawn for a possible change.
+        Number of splitting nodes that were chosen for a possible change.
     n_edited : int
-        Nodes that gained or lost a class mean.
+        Number of nodes that gained or lost a class mean.
     n_cut : int
-        Splitting nodes turned into leaves, to be grown again or because leaves were too small.
+        Number of splitting nodes that became leaves, because their subtree is grown again or its
+        leaves were too small.
     n_grown : int
-        Leaves that were tried for a split.
+        Number of leaves that the update tried to split.
     n_rerouted : int
-        Stored rows that changed sides at a node.
+        Number of stored samples that moved to the other child of a node.
     n_refreshed : int
-        Trees grown again from scratch.
+        Number of trees grown again from scratch.
     n_comparisons : int
-        Distances computed.
+        Number of distances computed.
     seconds : float
         Wall-clock time of the call.
-    pass_seconds, grow_seconds, pack_seconds : float
-        Summed over all threads: routing rows and editing nodes, growing leaves, compacting.
+    pass_seconds : float
+        Time to pass samples down the trees and edit nodes, summed over all threads.
+    grow_seconds : float
+        Time to grow leaves, summed over all threads.
+    pack_seconds : float
+        Time to compact trees, summed over all threads.
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier
+    >>> forest = NCMForestClassifier(5, min_samples_leaf=1, random_state=0)
+    >>> forest = forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1])
+    >>> forest.update_report_.strategy, forest.update_report_.n_samples
+    ('fit', 4)
     """
 
     strategy: str
@@ -58,7 +73,10 @@ class UpdateReport:
     pack_seconds: float = 0.0
 
     def after(self, earlier: UpdateReport) -> UpdateReport:
-        """Sum of two steps of one call, with the strategy of this later one."""
+        """Sum of two steps of one call, with the strategy of this later one.
+
+        :meta private:
+        """
         sums = {
             field.name: getattr(self, field.name) + getattr(earlier, field.name)
             for field in fields(self)[1:]

@@ -63,14 +63,14 @@ _RULES: dict[str, list[Rule]] = {
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Fine classes, known and guessed.
+    """Result of :func:`guess_fine`: fine classes, known and guessed.
 
     Attributes
     ----------
     fine : ndarray of shape (n_samples,), int32
-        Fine class of each sample, known or guessed, -1 if there is none.
+        Fine class of each sample, known or guessed; -1 if there is none.
     guessed : ndarray of shape (n_samples,), bool
-        Whether the fine class is a guess.
+        Whether the fine class of each sample is a guess.
     report : GuessReport
         How many were guessed, and how often guesses are right.
     """
@@ -107,34 +107,39 @@ def guess_fine(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Features; guesses are computed where they lie unless the guesser names a device.
+        Features. Tensors on a GPU are computed there, unless the guesser names another device.
     coarse : array-like of shape (n_samples,)
-        Code of the coarse class of each sample, not negative.
+        Coarse class of each sample, as a number from 0.
     fine : array-like of shape (n_samples,)
-        Code of its fine class, -1 if missing.
+        Fine class of each sample, as a number from 0; -1 if it is missing.
     parents : array-like of shape (n_fine_classes,)
-        Code of the coarse class of each fine class.
-    guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or value, \
+        Coarse class of each fine class.
+    guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or guesser, \
 default="ridge"
-        ``"ridge"`` is right most often on image features. ``"nn"`` takes the nearest sample of the
-        same coarse class, as in the paper. The others are for comparisons: ``"nn-unconstrained"``
-        takes the nearest of all samples, even if it contradicts the coarse class,
-        ``"nn-discard"`` discards such guesses, and ``"forest"`` takes the predictions of a forest
-        trained on the known samples. A value such as ``RidgeGuesser(scaling=1.0)`` carries its own
-        options.
+        How to guess:
+
+        - ``"ridge"``: ridge regression within the coarse class. It is right most often on image
+          features.
+        - ``"nn"``: the nearest sample of the same coarse class, as in the paper.
+        - ``"nn-unconstrained"``: the nearest of all samples, even if it has another coarse class.
+        - ``"nn-discard"``: the same, but guesses that contradict the coarse class are discarded.
+        - ``"forest"``: predictions of a forest trained on the known samples.
+
+        The last three are only for comparisons. A guesser object such as
+        ``RidgeGuesser(scaling=1.0)`` sets its own options.
     scale : array-like of shape (n_features,), default=None
-        One divided by the standard deviation of each feature; None to measure it on ``X``. Pass
-        the scale of a trained model to guess later batches like the first.
+        One divided by the standard deviation of each feature. None measures it on `X`. Pass the
+        scale of a trained model to guess later batches like the first.
     check : bool, default=True
-        Measure how often guesses are right. This takes about as long as guessing; with
-        ``"forest"``, three more forests are grown.
+        Whether to measure how often guesses are right. This takes about as long as the guesses
+        themselves. With ``"forest"``, three more forests are grown.
     n_jobs : int, default=None
-        Threads, each for one coarse class, as in scikit-learn: None is 1, -1 all processors.
-        Guesses do not depend on it.
+        Number of threads, each for one coarse class, as in scikit-learn: None is 1, -1 uses all
+        processors. The guesses are the same for any number.
     random_state : int, RandomState or None, default=None
         Seed of the order in which known samples are held out, and of the forest.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------
@@ -211,22 +216,27 @@ def guess_within(
     Parameters
     ----------
     known_X : array-like of shape (n_known, n_features)
-        Samples of the coarse class whose fine class is known; for a guesser that ignores the coarse
-        class, all samples with a fine class.
+        Samples of the coarse class whose fine class is known. For a guesser that ignores the coarse
+        class, all samples with a known fine class.
     known_fine : array-like of shape (n_known,)
-        Codes of their fine classes.
+        Fine classes of these samples, as numbers.
     X : array-like of shape (n_samples, n_features)
-        Samples to guess.
-    guesser, n_jobs, random_state
-        As in :func:`guess_fine`.
+        Samples whose fine class is guessed.
+    guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or guesser, \
+default="ridge"
+        How to guess, as in :func:`guess_fine`.
     scale : array-like of shape (n_features,), default=None
-        One divided by the standard deviation of each feature; None to measure it on all given
-        samples. If they are few, pass the scale of a trained model.
+        One divided by the standard deviation of each feature. None measures it on all given
+        samples. If there are few, pass the scale of a trained model.
+    n_jobs : int, default=None
+        Number of threads, as in :func:`guess_fine`.
+    random_state : int, RandomState or None, default=None
+        Seed, as in :func:`guess_fine`.
 
     Returns
     -------
     fine : ndarray of shape (n_samples,), int32
-        Guesses; an array on the processor, as all labels are, wherever the samples lie.
+        The guessed fine classes. It is an array in main memory, even if the samples are on a GPU.
 
     Examples
     --------

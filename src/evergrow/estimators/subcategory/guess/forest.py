@@ -18,17 +18,19 @@ _FOLDS = 3
 
 @dataclass(frozen=True)
 class ForestGuesser:
-    """Predictions of a forest trained on all samples with a fine class [Ristin2015 Sec. 5.2.1].
+    """Guess fine classes with a forest trained on all samples that have one.
 
-    The forest does not know the coarse class, so a guess may contradict it.
+    This is a baseline of [Ristin2015 Sec. 5.2.1]. The forest does not know the coarse class, so a
+    guess may contradict it. Pass it as `guesser` to :func:`guess_fine`, or as `guess` to
+    :class:`~evergrow.SubcategoryForestClassifier`.
 
     Parameters
     ----------
     forest : NCMForestClassifier, default=None
-        Forest to clone and train, with other ``n_jobs`` and ``random_state``; None for one with
-        default parameters.
+        The forest to clone and train. Its ``n_jobs`` and ``random_state`` are replaced. None uses
+        the default parameters.
     discard : bool, default=False
-        Discard guesses that contradict the coarse class.
+        Whether guesses that contradict the coarse class are discarded.
 
     Examples
     --------
@@ -50,7 +52,10 @@ class ForestGuesser:
     def learn(
         self, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
     ) -> FittedForestGuesser:
-        """Grow the forest."""
+        """Grow the forest.
+
+        :meta private:
+        """
         forest = NCMForestClassifier() if self.forest is None else clone(self.forest)
         forest.set_params(n_jobs=n_jobs, random_state=seed)
         return FittedForestGuesser(forest.fit(X, fine), X, fine)

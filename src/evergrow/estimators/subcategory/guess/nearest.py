@@ -27,21 +27,24 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class NearestGuesser:
-    """The fine class of the nearest sample whose fine class is known.
+    """Guess the fine class of the nearest sample whose fine class is known.
+
+    Pass it as `guesser` to :func:`guess_fine`, or as `guess` to
+    :class:`~evergrow.SubcategoryForestClassifier`.
 
     Parameters
     ----------
     within : bool, default=True
-        Use only samples of the same coarse class. Otherwise a guess may contradict the coarse
-        class, which is of use only for comparisons.
+        Whether only samples of the same coarse class are used. With False, a guess may contradict
+        the coarse class, which is useful only for comparisons.
     discard : bool, default=False
-        Discard guesses that contradict the coarse class.
+        Whether guesses that contradict the coarse class are discarded.
     scaling : float, default=0.0
-        Power of their standard deviation that features are divided by: 0 leaves them as they are,
-        1 standardises. Raise it for features with different units. On image features it makes
-        guesses worse, on bags of words much worse.
+        Each feature is divided by its standard deviation to this power: 0 leaves features as they
+        are, 1 standardises them. Raise it for features with different units. On image features it
+        makes guesses worse, on bags of words much worse.
     device : str, default=None
-        Where to compute: None for where the samples lie, ``"cpu"``, or a GPU such as ``"cuda"``
+        Where to compute: None for where the samples are, ``"cpu"``, or a GPU such as ``"cuda"``
         (:doc:`/gpu`). It is not saved in model files.
 
     Examples
@@ -58,7 +61,10 @@ class NearestGuesser:
     device: str | None = None
 
     def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> FittedNearest:
-        """Store samples whose fine class is known."""
+        """Store samples whose fine class is known.
+
+        :meta private:
+        """
         return FittedNearest(X, fine)
 
 

@@ -17,22 +17,21 @@ class CoarseGuesses:
     coarse : int or str
         Code or name of the coarse class.
     n_known : int
-        Samples whose fine class was known.
+        Number of samples whose fine class was known.
     n_missing : int
-        Samples whose fine class was missing.
+        Number of samples whose fine class was missing.
     n_guessed : int
-        Those of them that got a guess. The others are of a coarse class without fine ones, or
+        Number of samples that got a guess. The others have a coarse class without fine classes, or
         their guess was discarded.
     n_checked : int
-        Known samples whose fine class was also guessed without their own label. Single samples of
-        a fine class are left out: no sample would be left to guess it from. 0 if the known samples
-        do not cover all fine classes of the coarse class, and at least two: their rate would say
-        nothing about the others.
+        Number of known samples that were also guessed without their own label, to measure the rate.
+        The only sample of a fine class cannot be checked. It is 0 if fewer than two fine classes
+        are known or if a fine class has no known sample.
     n_right : int
-        Those of them whose guess was right.
+        Number of checked samples whose guess was right.
     level : int
-        Level of the class, 0 for a coarse one. With more than two levels, ``coarse`` may be a class
-        of any level but the last, and the fine classes are those directly below it.
+        Level of the class; 0 is the coarsest. With more than two levels, the fine classes are those
+        directly below this class.
     """
 
     coarse: Any
@@ -60,23 +59,20 @@ class CoarseGuesses:
 
 @dataclass(frozen=True)
 class GuessReport:
-    """Numbers of guesses and how often they are right, by coarse class and overall.
+    """How many fine labels were guessed, and how often such guesses are right.
 
-    The rate is measured on samples whose fine class is known: each is guessed without its own label
-    and without one sample of every other class. If a class has few samples, that is harder than
-    the actual guesses, and the rate is somewhat too low.
+    The rate of right guesses is measured on samples whose fine class is known. Each is guessed
+    without its own label and without one sample of every other class. For classes with few samples
+    this is harder than the actual guesses, so the rate is somewhat too low.
 
     Attributes
     ----------
     coarse : tuple of CoarseGuesses
-        One for each coarse class, in the order of their codes. With more than two levels, one for
-        each class with finer ones, level by level; a sample counts on every level on which it is
-        known or guessed.
+        One report for each coarse class. With more than two levels, one for each class that has
+        finer ones, level by level. A sample then counts on several levels.
     once : tuple of int or None
-        With more than two levels, the numbers of samples that guesses were made from and that were
-        not guessed themselves, of those that miss a class, and of those that got a guess: each
-        sample counts once. None with two levels, where the numbers are the sums over the coarse
-        classes.
+        With more than two levels, ``n_known``, ``n_missing`` and ``n_guessed`` with each sample
+        counted once. None with two levels, because they are sums over `coarse` then.
 
     Examples
     --------
@@ -95,21 +91,21 @@ class GuessReport:
 
     @property
     def n_known(self) -> int:
-        """Samples whose fine class was known."""
+        """Number of samples whose fine class was known."""
         if self.once is not None:
             return self.once[0]
         return sum(part.n_known for part in self.coarse)
 
     @property
     def n_missing(self) -> int:
-        """Samples whose fine class was missing."""
+        """Number of samples whose fine class was missing."""
         if self.once is not None:
             return self.once[1]
         return sum(part.n_missing for part in self.coarse)
 
     @property
     def n_guessed(self) -> int:
-        """Samples that got a guess."""
+        """Number of samples that got a guess."""
         if self.once is not None:
             return self.once[2]
         return sum(part.n_guessed for part in self.coarse)
@@ -118,7 +114,7 @@ class GuessReport:
     def rate(self) -> float:
         """Share of right guesses overall; NaN if it cannot be measured.
 
-        With more than two levels, of the guesses on all levels, each within the class above it.
+        With more than two levels, it covers the guesses on all levels.
         """
         parts = self._measured()
         weight = sum(part.n_guessed for part in parts)
@@ -136,19 +132,18 @@ class GuessReport:
         return [part for part in self.coarse if part.n_guessed and not math.isnan(part.rate)]
 
     def table(self, names: Sequence[object] | Mapping[Any, object] | None = None) -> str:
-        """The report as a table.
+        """Return the report as a table.
 
         Parameters
         ----------
         names : sequence or mapping, default=None
-            Name of the coarse class of each code; None to show the codes. Reports of an estimator
-            have names already, which a mapping may replace.
+            Names of the coarse classes. None shows their numbers. Reports of an estimator already
+            have names, which a mapping may replace.
 
         Returns
         -------
         table : str
-            One line for each coarse class and one for all; with more than two levels, one for each
-            class with finer ones, and its level.
+            One line for each class of ``coarse``, and one for all of them.
         """
         shown = [str(_name(part.coarse, names)) for part in self.coarse]
         heading = "coarse class" if self.once is None else "class"

@@ -66,7 +66,7 @@ def _change_route(path: str, body: type[RequestBody]) -> Callable[[_Make], _Make
 
 @_change_route("/relabel", RelabelManyBody)
 def relabel(workspace: Workspace, sent: RelabelManyBody, request: ChangeRequest) -> Change:
-    """Correct the classes of several examples, as one change."""
+    """Correct the classes of several examples; one undo takes all of them back."""
     examples, label, fine, clear_fine = sent.arguments
     return workspace.relabel(
         examples, label=label, fine=fine, clear_fine=clear_fine, request=request
@@ -75,13 +75,13 @@ def relabel(workspace: Workspace, sent: RelabelManyBody, request: ChangeRequest)
 
 @_change_route("/remove", ExamplesBody)
 def remove(workspace: Workspace, sent: ExamplesBody, request: ChangeRequest) -> Change:
-    """Remove several examples, as one change."""
+    """Remove several examples; one undo brings all of them back."""
     return workspace.remove(sent.examples, request=request)
 
 
 @_change_route("/forget", ForgetBody)
 def forget(workspace: Workspace, sent: ForgetBody, request: ChangeRequest) -> Change:
-    """Forget a class; this can be undone unless it is erased."""
+    """Remove a class with all its examples; this can be undone unless it is erased."""
     return workspace.forget(sent.label, erase=sent.erase, request=request)
 
 
@@ -111,12 +111,12 @@ def unsplit(workspace: Workspace, sent: LabelBody, request: ChangeRequest) -> Ch
 
 @_change_route("/undo", UndoBody)
 def undo(workspace: Workspace, sent: UndoBody, request: ChangeRequest) -> Change:
-    """Undo the newest change that is not undone yet, with the others of the same action."""
+    """Undo the newest change that is not undone yet, and the others of the same action."""
     return workspace.undo(event=sent.event, request=request)
 
 
 @router.get("/undo", response_model=records.UndoStep, responses=with_etag(refusals()))
 async def undoable(request: Request, _: NoQuery) -> Response:
-    """Return what an undo would take back; the event is null if there is nothing."""
+    """Return what the next undo would take back; ``event`` is null if there is nothing."""
     workspace = service_of(request).workspace
     return await cached_response(request, lambda: workspace.version, workspace.undoable)

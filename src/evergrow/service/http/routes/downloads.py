@@ -36,7 +36,7 @@ async def _send(request: Request, file: File) -> Response:
 class _ModelQuery(RequestBody):
     format: Literal["evergrow", "onnx", "html"] = Field(
         "evergrow",
-        description="A file for evergrow.load, an ONNX file, or a page that works by itself.",
+        description="A file for evergrow.load, an ONNX file, or a page that works offline.",
     )
 
 
@@ -57,16 +57,16 @@ async def model(request: Request, query: Annotated[_ModelQuery, Query()]) -> Res
 async def pictures(request: Request, _: NoQuery) -> Response:
     """Download all labelled pictures as a zip file with class folders and ``labels.csv``.
 
-    Pictures are the files that were sent, and those of one moment.
+    Pictures are the files that were taught. Those taught during the download are not included.
     """
     return await _send(request, "pictures")
 
 
 @router.get("/labels", response_class=Response, responses=_responses("labels"))
 async def labels(request: Request, _: NoQuery) -> Response:
-    """Download the labels of all examples as CSV; images are named by their SHA-256.
+    """Download the labels of all examples as CSV, with the SHA-256 of each image.
 
-    Text that a spreadsheet would compute as a formula begins with a single quote.
+    Text that a spreadsheet would read as a formula begins with a single quote.
     """
     return await _send(request, "labels")
 
@@ -85,9 +85,9 @@ async def audit_log(request: Request, _: NoQuery) -> Response:
     openapi_extra=request_body(DownloadBody),
 )
 async def prepare(request: Request, _: NoQuery) -> Response:
-    """Prepare a file, and return a link that a browser can save.
+    """Prepare a file, and return a link from which a browser can download it.
 
-    ``GET /v1/downloads/{ticket}`` sends it once, within a minute and without a token.
+    ``GET /v1/downloads/{ticket}`` sends the file once, within a minute, and needs no token.
     """
     sent = await read_json(request, DownloadBody)
     downloads = service_of(request).downloads

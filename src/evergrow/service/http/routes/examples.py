@@ -61,10 +61,14 @@ Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="Id of an example.
 _NAME = {"type": "string", "pattern": NAME_PATTERN}
 _FORM = form_schema(
     {
-        "image": {"type": "string", "format": "binary"},
-        "label": _NAME,
-        "fine": _NAME,
-        "move": {"type": "boolean"},
+        "image": {"type": "string", "format": "binary", "description": "The image file."},
+        "label": {**_NAME, "description": "The class, known or new."},
+        "fine": {**_NAME, "description": "The fine class within the class."},
+        "move": {
+            "type": "boolean",
+            "description": "Whether a picture of another class moves to this class; otherwise it is"
+            " refused with 409.",
+        },
     },
     ["image", "label"],
 )
@@ -189,9 +193,9 @@ def _to_wire(result: TeachResult) -> wire.TeachResult:
 
 class _FilterQuery(PageQuery):
     label: Name | None = Field(None, description="Only examples of this class.")
-    fine: Name | None = Field(None, description="Only examples of this fine class of the class.")
+    fine: Name | None = Field(None, description="Only examples of this fine class.")
     guessed: bool | None = Field(
-        None, description="Only examples whose fine class is, or is not, a guess."
+        None, description="Only examples whose fine class is (true) or is not (false) a guess."
     )
 
 

@@ -49,7 +49,7 @@ async def health(request: Request, _: NoQuery) -> Response:
 
 @router.get("/readyz", response_model=Health, responses=refusals(503, public=True))
 async def readiness(request: Request, _: NoQuery) -> Response:
-    """Report whether requests can be served: not while opening or stopping, or without folder."""
+    """Report whether the service can answer requests: not while it starts or stops."""
     return _ready(service_of(request))
 
 

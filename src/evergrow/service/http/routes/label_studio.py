@@ -64,7 +64,7 @@ def _watch(done: Future[SyncResult]) -> asyncio.Future[SyncResult]:
 
 @router.get("/health", response_model=LabelStudioHealth, responses=refusals(404))
 async def label_studio_health(request: Request, _: AnyQuery) -> Response:
-    """Report that the back end is there."""
+    """Report that the back end is running."""
     version = service_of(request).label_studio.model_version
     return json_response(LabelStudioHealth("UP", "Evergrow", version))
 
@@ -73,7 +73,7 @@ async def label_studio_health(request: Request, _: AnyQuery) -> Response:
     "/setup", response_model=LabelStudioSetup, responses=_REFUSALS, openapi_extra=_ANY_OBJECT
 )
 async def label_studio_setup(request: Request, _: AnyQuery) -> Response:
-    """Connect a project: its configuration needs one image and one choice of classes.
+    """Connect a project; its configuration needs one image and one choice of classes.
 
     Label Studio asks before every prediction. What webhooks announced is learnt first, so that a
     correction is in the next prediction.
@@ -93,7 +93,7 @@ async def label_studio_setup(request: Request, _: AnyQuery) -> Response:
     openapi_extra=_ANY_OBJECT,
 )
 async def label_studio_predict(request: Request, _: AnyQuery) -> Response:
-    """Predict tasks: one prediction each, empty where the image is unknown or not available."""
+    """Predict one class per task; empty if the image is unknown or not available."""
     service = service_of(request)
     back_end = service.label_studio
     sent = await read_foreign_json(request, read_predict)
@@ -104,7 +104,7 @@ async def label_studio_predict(request: Request, _: AnyQuery) -> Response:
 
 @router.get("/versions", response_model=LabelStudioVersions, responses=refusals(404))
 async def label_studio_versions(request: Request, _: AnyQuery) -> Response:
-    """List the versions of the model: there is the current one."""
+    """List the versions of the model; there is only the current one."""
     version = service_of(request).label_studio.model_version
     return json_response(LabelStudioVersions((version,)))
 
@@ -119,7 +119,7 @@ async def label_studio_versions(request: Request, _: AnyQuery) -> Response:
     openapi_extra=_ANY_OBJECT,
 )
 async def label_studio_webhook(request: Request, _: AnyQuery) -> Response:
-    """Read the tasks again that a webhook is about; the response comes when they are learnt."""
+    """Learn the tasks that a webhook names; the response is sent when they are learnt."""
     back_end = service_of(request).label_studio
     hint = await read_foreign_json(request, read_webhook)
     if hint is None:
@@ -133,7 +133,7 @@ async def label_studio_webhook(request: Request, _: AnyQuery) -> Response:
 
 @router.post("/sync", response_model=LabelStudioSync, responses=refusals(404))
 async def label_studio_sync(request: Request, _: NoQuery) -> Response:
-    """Compare all tasks of all connected projects with what was learnt from them."""
+    """Read all tasks of all connected projects, and learn what is new or has changed."""
     done = _watch(service_of(request).label_studio.synchronise())
     try:
         async with asyncio.timeout(_SYNC_SECONDS):

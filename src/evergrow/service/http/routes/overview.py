@@ -51,7 +51,7 @@ async def classes(request: Request, query: Annotated[PageQuery, Query()]) -> Res
 
 @router.get("/review", response_model=ReviewList, responses=with_etag(refusals()))
 async def review(request: Request, query: Annotated[LimitQuery, Query()]) -> Response:
-    """List examples that a user should check, most urgent first."""
+    """List examples that a person should check, the most urgent first."""
     service = service_of(request)
     workspace = service.workspace
     return await cached_response(
@@ -75,7 +75,7 @@ async def events(request: Request, query: Annotated[PageQuery, Query()]) -> Resp
 
 @router.get("/confusion", response_model=Confusion, responses=with_etag(refusals()))
 async def confusion(request: Request, query: Annotated[LimitQuery, Query()]) -> Response:
-    """Return the confusion matrix of predictions by a model of the other examples.
+    """Return the confusion matrix, in which each example is predicted by a model of the others.
 
     If there are many classes, those of the most frequent mistakes are returned.
     """
@@ -124,7 +124,7 @@ def _shown_classes(
 class _CellQuery(RequestBody):
     label: Name = Field(description="The class of the examples.")
     predicted: Name | None = Field(
-        None, description="The class that they were taken for; left out for something unknown."
+        None, description="The predicted class. Left out for those answered as unknown."
     )
 
 

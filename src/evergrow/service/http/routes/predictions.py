@@ -41,8 +41,8 @@ _FORM = form_schema({"image": _IMAGES}, ["image"])
 class _PredictQuery(RequestBody):
     model_config = ConfigDict(extra="forbid", strict=False)
 
-    top: int = Field(5, ge=1, le=100, description="Number of classes to return for each.")
-    model: Literal["rls", "forest"] = Field("rls", description="The model to use.")
+    top: int = Field(5, ge=1, le=100, description="Number of classes per image.")
+    model: Literal["rls", "forest"] = Field("rls", description="Least squares or the forest.")
 
 
 @router.post(
@@ -52,7 +52,7 @@ class _PredictQuery(RequestBody):
     openapi_extra=request_body(PredictBody, **_FORM),
 )
 async def predict(request: Request, query: Annotated[_PredictQuery, Query()]) -> Response:
-    """Predict the class of each image or embedding, its probability, and whether it is known."""
+    """Predict the class of each image or embedding, or that it is unknown."""
     service = service_of(request)
     actor: Actor = request.scope["actor"]
     predict_rows = _Predict(service, actor, query.model, query.top)

@@ -76,14 +76,14 @@ def report_damage(name: str, *more: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Sharded:
-    """The result of importing a source.
+    """Result of :func:`shard_table` and :func:`~evergrow.vision.shard_images`.
 
     Attributes
     ----------
     n_added : int
-        Rows that were added.
+        Number of rows that were added.
     n_present : int
-        Rows of the source that were already in the folder.
+        Number of rows that were already in the folder.
     problems : tuple of BadImage
         Images that were skipped.
     """

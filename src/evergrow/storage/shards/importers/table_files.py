@@ -196,35 +196,37 @@ def shard_table(
     Parameters
     ----------
     path : path
-        The folder of shards; created if missing.
+        The folder of shards. It is created if it does not exist.
     source : path or table
-        A file that ends in ``.npz``, ``.npy``, ``.parquet`` or ``.arrow``; a folder of Parquet
-        files, or one that ``save_to_disk`` of the library datasets has written; or a table in
-        memory: a Dataset of datasets, or a table of pyarrow, pandas or polars.
+        One of these:
+
+        - a ``.npz``, ``.npy``, ``.parquet`` or ``.arrow`` file;
+        - a folder of Parquet files, or one written by ``save_to_disk`` of the library datasets;
+        - a table in memory: a Dataset of datasets, or a table of pyarrow, pandas or polars.
     features_key : str, default=None
-        Name of the array in an ``.npz`` file, by default "X", or of the column of lists in other
-        tables. By default the only column of lists is used, or else all numeric columns except
-        the labels.
+        Name of the array or column of features. None uses "X" in a ``.npz`` file. In other tables,
+        it uses the only column of lists, or all numeric columns except the labels.
     labels_key : str, default=None
-        Name of the array or column of labels; by default "y", "label" or "labels" if present.
-        Labels of a ``ClassLabel`` of the library datasets are the names of the classes.
+        Name of the array or column of labels. None uses "y", "label" or "labels" if present. Labels
+        of type ``ClassLabel`` of the library datasets become the names of the classes.
     labels : path, default=None
-        A ``.npy`` file with the labels of the rows of a ``.npy`` file.
+        A ``.npy`` file with the labels for a ``.npy`` file of features.
     dtype : {"float16", "float32", "float64"}, default=None
-        Type of the numbers in the shards, which are rounded to it; None for the type of the folder
-        or else of the file, and an error if numbers would have to be rounded.
+        Type of the numbers in the shards; numbers are rounded to it. None uses the type of the
+        folder, or of the file for a new folder. Numbers that would have to be rounded are then an
+        error.
     rows_per_shard : int, default=None
-        Rows per shard; None for about 64 MiB.
+        Number of rows per file. None makes files of about 64 MiB.
     on_wait : callable, default=None
         Called before waiting for another process that appends to the folder.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Returns
     -------
     sharded : Sharded
-        How many rows were added, and how many were already there. If a file is damaged, none of
-        its rows are in the folder; if the run is interrupted, the next one resumes.
+        How many rows were added, and how many were already there. No rows of a damaged file are
+        added. After an interruption, the next call resumes.
 
     Examples
     --------

@@ -31,44 +31,44 @@ def find_labelled(
 ) -> LabelledImages:
     r"""List labelled images: class folders, a table, COCO annotations or WebDataset tar files.
 
-    The format is recognised by the source: a folder has one subfolder per class, or splits of a
-    data set (``train``, ``val``, ``test``, ...) with these; a file that ends in ``.csv`` or
-    ``.tsv`` has a column of paths and a column of labels, ``.json`` is COCO, and ``.tar``,
-    ``.tar.gz`` and ``.tgz`` are WebDataset shards, whose images are read in place.
+    See :doc:`/formats`.
 
     Parameters
     ----------
     source : path
-        In a folder, each subfolder is a class with the name of the subfolder; images may lie deeper
-        inside. Backslashes and characters that cannot be printed are escaped, so that class names
-        stay distinct. If the folders were written by ``Workspace.export_pictures``, ``labels.csv``
-        next to them has the names, which need not be those of the folders. Tar files may be a
-        pattern: ``"shards/train-{000..009}.tar"`` or ``"shards/*.tar"``.
+        One of these:
+
+        - a folder with one subfolder per class, whose name is the class. Images may be in deeper
+          folders. The class folders may be inside the splits ``train``, ``val`` and ``test``;
+        - an export of a workspace, whose ``labels.csv`` has the names of the classes;
+        - a ``.csv`` or ``.tsv`` file with a column of paths and a column of labels;
+        - COCO annotations in a ``.json`` file;
+        - WebDataset shards: ``.tar``, ``.tar.gz`` or ``.tgz`` files, or a pattern such as
+          ``"shards/train-{000..009}.tar"`` or ``"shards/*.tar"``. Images are read in place.
     split : {"train", "val", "test"} or None, default="train"
-        Which split to list if there are any, in a folder or in the column ``split`` of a table.
-        For ``"test"``, ``val`` is taken if there is no ``test``. With None, splits are not
-        recognised.
+        Which split to list, if the folder or the column ``split`` of the table has any. For
+        ``"test"``, ``val`` is used if there is no ``test``. With None, ``train`` and ``test`` are
+        ordinary classes.
     follow_links : bool, default=True
-        Whether links to files and folders are followed, also out of the folder.
+        Whether symlinks to files and folders are followed, also out of the folder.
     columns : tuple of str, default=None
-        The names of the columns of paths and labels in a table; None to recognise the usual names,
-        such as path and label, or image and class.
+        Names of the columns of paths and labels in a table. None recognises the usual names, such
+        as path and label, or image and class.
     crop : bool, default=False
-        Take each box of COCO annotations as an image. Otherwise all annotations of an image must
-        have one category.
+        Whether each box of COCO annotations is an image. With False, all annotations of an image
+        must have the same category.
     images : path, default=None
-        The folder that names in a table or in annotations are relative to; None for the folder of
-        that file.
+        Folder to which paths in a table or in annotations are relative. None is the folder of that
+        file.
     outside : bool, default=False
-        Accept names in a table or in annotations that are absolute or leave this folder. Use it
-        only for files that you trust.
+        Whether to accept absolute paths and paths out of this folder in a table or in annotations.
+        Use it only for files that you trust.
 
     Returns
     -------
     found : LabelledImages
-        Images, labels, and what was skipped: class folders without images, images outside every
-        class folder, formats that cannot be read, links that are broken or not followed, and bad
-        rows of tables by their line numbers.
+        The images, their labels, and what was skipped, such as files in formats that cannot be read
+        and broken symlinks.
 
     Examples
     --------

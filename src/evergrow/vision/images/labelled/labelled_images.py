@@ -44,26 +44,27 @@ _NOT_IN_NAMES = {"Cc", "Cs", "Zl", "Zp"}
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """Images and their classes.
+    """Images and their classes; the result of :func:`find_labelled`.
 
     Attributes
     ----------
     sources : list of Path or StoredImage
-        The images: files, or images inside of larger files, which are read when they are needed.
+        The images: paths of files, or places inside larger files such as tar files. They are read
+        when they are needed.
     labels : ndarray of shape (n_images,)
         The class of each image.
     problems : tuple of BadImage
         Files, folders and rows that were skipped, and why.
     unreadable : tuple of BadImage
-        The subset of problems that may hide images: broken links named like images, links that
-        are not followed, pipes, folders that cannot be opened, and bad rows of a table.
+        The problems that may hide images: broken symlinks, symlinks that are not followed, pipes,
+        folders that cannot be opened, and bad rows of a table.
     split : Path or None
-        The split that was chosen: a folder such as ``photos/train``, or the value of the column
+        The split that was used: a folder such as ``photos/train``, or a value in the column
         ``split`` of a table.
     splits : tuple of str
-        All splits that there are, of train, val and test.
+        The splits of the source, among train, val and test.
     fine : tuple of (str or None)
-        The fine class of each image as ``labels.csv`` of a workspace has it.
+        The fine class of each image, if the source is an export of a workspace.
     """
 
     sources: Sequence[Path | StoredImage]
@@ -80,7 +81,7 @@ class LabelledImages:
 
     @property
     def paths(self) -> list[Path]:
-        """The files of the images; an error if images lie inside of larger files."""
+        """The paths of the images; an error if images are inside larger files."""
         paths = [source for source in self.sources if isinstance(source, Path)]
         if len(paths) < len(self.sources):
             raise InvalidInputError(
@@ -90,7 +91,10 @@ class LabelledImages:
 
     @property
     def doubt_about_depth(self) -> str | None:
-        """Why the folders below the class folders may be the classes that are meant, or None."""
+        """Why the folders below the class folders may be the classes that are meant, or None.
+
+        :meta private:
+        """
         if not self.by_folder:
             return None
         parts = [path.relative_to(self.root).parts for path in self.paths]
@@ -104,7 +108,10 @@ class LabelledImages:
 
     @property
     def doubt_about_number(self) -> str | None:
-        """Says that there is one class only; None if there are more."""
+        """Says that there is one class only; None if there are more.
+
+        :meta private:
+        """
         if len(set(self.labels.tolist())) > 1:
             return None
         return f"{display_name(self.root)} has one class only, {_listed(self.labels.tolist())}"

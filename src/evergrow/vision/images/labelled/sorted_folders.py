@@ -31,10 +31,12 @@ class SortedImages:
 
     Attributes
     ----------
-    n_images, n_classes : int
-        Images in class folders, and classes.
+    n_images : int
+        Number of images in class folders.
+    n_classes : int
+        Number of classes.
     n_unknown : int
-        Images in the folder of those that fit no class.
+        Number of images in the folder ``unknown``, which fit no class.
     """
 
     n_images: int
@@ -51,10 +53,10 @@ def sort_images(
 ) -> SortedImages:
     """Sort image files into a new folder with one folder per class.
 
-    The files stay where they are, and nothing is overwritten: two files of the same name in one
-    class become ``1.jpg`` and ``1 (2).jpg``. Class names that no folder can have are changed as in
-    the exports of a workspace; ``labels.csv`` has the true names, with which
-    :func:`find_labelled` reads the folder. The new folder appears when it is complete.
+    The original files stay where they are. Nothing is overwritten: two files of the same name in
+    one class become ``1.jpg`` and ``1 (2).jpg``. If the name of a class cannot be the name of a
+    folder, the folder has another name, and ``labels.csv`` has the right one.
+    :func:`find_labelled` reads this table. The new folder appears when it is complete.
 
     Parameters
     ----------
@@ -65,8 +67,8 @@ def sort_images(
     folder : path
         A new or empty folder.
     link : {"copy", "hard", "symbolic"}, default="copy"
-        Copy the files, or make hard links, which take no space and need the same disk, or symbolic
-        links to the absolute paths, which break if the files are moved.
+        Whether to copy the files, or to make links. Hard links take no space, but only work on the
+        same disk. Symbolic links to the absolute paths break if the files are moved.
 
     Returns
     -------

@@ -52,43 +52,43 @@ _MODEL_PARAMETERS = ("codebook", "features")
 
 @dataclass(eq=False, repr=False)
 class BagOfWords(FittedTransformer[FittedBag]):
-    """Images as vectors of the visual words that occur in them.
+    """Turn each image into a vector that tells which visual words occur in it.
 
-    A codebook is learnt from descriptors that are sampled evenly from the training images. An image
-    is coded by assigning its descriptors to words, counting the words and pooling the counts into
-    one vector. With a linear classifier, this is the method of Moosmann, Triggs and Jurie (NIPS
-    2006).
-
-    Images are coded one at a time: the descriptors of all images are never in memory together.
-    After loading from a model file, ``codebook`` has the parameters of ``codebook_``.
+    A visual word is a group of similar patches. The words are learnt from the descriptors of
+    patches of the training images. To code an image, its descriptors are assigned to words, the
+    words are counted, and the counts are pooled into one vector. With a linear classifier, this is
+    the method of Moosmann, Triggs and Jurie (NIPS 2006). See :doc:`/codebooks`.
 
     Parameters
     ----------
     codebook : codebook, default=None
-        Assigns descriptors to words; it is cloned. None for ``ERCForest(keep_descriptors=False)``,
-        which learns from the classes of the images and is the fastest.
+        Assigns descriptors to words; it is cloned. None is ``ERCForest(keep_descriptors=False)``,
+        which is the fastest and learns from the classes of the images.
     features : LocalFeatures, default=None
-        Computes descriptors of images. None if the input is descriptors, one matrix per image.
+        Computes descriptors of images. With None, the input is descriptors, one matrix per image.
     pooling : {"binary", "counts", "sum", "sqrt", "mutual_information"}, default="binary"
-        How counts become a vector. ``"binary"``: whether a word occurs.
-        ``"mutual_information"``: whether it occurs at least as often as a threshold, chosen per
-        word for the most information about the classes of the training images; for images with so
-        many patches that most words occur. ``"sum"``: counts divided by their sum, for images with
-        different numbers of patches. ``"sqrt"``: the square root of that, which reduces the
-        dominance of frequent words. ``"counts"``: the counts themselves.
+        How counts become a vector:
+
+        - ``"binary"``: 1 if the word occurs, otherwise 0;
+        - ``"mutual_information"``: 1 if the word occurs at least as often as a threshold, which is
+          chosen for each word from the training classes. Use it for images with so many patches
+          that most words occur;
+        - ``"sum"``: counts divided by their sum, for images with different numbers of patches;
+        - ``"sqrt"``: the square root of ``"sum"``, so that frequent words dominate less;
+        - ``"counts"``: the counts.
     n_training_descriptors : int, default=20_000
-        Number of descriptors that the codebook is learnt from, about equally many per image. More
-        words need more descriptors. With ``features``, an image contributes at most
-        ``features.patches.n`` of them.
+        Number of descriptors from which the codebook is learnt, about equally many per image. More
+        words need more descriptors. With `features`, an image contributes at most
+        ``features.patches.n``.
     sparse_output : bool, default=True
-        Return sparse vectors; False for a dense matrix. May be changed at any time.
+        Whether vectors are sparse. False gives a dense matrix. Can be changed at any time.
     random_state : int, RandomState or None, default=None
-        Seed of the sample of descriptors, and of a codebook without a seed of its own.
+        Seed of the sample of descriptors, and of a codebook that has no seed.
     n_jobs : int, default=None
-        Threads that code; None for one or the setting of joblib's context, -1 for one per
-        processor. Codebook and features have parameters of their own.
+        Number of threads: None is 1 unless joblib is set otherwise, -1 uses all processors. The
+        codebook and the features have their own parameter.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------

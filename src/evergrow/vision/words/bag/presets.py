@@ -39,7 +39,7 @@ def dense_sift_words(
     random_state : int, RandomState or None, default=None
         Seed of the sample of descriptors and of the centres.
     n_jobs : int, default=None
-        Number of threads; None for one, -1 for one per processor.
+        Number of threads: None is 1, -1 uses all processors.
     verbose : int, default=0
         Show progress bars when positive.
 

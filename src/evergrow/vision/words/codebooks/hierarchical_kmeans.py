@@ -109,7 +109,7 @@ def _group(numbers: Any) -> list[tuple[int, Any]]:
 
 @dataclass(eq=False, repr=False)
 class HierarchicalKMeans(Codebook):
-    """Words are the leaves of a tree of k-means centres, also called a vocabulary tree.
+    """Codebook of hierarchical k-means: words are the leaves of a tree of centres.
 
     The largest leaf is split among a few centres until there are enough leaves. A descriptor is
     compared with a few centres per level instead of all, which makes coding much faster than plain
@@ -128,9 +128,9 @@ class HierarchicalKMeans(Codebook):
     random_state : int, RandomState or None, default=None
         Seed of the initial centres and of the mini-batches.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
     device : str, default=None
-        Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
+        Where to compute: None for where the descriptors are, ``"cpu"``, or a GPU such as
         ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.
 
     Attributes

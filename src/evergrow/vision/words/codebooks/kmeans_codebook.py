@@ -84,7 +84,7 @@ class KMeansCodebook(Codebook):
     random_state : int, RandomState or None, default=None
         Seed of the initial centres and of the mini-batches.
     device : str, default=None
-        Where to compute: None for where the descriptors lie, ``"cpu"``, or a GPU such as
+        Where to compute: None for where the descriptors are, ``"cpu"``, or a GPU such as
         ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.
 
     Attributes

@@ -27,11 +27,11 @@ Rows = npt.NDArray[np.float32]
 
 @dataclass(eq=False, repr=False)
 class RandomKDTrees(Codebook):
-    """Words are the cells of random kd-trees.
+    """Codebook of random kd-trees: the word of a descriptor is its cell in each tree.
 
     Each tree splits its largest cell at the median of one feature until there are enough cells. The
     feature is drawn from those with the largest variance in the cell, so that the trees differ.
-    Fitting and coding are fast, but do not use classes: a baseline for :class:`ERCForest`.
+    The trees are fast and do not use classes. They are a baseline for :class:`ERCForest`.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ class RandomKDTrees(Codebook):
     random_state : int, RandomState or None, default=None
         Seed of these draws.
     n_jobs : int, default=None
-        Number of trees grown at the same time; None for one or the setting of joblib's context, -1
-        for one per processor. The trees do not depend on it.
+        Number of trees grown at the same time: None is 1 unless joblib is set otherwise, -1 uses
+        all processors. The trees are the same for any number.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------

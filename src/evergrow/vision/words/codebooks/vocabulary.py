@@ -187,12 +187,11 @@ def device_for(codebook: Any, rows: Any) -> Device | None:
 
 
 class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
-    """The interface of a codebook: each of its trees assigns a word to every descriptor.
+    """Base class of codebooks, which assign visual words to descriptors.
 
-    A codebook without trees counts as one tree. A codebook has ``transform``, which returns the
-    words of descriptors, numbered from 0 in each tree, with one column per tree;
-    ``words_per_tree_``, the number of words of each tree; and ``n_features_in_``. Subclasses have
-    ``_frozen_copy``, and say what codes (``_coder``) and which rows it codes.
+    Each tree of a codebook assigns one word to every descriptor. A codebook without trees counts as
+    one tree. Words are numbered from 0 in each tree. ``words_per_tree_`` is the number of words of
+    each tree, ``n_features_in_`` the length of a descriptor.
     """
 
     _frozen_copy: Callable[[], Any]
@@ -223,13 +222,13 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         Parameters
         ----------
         D : array-like of shape (n_descriptors, n_features), RaggedArray, or list of such arrays
-            Descriptors as in ``fit``.
+            Descriptors, as in ``fit``.
 
         Returns
         -------
         words : ndarray of shape (n_descriptors, n_trees), int32
-            For each tree a number from 0 to ``words_per_tree_ - 1``. A tensor where the descriptors
-            lie if that is a GPU.
+            One word per tree, from 0 to ``words_per_tree_ - 1``. A tensor on the GPU if the
+            descriptors are one.
 
         Examples
         --------
@@ -251,13 +250,13 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         Parameters
         ----------
         images : RaggedArray, Shards, or iterable of arrays of shape (n_patches, n_features)
-            Descriptors of each image; an image may have none. Of :class:`evergrow.Shards`, only a
-            few images are in memory at the same time.
+            Descriptors of each image; an image may have none. :class:`evergrow.Shards` are read a
+            few images at a time.
 
         Returns
         -------
         counts : sparse array of shape (n_images, ``n_words_``), int32
-            How often each word occurs; columns as in ``word_columns_``.
+            How often each word occurs in each image. ``word_columns_`` has the column of each word.
 
         Examples
         --------

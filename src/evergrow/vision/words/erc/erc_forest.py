@@ -26,67 +26,78 @@ _HOLDOUT_SHARE = 0.25
 
 @dataclass(eq=False, repr=False)
 class ERCForest(ERCPredictor):
-    """Extremely randomised clustering forest, a visual codebook (Moosmann et al., NIPS 2006).
+    """Extremely randomised clustering (ERC) forest: trees whose leaves are visual words.
 
-    A few trees with random thresholds on single features are grown to separate the classes; each
-    leaf of each tree is then a visual word. Fitting and coding take a fraction of the time of
-    k-means, because a descriptor needs a dozen comparisons per tree instead of the distances to all
-    words. :class:`evergrow.vision.BagOfWords` applies it to images.
+    A visual word is a group of similar local descriptors. The trees compare single features with
+    random thresholds and are grown to separate the classes. Each leaf of each tree is a word. This
+    takes a fraction of the time of k-means, because a descriptor needs about a dozen comparisons
+    per tree instead of its distances from all words. :class:`evergrow.vision.BagOfWords` applies
+    the forest to images. See :doc:`/codebooks`.
 
     Parameters
     ----------
     n_estimators : int, default=5
-        Number of trees. More are better up to about five; each makes the histogram longer.
+        Number of trees. More are better up to about five. Each tree makes the histogram longer.
     n_words : int or None, default=1000
-        Leaves per tree. Trees are grown fully, then pruned bottom-up, the least informative test
-        first. None keeps all leaves, which is as good or better if there are enough images to learn
-        from such long histograms.
+        Number of leaves per tree. Trees are grown fully and then pruned from the leaves, the least
+        informative test first. None keeps all leaves, which is as good or better if there are many
+        training images.
     min_score : float, default=0.5
-        A node accepts the first test with this score, from 0 to 1 [Moosmann2006 Sec. 2]. Not
-        critical; 0 accepts any test, 1 always makes all trials.
+        A node accepts the first test with at least this score, from 0 to 1 [Moosmann2006 Sec. 2].
+        With 0 it accepts any test, with 1 it makes all trials. The value is not critical.
     max_trials : int, "sqrt" or "auto", default="sqrt"
-        Maximum number of tests per node. More trials make trees that separate the classes better
-        but are more similar to each other. ``"sqrt"`` is the square root of the length of a
-        descriptor; ``"auto"`` compares six numbers on a quarter of the images, which takes about
-        six times as long and helps if descriptors have many useless features.
+        Maximum number of tests that a node tries. With more, trees separate the classes better but
+        are more similar to each other. ``"sqrt"`` is the square root of the length of a descriptor.
+        ``"auto"`` compares six values on a quarter of the images. This takes about six times as
+        long and helps if descriptors have many useless features.
     supervised : bool, default=True
-        Score tests by their information about the class; if False, by how evenly they split the
-        descriptors, which needs no labels.
+        Whether tests are scored by their information about the class. With False, they are scored
+        by how evenly they split the descriptors, which needs no labels.
     min_gain : float, default=0.0
-        Tests with less information than this, in bits averaged over all training descriptors, are
-        pruned even if the tree has fewer than ``n_words`` leaves.
+        Tests with less information than this are pruned, even if the tree then has fewer than
+        `n_words` leaves. The unit is bits, averaged over all training descriptors.
     stop_early : bool, default=False
-        Stop growing below ``min_gain``: faster, but strong tests below a weak one are never found.
+        Whether to stop growing at the first test below `min_gain`. This is faster, but good tests
+        below a weak one are not found.
     keep_descriptors : bool, default=True
-        Keep the training descriptors, which :meth:`partial_fit` needs to learn words for new
-        classes. False makes the model smaller, by 4 bytes per number, and ``inference_only`` of
-        :meth:`save` its file.
+        Whether to keep the training descriptors, which :meth:`partial_fit` needs to learn words for
+        new classes. They take 4 bytes per number. To leave them out of a model file only, use
+        ``save(path, inference_only=True)``.
     n_jobs : int or None, default=None
-        Threads, over trees in fitting and over descriptors in coding; None for one, -1 for one per
-        processor. The result does not depend on it.
+        Number of threads: None is 1, -1 uses all processors. The result is the same for any number.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Seed of the random tests. The same integer gives the same forest.
     verbose : int, default=0
-        Show a progress bar when positive.
+        Show a progress bar if positive.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, in the order of the columns of :meth:`predict_proba`; missing if the forest was
-        fitted without labels.
+        The classes, in the order of the columns of :meth:`predict_proba`. Only present if the
+        forest was fitted with labels.
     words_per_tree_ : ndarray of shape (n_estimators,)
         Number of leaves of each tree.
     n_words_ : int
-        Their sum, the length of an image's histogram.
+        Number of words of all trees, which is the length of an image's histogram.
     word_columns_ : ndarray of shape (``n_words_``,)
         The column of each word in a histogram, tree by tree.
     word_shares_ : ndarray of shape (``n_words_``, n_classes)
         The share of each class among the training descriptors of each word, one row per column of
         a histogram.
     max_trials_ : int
-        The number of trials that was used.
+        The maximum number of tests that was used.
     n_features_in_ : int
         Length of a descriptor.
+
+    See Also
+    --------
+    evergrow.vision.BagOfWords : Histograms of words, from images.
+    evergrow.vision.KMeansCodebook : Words by k-means, without labels.
+
+    References
+    ----------
+    F. Moosmann, B. Triggs, F. Jurie: *Fast Discriminative Visual Codebooks using Randomized
+    Clustering Forests*, NIPS 2006. See :doc:`/papers`.
 
     Examples
     --------
@@ -163,14 +174,13 @@ class ERCForest(ERCPredictor):
 
     @exclusive
     def partial_fit(self, D: Any, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Learn descriptors of known and new classes; new classes get words of their own.
+        """Add descriptors of known and new classes; new classes get new words.
 
-        Leaves that the new descriptors reach are split further, using all descriptors in them, and
-        the least informative of the new tests are pruned. The number of words grows in proportion
-        to the number of classes. When a word is split, the part with most of its descriptors keeps
-        it, and the other parts get new words. Their columns follow those of all earlier words, so
-        that a column stands for the same word for the life of the forest. Without new classes, only
-        the class shares of the words change.
+        If there are new classes, leaves that their descriptors reach are split further, and the
+        least informative of the new tests are pruned. The number of words grows in proportion to
+        the number of classes. When a word is split, the part with most of its descriptors keeps the
+        column of the word. The other parts get new columns at the end, so a column never changes
+        its meaning. Without new classes, only the class shares of the words change.
 
         Parameters
         ----------
@@ -179,7 +189,8 @@ class ERCForest(ERCPredictor):
         y : array-like of shape (n_descriptors,) or (n_images,)
             Class of each descriptor, or of each image.
         classes : array-like, default=None
-            Optional: classes that get a column now, before their first descriptor.
+            Classes that get a column before their first descriptor. Not needed, because new classes
+            may come in any call.
 
         Returns
         -------

@@ -76,17 +76,20 @@ class ERCPredictor(Vocabulary, InferenceSaveMixin, GrowingClassifier):
         return validate_rows(self, rows, reset=False, ensure_all_finite=False)
 
     def predict_proba(self, D: Any) -> npt.NDArray[np.float64]:
-        """Predict class probabilities: the mean over the trees of the class shares of the word.
+        """Predict class probabilities from the class shares of the words.
+
+        The probabilities are the mean over all trees. For an image, they are also the mean over its
+        descriptors, or all equal if it has none.
 
         Parameters
         ----------
         D : array-like of shape (n_descriptors, n_features), or descriptors of each image
-            Descriptors. For an image, the mean over its descriptors; uniform if it has none.
+            Descriptors, as in :meth:`fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_descriptors, n_classes) or (n_images, n_classes)
-            Columns in the order of ``classes_``.
+            One column per class, in the order of ``classes_``.
 
         Examples
         --------
@@ -105,17 +108,18 @@ class ERCPredictor(Vocabulary, InferenceSaveMixin, GrowingClassifier):
         return _mean_per_image(votes, as_images(D)) if is_ragged(D) else votes
 
     def predict(self, D: Any) -> npt.NDArray[Any]:
-        """Predict the most probable class, directly from the trees without histograms.
+        """Predict the most probable class of each descriptor or image.
 
         Parameters
         ----------
         D : array-like of shape (n_descriptors, n_features), or descriptors of each image
-            Descriptors.
+            Descriptors, as in :meth:`fit`.
 
         Returns
         -------
         classes : ndarray of shape (n_descriptors,) or (n_images,)
-            The most probable class; the first one of ties.
+            The class with the highest probability of :meth:`predict_proba`. If classes are equally
+            probable, the one that comes first in ``classes_``.
 
         Examples
         --------
