@@ -44,7 +44,6 @@ NOT_RUN = {
     "evergrow compare cub200": "needs a data set; a comparison of few learners runs",
     "evergrow compare features.npz": "all learners take a minute; a comparison of few runs",
     "evergrow learn things things-lessons.json": "the tests of exported pages make such a file",
-    "python -m benchmarks": "tests/test_benchmarks.py runs them at a small size",
     "EVERGROW_DATA=folder python -m benchmarks": "needs large data sets",
     "python -m tests.fuzz": "tests/fuzz runs it with fewer files",
     "python -m tests.sanitized": "make sanitize runs it",
