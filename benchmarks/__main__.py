@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -14,95 +15,108 @@ import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks import (
-    curation,
-    embeddings,
-    export,
-    export_page,
-    fit,
-    forest_gpu,
-    formats,
-    gpu,
-    kernels,
-    label_studio,
-    memory,
-    predict,
-    scaling,
-    service,
-    subcategory,
-)
-from benchmarks.cluster import failures, planning, sums, training
-from benchmarks.cluster.updates import run as cluster_updates
-from benchmarks.codebook import accuracy, photographs, speed
-from benchmarks.growing import small_classes, streams, updates
-from benchmarks.growing.memory import run as long_life
-from benchmarks.linear import examples, rejection
-from benchmarks.linear.cores import cores as linear_cores
-from benchmarks.linear.stream import run as linear_stream
 from benchmarks.measure import THREADS, take_records
 from evergrow import _core
 
-# By name, the parts of each benchmark, which can be asked for one by one.
-BENCHMARKS: Mapping[str, Mapping[str, Callable[[bool], None]]] = {
-    "fit": {"fit": fit.run, "small-classes": fit.small_classes},
-    "predict": {"predict": predict.run, "gpu": forest_gpu.run},
-    "memory": {"memory": memory.run},
-    "scaling": {"scaling": scaling.run, "large": scaling.large},
-    "kernels": {"kernels": kernels.run},
-    "embeddings": {"tables": embeddings.tables, "networks": embeddings.networks},
+# By name, the parts of each benchmark, which can be asked for one by one: a module and a function.
+# A module is imported when it runs, since some need more packages than others.
+BENCHMARKS: Mapping[str, Mapping[str, str]] = {
+    "fit": {"fit": "fit:run", "small-classes": "fit:small_classes"},
+    "predict": {"predict": "predict:run", "gpu": "forest_gpu:run"},
+    "memory": {"memory": "memory:run"},
+    "scaling": {"scaling": "scaling:run", "large": "scaling:large"},
+    "kernels": {"kernels": "kernels:run"},
+    "embeddings": {"tables": "embeddings:tables", "networks": "embeddings:networks"},
     "growing": {
-        "strategies": streams.strategies,
-        "hundred": streams.hundred,
-        "others": streams.others,
-        "settings": streams.settings,
-        "chunks": streams.chunks,
-        "one-class": updates.one_class,
-        "few-samples": small_classes.few_samples,
-        "uneven": small_classes.uneven,
-        "more-samples": updates.more_samples,
-        "small": updates.small_forests,
-        "memory": long_life,
+        "strategies": "growing.streams:strategies",
+        "hundred": "growing.streams:hundred",
+        "others": "growing.streams:others",
+        "settings": "growing.streams:settings",
+        "chunks": "growing.streams:chunks",
+        "one-class": "growing.updates:one_class",
+        "few-samples": "growing.small_classes:few_samples",
+        "uneven": "growing.small_classes:uneven",
+        "more-samples": "growing.updates:more_samples",
+        "small": "growing.updates:small_forests",
+        "memory": "growing.memory:run",
     },
     "linear": {
-        "one-example": examples.one_example,
-        "stream": linear_stream,
-        "auto": rejection.calibrate_auto,
-        "rejection": rejection.reject_unknown,
-        "false-alarms": rejection.count_false_alarms,
-        "choosing": examples.choosing,
-        "cores": linear_cores,
+        "one-example": "linear.examples:one_example",
+        "stream": "linear.stream:run",
+        "auto": "linear.rejection:calibrate_auto",
+        "rejection": "linear.rejection:reject_unknown",
+        "false-alarms": "linear.rejection:count_false_alarms",
+        "choosing": "linear.examples:choosing",
+        "cores": "linear.cores:cores",
     },
     "codebook": {
-        "speed": speed.run,
-        "embedding": photographs.embedding,
-        "folders": photographs.folders,
-        "accuracy": accuracy.run,
+        "speed": "codebook.speed:run",
+        "embedding": "codebook.photographs:embedding",
+        "folders": "codebook.photographs:folders",
+        "accuracy": "codebook.accuracy:run",
     },
     "subcategory": {
-        "regularised": subcategory.regularised,
-        "refine": subcategory.refine,
-        "back-off": subcategory.back_off,
+        "regularised": "subcategory:regularised",
+        "refine": "subcategory:refine",
+        "back-off": "subcategory:back_off",
     },
     "curation": {
-        "wrong-labels": curation.wrong_labels,
-        "speed": curation.speed,
-        "next": curation.next_labels,
+        "wrong-labels": "curation:wrong_labels",
+        "speed": "curation:speed",
+        "next": "curation:next_labels",
     },
-    "export": {**export.PARTS, "page": export_page.run},
-    "formats": formats.PARTS,
-    "gpu": gpu.PARTS,
-    "label-studio": {"clicks": label_studio.clicks, "kills": label_studio.kills},
-    "service": service.PARTS,
+    "export": {
+        "rows": "export:rows",
+        "images": "export:images",
+        "weights": "export:weights",
+        "page": "export_page:run",
+    },
+    "formats": {
+        "listing": "formats:listing",
+        "decoding": "formats:decoding",
+        "video": "formats:video",
+    },
+    "gpu": {
+        "least-squares": "gpu:least_squares",
+        "shards": "gpu:shards",
+        "selection": "gpu:selection",
+        "kmeans": "gpu:kmeans",
+        "metric": "gpu:metric",
+        "guesses": "gpu:guesses",
+        "embedding": "gpu:embedding",
+    },
+    "label-studio": {"clicks": "label_studio:clicks", "kills": "label_studio:kills"},
+    "service": {
+        "crashes": "service.robustness:measure_crashes",
+        "two-services": "service.robustness:measure_two_services",
+        "full-disk": "service.robustness:measure_full_disk",
+        "teaching": "service.teaching:run",
+        "predictions": "service.predictions:run",
+        "fuzzing": "service.robustness:measure_fuzzing",
+        "malicious-requests": "service.robustness:measure_malicious_requests",
+        "attacks": "service.attacks:run",
+        "downloads": "service.downloads:run",
+        "restarts": "service.restarts:run",
+        "stages": "service.stages:run",
+        "unknown": "service.unknown:run",
+    },
     "cluster": {
-        "limited": training.limited,
-        "on-ray": training.on_ray,
-        "killing": failures.killing,
-        "resuming": failures.resuming,
-        "sums": sums.run,
-        "plan": planning.run,
-        "updates": cluster_updates,
+        "limited": "cluster.training:limited",
+        "on-ray": "cluster.training:on_ray",
+        "killing": "cluster.failures:killing",
+        "resuming": "cluster.failures:resuming",
+        "sums": "cluster.sums:run",
+        "plan": "cluster.planning:run",
+        "updates": "cluster.updates:run",
     },
 }
+
+
+def find_part(name: str, part: str) -> Callable[[bool], None]:
+    """Import the module of a part; return the function that measures it."""
+    module, function = BENCHMARKS[name][part].split(":")
+    measure: Callable[[bool], None] = getattr(import_module(f"benchmarks.{module}"), function)
+    return measure
 
 
 @click.command()
@@ -131,7 +145,7 @@ def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...], out: Path |
     for name in names:
         for part in only or BENCHMARKS[name]:
             take_records()
-            BENCHMARKS[name][part](quick)
+            find_part(name, part)(quick)
             if out is not None:
                 setup = {"benchmark": name, "part": part, "quick": quick}
                 setup |= {"date": datetime.now(UTC).date().isoformat(), "machine": machine}

@@ -251,6 +251,3 @@ def _groups(images: Iterator[RGB], size: int) -> Iterator[list[RGB]]:
             group = []
     if group:
         yield group
-
-
-PARTS = {"rows": rows, "images": images, "weights": weights}

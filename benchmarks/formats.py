@@ -180,6 +180,3 @@ def _video(path: Path, n: int) -> Path:
         writer.write(np.roll(noise, i, axis=1).repeat(10, axis=0).repeat(10, axis=1))
     writer.release()
     return path
-
-
-PARTS = {"listing": listing, "decoding": decoding, "video": video}

@@ -2,12 +2,15 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.__main__ import main
+from benchmarks import gpu
+from benchmarks.__main__ import BENCHMARKS, find_part, main
 from benchmarks.data import mixture
 from benchmarks.export import compare
 from benchmarks.linear.examples import _update_with_numpy, seconds_per_example
@@ -100,6 +103,21 @@ def test_parts_of_other_benchmarks_are_refused(names):
     found = CliRunner().invoke(main, [*names, "--only", "killing"])
     assert found.exit_code == 2
     assert "--only takes parts of one benchmark" in found.output
+
+
+def test_every_part_of_a_benchmark_is_found():
+    parts = [(name, part) for name, parts in BENCHMARKS.items() for part in parts]
+    assert all(callable(find_part(*part)) for part in parts)
+    assert [*BENCHMARKS["gpu"]] == [*gpu.PARTS]
+
+
+def test_a_benchmark_is_imported_when_it_runs():
+    # Without a package of the service, which other benchmarks do not need.
+    code = "import sys; sys.modules['fastapi'] = None; from benchmarks.__main__ import main; main()"
+    command = [sys.executable, "-c", code, "service", "--only", "cups"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "service has crashes, two-services," in done.stderr
 
 
 def test_tables_and_figures_of_a_part_are_written_to_a_result_file(tmp_path):

@@ -181,7 +181,7 @@ def _write_pictures(folder: Path, write) -> None:
         write(folder / name, ["house", "fish", "cup"], range(25, 28))
     write(folder / "demo_pictures" / "first", ["house", "fish"], range(4))
     write(folder / "demo_pictures" / "more", ["cup"], range(4))
-    write(folder / "demo_pictures" / "rare", ["umbrella"], range(3))
+    write(folder / "demo_pictures" / "rare", ["umbrella"], range(12))
     write(folder / "new", ["house", "cup"], range(30, 33))
     for name in ("holiday", "new_photos"):
         (folder / name).mkdir()

@@ -136,6 +136,13 @@ def test_a_path_that_is_not_a_model_file_is_refused(run, model, tmp_path, comman
     ]
 
 
+@pytest.mark.parametrize("command", ["predict", "evaluate", "add"])
+@pytest.mark.parametrize("name", ["cup.jpg", "clip.mp4"])
+def test_a_picture_in_the_place_of_the_model_is_refused(run, model, tmp_path, command, name):
+    (tmp_path / name).write_text("no model")
+    run.fails(command, name, model, says="is an image or a video: the model file comes first")
+
+
 def test_evaluate_writes_accuracy_and_classes(run, trained, photos):
     result = run.ok(f"evaluate {trained} {photos}")
     assert result.stdout.splitlines() == [
@@ -170,17 +177,49 @@ def test_evaluate_reports_what_it_cannot_judge(run, trained, tmp_path):
     assert (found["unknown_classes"], found["noticed"]) == ({"blue": 2}, None)
     assert found["n_images"] == 2
     assert "bad.jpg" in found["problems"][0]["image"]
-    assert "the model does not know 'blue', 2 images ignored\n" in result.stderr
-    assert "bad.jpg" in result.stderr
+    assert (
+        "Warning: the model does not know 'blue', 2 images not counted, answered" in result.stderr
+    )
+    assert "Error: 'test/red/bad.jpg': it is not an image" in result.stderr
+
+
+def test_evaluate_warns_of_what_training_warns_of(run, trained, tmp_path):
+    folder_of(tmp_path / "test", "red", n=2)
+    (tmp_path / "test" / "empty").mkdir()
+    (tmp_path / "test" / "red" / "raw.CR2").write_text("no image")
+    for line in (f"evaluate {trained} test", "fit test -o new.evergrow --features hsl --yes"):
+        told = run.ok(line).stderr
+        assert "'test/red/raw.CR2': images of this format are not read" in told
+        assert "'test/empty': the folder has no images" in told
 
 
 def test_evaluate_suggests_the_class_that_was_meant(run, trained, tmp_path):
     folder_of(tmp_path / "test", "red", "green", n=1)
     (tmp_path / "test" / "green").rename(tmp_path / "test" / "greem")
-    run.fails(
-        f"evaluate {trained} test",
-        says="does not know 'greem', 1 image ignored; did you mean 'green'?",
-    )
+    told = run.ok(f"evaluate {trained} test").stderr
+    assert "know 'greem', 1 image not counted, answered 'green'; did you mean 'green'?\n" in told
+
+
+def test_evaluate_names_the_answers_for_a_class_that_is_not_known(
+    run, trained, tmp_path, monkeypatch
+):
+    folder_of(tmp_path / "test", "red", "blue", n=3)
+    answers = np.array(["red", "red", "unknown"])
+    monkeypatch.setattr(RLSClassifier, "predict", lambda *_: answers)
+    told = run.ok(f"evaluate {trained} test").stderr
+    listed = "3 images not counted, answered 'red' (2), \"unknown\" (1)\n"
+    assert f"Warning: the model does not know 'blue', {listed}" in told
+
+
+def test_evaluate_warns_of_images_that_the_model_has_learnt(run, trained, photos, tmp_path):
+    assert json.loads(run.ok(f"evaluate {trained} {photos} --json").stdout)["n_learnt"] == 0
+    folder_of(tmp_path / "test", "red", "green", n=2, seed=100)
+    learnt = trained.parent / "photos" / "red"
+    for k, path in enumerate(sorted(learnt.iterdir())[:3]):
+        shutil.copy(path, tmp_path / "test" / "green" / f"copy{k}{path.suffix}")
+    result = run.ok(f"evaluate {trained} test --json --quiet")
+    assert json.loads(result.stdout)["n_learnt"] == 3
+    assert "Warning: the model has learnt 3 of the 7 images, so the accuracy" in result.stderr
 
 
 def test_evaluate_needs_one_known_class(run, trained, tmp_path):

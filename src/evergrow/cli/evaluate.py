@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 _TOP = 5
 # Mix-ups that are listed for people; all of them are in the confusion matrix.
 _MOST_MIX_UPS = 5
+# Answers that are named for a class that the model does not know.
+_MOST_ANSWERS = 3
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,24 @@ class _Result:
     images: Any
     rejected: Any
     in_top: Any
-    # Images of classes that the model does not know, and how many of them it answered "unknown";
-    # None for a model that never does.
+    # Images of classes that the model does not know, and its answers for those that can be read;
+    # None is "unknown".
     unknown: dict[str, int]
-    noticed: dict[str, int] | None
+    answered: Mapping[str, Counter[str | None]]
+    # Whether the model may answer "unknown".
+    rejects: bool
+    # How many of the images the model has learnt.
+    n_learnt: int
+    # What was left out, and the part of it that is an error.
     problems: tuple[Any, ...]
+    errors: tuple[Any, ...]
+
+    @property
+    def noticed(self) -> dict[str, int] | None:
+        """How many images of unknown classes are answered "unknown"; None if that never happens."""
+        if not self.rejects:
+            return None
+        return {name: self.answered[name][None] for name in self.unknown}
 
     @property
     def n_images(self) -> int:
@@ -157,9 +174,9 @@ def evaluate(
     numbers of correct answers, of images and of "unknown" answers. Each class has a line with the
     numbers of images and of correct answers, their share, and the number of "unknown" answers.
 
-    Class folders that the model does not know, and images that cannot be read, are listed on
-    standard error and not counted. The exit code is then 1. For a model that can answer "unknown",
-    the list says for how many images of an unknown class it did.
+    Images of classes that the model does not know are not counted; standard error lists what they
+    were answered. Images that cannot be read are listed there too, and the exit code is then 1. A
+    warning says how many images the model has learnt, because they make the accuracy too high.
     """
     if confusion is not None:
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
@@ -175,17 +192,39 @@ def evaluate(
 
         draw_confusion(result.confusion, result.classes, confusion, rejected=result.rejected)
         report(f"{click.format_filename(confusion)}: confusion matrix written.", quiet=quiet)
-    unknown = (_explain_class(result, name) for name in result.unknown)
-    report_errors([*unknown, *result.problems])
+    if result.n_learnt:
+        report(
+            f"Warning: the model has learnt {result.n_learnt} of the "
+            f"{format_count(result.n_images, 'image')}, so the accuracy is too high: evaluate it "
+            "on others"
+        )
+    for name in result.unknown:
+        _report_class(result, name, quiet=quiet)
+    report_errors(result.errors)
 
 
-def _explain_class(result: _Result, name: str) -> str:
+def _report_class(result: _Result, name: str, *, quiet: bool) -> None:
+    """Say how images of a class that the model does not know were answered."""
     hint = suggest(name, result.classes)
     images = format_count(result.unknown[name], "image")
-    done = f"{images} ignored"
-    if result.noticed is not None:
-        done = f'{result.noticed[name]} of {images} answered "unknown"'
-    return f"the model does not know {name!r}, {done}{f'; {hint}' if hint else ''}"
+    answered = result.answered[name]
+    text = f"the model does not know {name!r}, {images} not counted"
+    if answered:
+        text = f"{text}, answered {_list_answers(answered)}"
+    # "unknown" is the right answer.
+    is_right = set(answered) == {None} and not hint
+    report(
+        f"{'Note' if is_right else 'Warning'}: {text}{f'; {hint}' if hint else ''}",
+        quiet=quiet and is_right,
+    )
+
+
+def _list_answers(answered: Counter[str | None]) -> str:
+    names = {label: '"unknown"' if label is None else repr(label) for label in answered}
+    if len(answered) == 1:
+        return next(iter(names.values()))
+    listed = ", ".join(f"{names[label]} ({n})" for label, n in answered.most_common(_MOST_ANSWERS))
+    return f"{listed}, ..." if len(answered) > _MOST_ANSWERS else listed
 
 
 def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: bool) -> _Result:
@@ -193,9 +232,12 @@ def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: b
 
     from evergrow.foundation.labels import ClassList
     from evergrow.vision.images.labelled.labelled_images import warn_doubt
+    from evergrow.vision.images.results import warn_about
 
     found = find_images(source, reading, split="test", quiet=quiet)
     warn_doubt(found)
+    errors = set(found.unreadable)
+    warn_about([problem for problem in found.problems if problem not in errors])
     # Folder names are strings; classes may be numbers if the model was trained in Python.
     column_of = ClassList(classifier.classes_).column_by_text
     known = [i for i, label in enumerate(found.labels.tolist()) if label in column_of]
@@ -218,27 +260,45 @@ def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: b
     images = np.bincount(truth, minlength=len(column_of))
     top = np.vectorize(column_of.get, otypes=[int])(answers.top_labels.astype(str))
     in_top = np.bincount(truth[(top == truth[:, None]).any(axis=1)], minlength=len(column_of))
-    noticed, more = _notice(classifier, found, list(unknown))
-    problems = (*found.problems, *answers.problems, *more)
-    rejected = images - confusion.sum(axis=1)
-    return _Result(list(column_of), confusion, images, rejected, in_top, unknown, noticed, problems)
+    answered, more = _answer_unknown(classifier, found, set(unknown))
+    unreadable = (*answers.problems, *more)
+    return _Result(
+        list(column_of),
+        confusion,
+        images,
+        images - confusion.sum(axis=1),
+        in_top,
+        unknown,
+        answered,
+        _false_alarms(classifier) is not None,
+        _count_learnt(classifier, [found.sources[known[place]] for place in answers.kept.tolist()]),
+        (*found.problems, *unreadable),
+        (*found.unreadable, *unreadable),
+    )
 
 
-def _notice(
-    classifier: Any, found: LabelledImages, unknown: list[str]
-) -> tuple[dict[str, int] | None, tuple[Any, ...]]:
-    """How many images of unknown classes are answered "unknown", and those that cannot be read."""
-    if _false_alarms(classifier) is None:
-        return None, ()
-    wanted = set(unknown)
-    asked = [i for i, label in enumerate(found.labels.tolist()) if label in wanted]
+def _answer_unknown(
+    classifier: Any, found: LabelledImages, unknown: set[str]
+) -> tuple[dict[str, Counter[str | None]], tuple[Any, ...]]:
+    """The answers for images of unknown classes, and the images that cannot be read."""
+    answered: dict[str, Counter[str | None]] = {name: Counter() for name in unknown}
+    asked = [i for i, label in enumerate(found.labels.tolist()) if label in unknown]
     if not asked:
-        return {}, ()
+        return answered, ()
     answers = predict_images(classifier, [found.sources[i] for i in asked])
-    noticed = dict.fromkeys(unknown, 0)
-    for place, is_known in zip(answers.kept.tolist(), answers.known.tolist(), strict=True):
-        noticed[str(found.labels[asked[place]])] += not is_known
-    return noticed, tuple(answers.problems)
+    said = zip(answers.kept.tolist(), answers.known.tolist(), answers.labels.tolist(), strict=True)
+    for place, is_known, label in said:
+        answered[str(found.labels[asked[place]])][str(label) if is_known else None] += 1
+    return answered, tuple(answers.problems)
+
+
+def _count_learnt(classifier: Any, sources: list[Any]) -> int:
+    from evergrow.cli.workspace.predictor import WorkspaceClassifier
+    from evergrow.vision.classifier.learner import count_learnt
+
+    if isinstance(classifier, WorkspaceClassifier):
+        return classifier.count_learnt(sources)
+    return count_learnt(classifier, sources)
 
 
 def _false_alarms(classifier: Any) -> float | None:
@@ -332,6 +392,7 @@ def _write_json(result: _Result) -> None:
             "n_images": result.n_images,
             "n_right": result.n_right,
             "n_rejected": result.n_rejected,
+            "n_learnt": result.n_learnt,
             "classes": result.per_class(),
             "confusion": {"classes": result.classes, "counts": result.confusion.tolist()},
             "unknown_classes": result.unknown,

@@ -33,7 +33,19 @@ def load_model(path: str) -> Any:
 
     if os.path.isdir(path):
         raise click.ClickException(_folder_message(path))
+    if _is_picture_file(path):
+        raise click.ClickException(
+            f"{click.format_filename(path)!r} is an image or a video: the model file comes first"
+        )
     return evergrow.load(path)
+
+
+def _is_picture_file(path: str) -> bool:
+    from evergrow.vision.images.decoder import SUFFIXES
+    from evergrow.vision.images.video import is_video
+
+    is_picture = is_video(path) or os.path.splitext(path)[1].lower() in SUFFIXES
+    return is_picture and os.path.isfile(path)
 
 
 def _folder_message(path: str) -> str:
@@ -44,8 +56,8 @@ def _folder_message(path: str) -> str:
             "inspect it"
         )
     return (
-        f"{name!r} is a folder: name a model file, as written by 'evergrow fit', or a workspace, "
-        "as made by 'evergrow init'"
+        f"{name!r} is a folder: first name a model file, as written by 'evergrow fit', or a "
+        "workspace, as made by 'evergrow init'"
     )
 
 

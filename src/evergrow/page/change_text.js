@@ -26,6 +26,18 @@ export function describeStep(step) {
   return CHANGES[kinds[0]]?.(step.body, step) ?? ["the last change"];
 }
 
+/**
+ * A sentence about pictures that were taught, or moved, in one step.
+ *
+ * @param {object} done
+ * @param {number} done.n pictures of this step
+ * @param {number} done.total pictures that the class has now
+ */
+export function taughtText({ label, n, total, moved = false }) {
+  const all = n < total ? ` (${total} in all).` : ".";
+  return [`${moved ? "Moved" : "Taught"} ${counted(n, "picture")} ${moved ? "to" : "of"} `, nameMark(label), all];
+}
+
 /** A sentence about a step that was undone. */
 export function undoneText(step) {
   const what = describeStep(step);

@@ -12,6 +12,16 @@ export const SIGN_TITLES = {
   enough: "Taught enough",
 };
 
+/** A sentence about all classes; their accuracy is that of the classes that were measured. */
+export function sumText({ n_classes: n, n_examples: pictures, accuracy, measured_false_alarms: alarms }, classes) {
+  const all = `${counted(n, "class", "classes")}, ${counted(pictures, "picture")}`;
+  const measured = classes.filter((entry) => entry.accuracy !== null).length;
+  const part = measured < n ? ` (${measured} of ${counted(n, "class", "classes")} measured)` : "";
+  const known = accuracy === null ? "" : `; ${percent(accuracy.rate)} recognised${part}`;
+  const unknown = alarms === null ? "" : `; ${percent(alarms)} of known things are reported as unknown`;
+  return `${all}${known}${unknown}.`;
+}
+
 /** How many pictures a class has, and how many it should have. */
 export function countText(entry, waiting = 0) {
   const shown = counted(entry.n_examples, "picture");

@@ -2,9 +2,9 @@
 
 import * as api from "./api.js";
 import { byId, element, named, showList } from "./dom.js";
-import { counted, isolated, percent } from "./text.js";
+import { isolated } from "./text.js";
 import { workspace } from "./workspace.js";
-import { advice, countText, intervalText } from "./class_advice.js";
+import { advice, countText, intervalText, sumText } from "./class_advice.js";
 import { accuracyBar, badge } from "./class_progress.js";
 import { thumbnailOf } from "./thumbnails.js";
 
@@ -57,12 +57,7 @@ function show() {
 
 function sum() {
   const { status } = workspace;
-  if (status === null || workspace.empty) return "";
-  const all = `${counted(status.n_classes, "class", "classes")}, ${counted(status.n_examples, "picture")}`;
-  const { accuracy, measured_false_alarms: alarms } = status;
-  const known = accuracy === null ? "" : `; ${percent(accuracy.rate)} recognised`;
-  const unknown = alarms === null ? "" : `; ${percent(alarms)} of known things are reported as unknown`;
-  return `${all}${known}${unknown}.`;
+  return status === null || workspace.empty ? "" : sumText(status, workspace.classes);
 }
 
 function cardOf({ entry }) {

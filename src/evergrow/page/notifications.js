@@ -4,15 +4,23 @@ import { byId, element } from "./dom.js";
 
 const SHOWN_MS = { good: 5000, kept: 7000, bad: 12000 };
 const MAX_NOTES = 3;
+// Long enough to be read aloud; what was announced may be wrong later.
+const SPOKEN_MS = 5000;
+
+let spoken = null;
 
 /** Announces to screen readers what is visible elsewhere on the page. */
 export function announce(text) {
   const place = byId("spoken");
   // A repeated sentence is read again only if the region was empty in between.
   place.textContent = "";
+  clearTimeout(spoken);
   requestAnimationFrame(() => {
     place.textContent = text;
   });
+  spoken = setTimeout(() => {
+    place.textContent = "";
+  }, SPOKEN_MS);
 }
 
 /** Shows a notification, which screen readers read, and returns it. `kind` is good, kept (for later) or bad. */

@@ -1,6 +1,7 @@
 /** Teaches pictures and reports the outcome. */
 
 import { newKey } from "./api.js";
+import { taughtText } from "./change_text.js";
 import { ask } from "./dialogs.js";
 import { notify } from "./notifications.js";
 import { workspace } from "./workspace.js";
@@ -19,6 +20,8 @@ const pictureOfKey = new Map();
 const taken = new Map();
 // Pictures of the newest action that their class has already.
 let known = { action: null, n: 0 };
+// Pictures of the newest action that were taught, or moved, to one class.
+let learnt = { what: null, n: 0 };
 // Says that pictures wait to be sent.
 let delayedNote = null;
 
@@ -78,19 +81,21 @@ outbox.addEventListener("taught", ({ detail: { example, answer } }) => {
   const isKnown = answer.duplicate && answer.known_fine !== "taken";
   if (isKnown) known = { action: example.action, n: example.action === known.action ? known.n + 1 : 1 };
   const many = isKnown && known.n > 1;
-  notify(isKnown ? "kept" : "good", ...(many ? [`${known.n} of these pictures were taught already.`] : taughtText(example, answer)));
+  notify(isKnown ? "kept" : "good", ...(many ? [`${known.n} of these pictures were taught already.`] : outcomeText(example, answer)));
   if (outbox.waiting === 0) delayedNote?.remove();
   askAboutTaken();
   workspace.refresh();
 });
 
-function taughtText({ label }, { duplicate, known_fine: knownFine, moved_from: from, example, class: { n_examples: n } }) {
+function outcomeText({ action, label }, { duplicate, known_fine: knownFine, moved_from: from, example, class: { n_examples: total } }) {
   const name = nameMark(label);
-  const now = `: ${counted(n, "picture")}.`;
   if (knownFine === "taken") return ["This picture was already ", name, ". Its kind is now ", nameMark(example.fine), "."];
   if (knownFine === "kept") return ["This picture is already ", name, " · ", nameMark(example.fine), "."];
   if (duplicate) return ["This picture is already ", name, "."];
-  return [from !== null ? "Moved to " : "Taught ", name, now];
+  const moved = from !== null;
+  const what = JSON.stringify([action, label, moved]);
+  learnt = { what, n: what === learnt.what ? learnt.n + 1 : 1 };
+  return taughtText({ label, n: learnt.n, total, moved });
 }
 
 outbox.addEventListener("refused", ({ detail: { example, problem } }) => {

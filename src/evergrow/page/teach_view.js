@@ -12,7 +12,7 @@ import { agreeOnName, similarClass } from "./name_check.js";
 import { nameForm, setName, showNameForm, startNameForm, typedLabel, typedNames } from "./name_form.js";
 import { onHold } from "./hold_button.js";
 import { badge, dots } from "./class_progress.js";
-import { predictionText, shortParts } from "./prediction_text.js";
+import { isOnlyClass, predictionText, shortParts } from "./prediction_text.js";
 import { Stage } from "./stage.js";
 import { teachPicture } from "./taught_pictures.js";
 import { tray } from "./tray.js";
@@ -116,7 +116,8 @@ function showLive(image, answer) {
   frame = image;
   panel.show(answer, { live: true });
   const text = predictionText(answer);
-  const name = answer.known ? answer.label : "";
+  // A class that was the only one is announced again when there is a second one.
+  const name = isOnlyClass(answer) ? null : answer.known ? answer.label : "";
   const times = steady.name === name ? steady.times + 1 : 1;
   steady = { name, times };
   if (times === STEADY_FRAMES) announce(text);

@@ -6,7 +6,7 @@ import { byId, element, showList } from "./dom.js";
 import { LivePredictions } from "./live_predictions.js";
 import { setName } from "./name_form.js";
 import { announce } from "./notifications.js";
-import { predictionText } from "./prediction_text.js";
+import { isOnlyClass, predictionText } from "./prediction_text.js";
 import { Stage } from "./stage.js";
 import { pictureTile } from "./teach_view.js";
 import { tray, tried } from "./tray.js";
@@ -17,7 +17,8 @@ const panel = new AnswerPanel(byId("try-answer"));
 const live = new LivePredictions(stage.camera, () => stage.usesCamera && !workspace.empty, showLive);
 
 let hasFrame = false;
-let announced = null;
+// The picture whose prediction was announced, and whether it was that of the only class.
+let announced = { picture: null, only: false };
 
 export const tryView = {
   enter() {
@@ -42,6 +43,8 @@ export function startTryView() {
     setName("");
     tried.remove(picture);
     tray.restore([picture]);
+    // After the view, which focuses its title.
+    window.addEventListener("hashchange", () => byId("label").focus(), { once: true });
     location.hash = "#teach";
   });
   for (const kind of ["camera", "shown"]) {
@@ -86,8 +89,9 @@ function showAnswer() {
     panel.clear(connection.online ? "Looking …" : "No prediction while the service cannot be reached.");
   } else {
     panel.show(picture.answer);
-    if (announced !== picture) announce(predictionText(picture.answer));
-    announced = picture;
+    const only = isOnlyClass(picture.answer);
+    if (announced.picture !== picture || announced.only !== only) announce(predictionText(picture.answer));
+    announced = { picture, only };
   }
 }
 

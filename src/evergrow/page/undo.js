@@ -77,7 +77,8 @@ function show(control) {
   const step = unsentStep() ?? last;
   const parts = step === null ? [] : [...describeStep(step), unsentText(step)];
   control.disabled = step === null;
-  fill(byId("undo-what"), ...(step === null ? [] : [": ", ...parts]));
+  // On a phone, what it undoes is below the word.
+  fill(byId("undo-what"), ...(step === null ? [] : [element("span", { class: "colon" }, ": "), ...parts]));
   control.title = step === null ? "Nothing to undo" : element("span", {}, "Undo: ", ...parts).textContent;
 }
 

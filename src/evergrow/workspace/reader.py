@@ -46,6 +46,7 @@ from evergrow.workspace.records import (
 from evergrow.workspace.store.creation import folder_size
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import newest_event_number
+from evergrow.workspace.store.files import sha256_of
 from evergrow.workspace.store.layout import Manifest
 from evergrow.workspace.store.queries import (
     class_entry,
@@ -54,6 +55,7 @@ from evergrow.workspace.store.queries import (
     events_page,
     example_by_id,
     examples_page,
+    has_image,
     totals,
 )
 from evergrow.workspace.store.store import Store
@@ -253,6 +255,11 @@ class WorkspaceReader:
     def picture(self, example_id: int) -> bytes:
         """Return the content of the image file of an example, as it was taught."""
         return self._store.images.content(self._image_of(example_id))
+
+    def has_picture(self, content: bytes) -> bool:
+        """Whether a class has an example whose image file has this content."""
+        with self._store.database.read_transaction() as connection:
+            return has_image(connection, sha256_of(content))
 
     def thumbnail(self, example_id: int) -> bytes | None:
         """Return the thumbnail of an example, a small JPEG; None if there is none.

@@ -176,8 +176,17 @@ def test_an_empty_folder_is_not_a_workspace(run, tmp_path):
 
 def test_evaluate_says_how_many_images_of_new_classes_are_noticed(run, things, tmp_path):
     folder_of(tmp_path / "test", "red", "blue", n=3, seed=70)
-    found = json.loads(run.fails(f"evaluate {things} test --json").stdout)
+    found = json.loads(run.ok(f"evaluate {things} test --json").stdout)
     assert found["unknown_classes"] == {"blue": 3}
     assert found["noticed"] == {"blue": 3}
-    result = run.fails(f"evaluate {things} test")
-    assert "the model does not know 'blue', 3 of 3 images answered \"unknown\"" in result.stderr
+    told = run.ok(f"evaluate {things} test").stderr
+    assert "Note: the model does not know 'blue', 3 images not counted, answered" in told
+    assert "Note" not in run.ok(f"evaluate {things} test --quiet").stderr
+
+
+def test_evaluate_warns_of_images_that_were_taught(run, things, tmp_path):
+    folder_of(tmp_path / "test", "red", n=3, seed=70)
+    assert "learnt" not in run.ok(f"evaluate {things} test").stderr
+    run.ok(f"learn {things} test")
+    told = run.ok(f"evaluate {things} test").stderr
+    assert "Warning: the model has learnt 3 of the 3 images, so the accuracy" in told

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
+
+from evergrow.cli.workspace.serve import for_others
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +40,48 @@ def test_the_token_is_not_shown_in_an_error(run, tmp_path, monkeypatch):
     assert found.exit_code != 0
     assert "label_studio" in found.stderr
     assert "very-secret" not in found.stderr
+
+
+class Probe:
+    """A socket that finds this address, or no network."""
+
+    def __init__(self, address):
+        self._address = address
+
+    def __call__(self, *_):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def connect(self, _):
+        if self._address is None:
+            raise OSError(101, "Network is unreachable")
+
+    def getsockname(self):
+        return self._address, 1234
+
+
+@pytest.mark.parametrize(
+    ("host", "own", "shown"),
+    [
+        ("0.0.0.0", "192.168.1.5", "192.168.1.5"),
+        ("[::]", "fd00::5", "[fd00::5]"),
+        ("192.168.1.7", "192.168.1.5", "192.168.1.7"),
+        ("127.0.0.1", "192.168.1.5", "127.0.0.1"),
+        ("robot.local", "192.168.1.5", "robot.local"),
+    ],
+)
+def test_the_address_is_one_that_others_can_open(monkeypatch, host, own, shown):
+    monkeypatch.setattr(socket, "socket", Probe(own))
+    assert for_others(f"https://{host}:8443/#token=abc") == f"https://{shown}:8443/#token=abc"
+
+
+@pytest.mark.parametrize("own", [None, "127.0.0.1"])
+def test_without_a_network_the_address_says_what_to_fill_in(monkeypatch, own):
+    monkeypatch.setattr(socket, "socket", Probe(own))
+    shown = for_others("https://0.0.0.0:8443/#token=abc")
+    assert shown.startswith("https://HOST:8443/#token=abc, with the name or address of this")

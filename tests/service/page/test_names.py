@@ -162,7 +162,7 @@ def test_a_picture_of_another_class_is_moved_after_asking(opened):
     page.click("#take")
     page.wait_for_selector("dialog:has-text('This picture is already sunflower. Move it to rose?')")
     page.click("dialog .primary")
-    page.wait_for_selector(".note:has-text('Moved to rose: 3 pictures.')")
+    page.wait_for_selector(".note:has-text('Moved 1 picture to rose (3 in all).')")
     visit.settle()
     assert visit.served.counts() == {"sunflower": 2, "rose": 3}
     page.wait_for_selector("#undo:has-text('Undo: moved 1 picture to rose')")

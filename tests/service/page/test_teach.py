@@ -16,8 +16,18 @@ def test_the_first_class_is_recognised_by_the_camera(visit):
     for number in range(1, 4):
         page.click("#take")
         page.wait_for_selector(f"#progress:has-text('{number} p')")
+    page.wait_for_selector("#spoken:has-text('I know only')", state="attached")
     visit.teach("bowl", range(3))
     page.wait_for_selector("#answer .verdict:has-text('This is mug')")
+    page.click("#camera-stop")
+    page.wait_for_selector("#spoken:empty", state="attached")
+
+
+def test_a_note_counts_what_was_taught_and_what_the_class_has(visit):
+    visit.teach("mug", range(2))
+    visit.page.wait_for_selector(".note:has-text('Taught 2 pictures of mug.')")
+    visit.teach("mug", range(2, 3))
+    visit.page.wait_for_selector(".note:has-text('Taught 1 picture of mug (3 in all).')")
 
 
 def test_another_camera_can_be_chosen(opened):

@@ -54,7 +54,8 @@ def test_a_tried_picture_can_be_taught(visit):
     visit.drop(files("plant", range(1)))
     page.click("#try-teach")
     page.wait_for_selector("#tray-title:has-text('1 picture')")
-    page.fill("#label", "plant")
-    page.press("#label", "Enter")
+    page.wait_for_selector("#label:focus")
+    page.keyboard.type("plant")
+    page.keyboard.press("Enter")
     visit.settle()
     assert visit.served.counts()["plant"] == 1

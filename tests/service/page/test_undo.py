@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.service.page.conftest import PHONE
+
 # A prediction may be pending while the last class is removed.
 NOTHING_KNOWN = "the server responded with a status of 409"
 UNREACHABLE = "Failed to load resource: net::ERR"
@@ -31,6 +33,16 @@ def test_the_button_names_the_classes_of_a_step_after_a_reload_and_an_undo(opene
     visit.page.click("#undo")
     visit.page.wait_for_selector("#undo:has-text('Undo: 2 pictures of mug')")
     assert visit.page.inner_text("#undo") == "Undo: 2 pictures of mug"
+
+
+def test_a_phone_shows_what_is_undone_below_the_word(opened):
+    visit = opened(viewport=PHONE, has_touch=True, is_mobile=True)
+    visit.teach("mug", range(2))
+    page = visit.page
+    page.get_by_role("button", name="Undo 2 pictures of mug", exact=True).wait_for()
+    shown = page.locator("#undo-what")
+    assert shown.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert shown.bounding_box()["height"] > 10
 
 
 def slow_teaching(page):

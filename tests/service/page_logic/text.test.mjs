@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { describeStep, undoneText } from "../page/change_text.js";
-import { advice, countText, intervalText } from "../page/class_advice.js";
+import { describeStep, taughtText, undoneText } from "../page/change_text.js";
+import { advice, countText, intervalText, sumText } from "../page/class_advice.js";
 import { predictionParts, predictionText, shortParts } from "../page/prediction_text.js";
 import { byFolder, isPicture, readEntries } from "../page/folders.js";
 import { Problem, Unreachable } from "../page/problems.js";
@@ -211,4 +211,22 @@ test("a token fits into a header", () => {
 test("the token of an address is taken from its fragment", () => {
   assert.equal(tokenOfAddress("#token=eg_teach_abc"), "eg_teach_abc");
   for (const text of ["", "#teach", "#token=", "#token=two words"]) assert.equal(tokenOfAddress(text), null);
+});
+
+test("what was taught is counted by step and by class", () => {
+  const told = (done) => joined(taughtText({ label: "mug", ...done }));
+  assert.equal(told({ n: 2, total: 4 }), "Taught 2 pictures of [mug] (4 in all).");
+  assert.equal(told({ n: 1, total: 1 }), "Taught 1 picture of [mug].");
+  assert.equal(told({ n: 1, total: 3, moved: true }), "Moved 1 picture to [mug] (3 in all).");
+});
+
+test("the accuracy of all classes says how many were measured", () => {
+  const status = { n_classes: 2, n_examples: 9, accuracy: { rate: 0.9 }, measured_false_alarms: null };
+  const [measured, begun] = [{ accuracy: { rate: 0.9 } }, { accuracy: null }];
+  assert.equal(sumText(status, [measured, measured]), "2 classes, 9 pictures; 90% recognised.");
+  const part = "2 classes, 9 pictures; 90% recognised (1 of 2 classes measured).";
+  assert.equal(sumText(status, [measured, begun]), part);
+  const alarms = { ...status, accuracy: null, measured_false_alarms: 0.1 };
+  const unknown = "2 classes, 9 pictures; 10% of known things are reported as unknown.";
+  assert.equal(sumText(alarms, [begun, begun]), unknown);
 });

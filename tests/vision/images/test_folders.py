@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -178,11 +179,11 @@ def test_folders_that_link_to_each_other_are_read_once(tmp_path: Path) -> None:
 
 def test_images_of_formats_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     put(tmp_path, "cat/1.jpg", "cat/2.jp2", "cat/3.JP2", "dog/1.jpg", "dog/4.cr2", "dog/notes.txt")
-    with pytest.warns(BadImageWarning, match=r"3 files \(\.cr2 1, \.jp2 2\): images of these"):
+    with pytest.warns(BadImageWarning, match=r"\.cr2 1, \.jp2 2\), the first .*: images of these"):
         find_images(tmp_path)
     (problem,) = find_labelled(tmp_path).problems
-    assert problem.source == "3 files (.cr2 1, .jp2 2)"
-    with pytest.raises(ValueError, match=r"no images in .* \(1 file \(\.jp2 1\): images of these"):
+    assert problem.source == f"3 files (.cr2 1, .jp2 2), the first '{tmp_path / 'cat' / '2.jp2'}'"
+    with pytest.raises(ValueError, match=r"no images in .* \('.*x\.jp2': images of this"):
         find_images(_only(tmp_path, "x.jp2"))
 
 
@@ -368,12 +369,17 @@ def test_what_belongs_to_no_class_is_reported(tmp_path: Path) -> None:
     assert "empty': the folder has no images" in reasons[1]
 
 
-def test_a_folder_without_classes_says_what_to_do(tmp_path: Path) -> None:
+def test_a_folder_without_classes_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ValueError, match="each class into a folder of their own"):
         find_labelled(tmp_path)
     put(tmp_path, "a.jpg")
-    with pytest.raises(ValueError, match="each class into a folder of their own"):
+    with pytest.raises(ValueError, match=f"parent folder '{re.escape(str(tmp_path.parent))}', or"):
         find_labelled(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"'\.' has no subfolders: give its parent folder '\.\.'"):
+        find_labelled(".")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"no folder in .* has images"):
         find_labelled(tmp_path)

@@ -155,3 +155,9 @@ def test_damaged_zip_files_are_refused_with_one_kind_of_error(tmp_path):
         except InvalidInputError:
             n_refused += 1
     assert n_refused > 100
+
+
+def test_images_outside_of_folders_are_refused(tmp_path):
+    path = make(tmp_path / "a.zip", {"1.jpg": b"1", "2.jpg": b"2"})
+    with pytest.raises(InvalidInputError, match=r"a\.zip.*not in folders"), unpack_images(path):
+        pass

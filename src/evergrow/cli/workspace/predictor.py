@@ -11,9 +11,12 @@ import click
 import numpy as np
 
 from evergrow.cli.workspace.access import read_workspace
+from evergrow.foundation.errors import ImageError
 from evergrow.vision.classifier import Answers
+from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
 
 if TYPE_CHECKING:
+    from evergrow.workspace import Workspace
     from evergrow.workspace.records import Answer
 
 
@@ -28,6 +31,7 @@ class WorkspaceClassifier:
     """Predictions of the current model of a workspace, in the form of ``ImageClassifier``."""
 
     def __init__(self, path: str, *, verbose: int, jobs: int) -> None:
+        self._path = path
         with read_workspace(path) as workspace:
             self._snapshot = workspace.snapshot
             embedder = workspace.embedder
@@ -57,6 +61,20 @@ class WorkspaceClassifier:
             found.problems,
             tuple(told),
         )
+
+    def count_learnt(self, images: Sequence[Any]) -> int:
+        """How many of these images a class of the workspace has."""
+        with read_workspace(self._path) as workspace:
+            return sum(_has(workspace, _as_source(image)) for image in images)
+
+
+def _has(workspace: Workspace, image: Any) -> bool:
+    try:
+        content = read_content(image, DEFAULT_LIMITS)
+    except ImageError:
+        # It was readable when it was predicted.
+        return False
+    return isinstance(content, bytes) and workspace.has_picture(content)
 
 
 def _as_source(image: Any) -> Any:

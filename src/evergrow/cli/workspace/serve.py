@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import socket
 import sys
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 
@@ -14,6 +17,8 @@ from evergrow.cli.workspace.access import DIR
 
 _MEGABYTE = 1_000_000
 _MAX_TOKEN_LENGTH = 10_000
+# Addresses of other computers by version of the protocol, which documents may name and none has.
+_DOCUMENTATION = {4: (socket.AF_INET, "192.0.2.1"), 6: (socket.AF_INET6, "2001:db8::1")}
 
 
 @command(
@@ -136,7 +141,7 @@ def serve(
     def announce(url: str) -> None:
         name = click.format_filename(folder)
         way = "open" if session else "serving at"
-        report(f"{name}: {way} {url} (end with Ctrl-C).", quiet=not is_announced)
+        report(f"{name}: {way} {for_others(url)} (end with Ctrl-C).", quiet=not is_announced)
 
     serve_folder(
         folder,
@@ -151,6 +156,39 @@ def serve(
         label_studio_token=_label_studio_token(label_studio, label_studio_token_file),
         **choices,
     )
+
+
+def for_others(url: str) -> str:
+    """An address that other computers can open, if the service listens at all addresses.
+
+    >>> for_others("http://127.0.0.1:8080/")
+    'http://127.0.0.1:8080/'
+    """
+    place = urlsplit(url)
+    try:
+        address = ipaddress.ip_address(place.hostname or "")
+    except ValueError:
+        return url
+    if not address.is_unspecified:
+        return url
+    host = _own_address(address.version)
+    there = urlunsplit(place._replace(netloc=f"{host or 'HOST'}:{place.port}"))
+    return there if host else f"{there}, with the name or address of this computer as HOST"
+
+
+def _own_address(version: int) -> str | None:
+    """The address from which this computer reaches others; None without a network."""
+    family, other = _DOCUMENTATION[version]
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            # Chooses a route, and sends nothing.
+            probe.connect((other, 9))
+            found = str(probe.getsockname()[0])
+    except OSError:
+        return None
+    if ipaddress.ip_address(found).is_loopback:
+        return None
+    return f"[{found}]" if version == 6 else found
 
 
 def _label_studio_token(url: str, path: str | None) -> str:

@@ -117,7 +117,8 @@ function startToken() {
   });
   token.addEventListener("refused", ({ detail }) => {
     close();
-    askForToken(`${detail} Open the address that evergrow serve prints, or make a token with evergrow token add.`);
+    const command = "evergrow token add DIR NAME --scope teach";
+    askForToken(`${detail} Open the address that evergrow serve prints, or make a token with ${command}.`);
   });
   byId("leave").addEventListener("click", signOut);
 }

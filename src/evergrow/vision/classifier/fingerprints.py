@@ -105,6 +105,11 @@ class Fingerprints:
                 elsewhere.append((place, min(classes)))
         return KnownImages(new, n_same, elsewhere)
 
+    def count_known(self, digests: Sequence[bytes | None]) -> int:
+        """The number of images that were learnt before, in whatever class."""
+        known = self._classes_of({digest for digest in digests if digest is not None})
+        return sum(digest in known for digest in digests)
+
     def _classes_of(self, digests: set[bytes]) -> dict[bytes, set[int]]:
         """The classes of those images that are known."""
         wanted = np.frombuffer(b"".join(sorted(digests)), dtype=">u8").reshape(-1, 2)

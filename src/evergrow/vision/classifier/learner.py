@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -321,3 +321,8 @@ class ImageLearner(GrowingClassifier):
 
     def _options(self, seed: int = 0) -> ComponentOptions:
         return ComponentOptions(self.n_jobs, seed, int(self.verbose))
+
+
+def count_learnt(model: ImageLearner, sources: Sequence[Any]) -> int:
+    """How many of these images the model has learnt; 0 if its file is too old to say."""
+    return model._fitted.fingerprints.count_known(hash_images(sources, model.n_jobs))

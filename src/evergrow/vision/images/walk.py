@@ -63,10 +63,14 @@ class Walk:
     def _foreign_formats(self) -> tuple[BadImage, ...]:
         if not self._foreign:
             return ()
+        first = display_name(min(self._foreign, key=path_key))
+        if len(self._foreign) == 1:
+            return (BadImage(None, first, "images of this format are not read"),)
         counts = Counter(_suffix(path.name) for path in self._foreign)
         listed = ", ".join(f"{suffix} {n}" for suffix, n in sorted(counts.items()))
         files = format_count(len(self._foreign), "file")
-        return (BadImage(None, f"{files} ({listed})", "images of these formats are not read"),)
+        source = f"{files} ({listed}), the first {first}"
+        return (BadImage(None, source, "images of these formats are not read"),)
 
     def search(self, root: Path, inside: str | None = None) -> list[Path]:
         """List all images below a folder, sorted; ``inside`` is the folder that was asked for."""

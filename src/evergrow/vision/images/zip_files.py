@@ -76,6 +76,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, n_bytes: int) -> None:
     found = [entry for entry in archive.infolist() if _is_wanted(entry)]
     if not found:
         raise zipfile.BadZipFile("it has no images")
+    if all("/" not in entry.filename for entry in found):
+        raise zipfile.BadZipFile("its images are not in folders, one for each class")
     total = sum(entry.file_size for entry in found)
     if total > _MAX_GROWTH * n_bytes:
         raise zipfile.BadZipFile(

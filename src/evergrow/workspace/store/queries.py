@@ -160,6 +160,12 @@ def example_by_id(connection: sqlite3.Connection, number: int) -> Example:
     return _example(found)
 
 
+def has_image(connection: sqlite3.Connection, image: str) -> bool:
+    """Whether a class has an example with this image."""
+    query = "SELECT 1 FROM example WHERE image = ? AND class_id IS NOT NULL"
+    return connection.execute(query, (image,)).fetchone() is not None
+
+
 def examples_page(
     connection: sqlite3.Connection,
     *,

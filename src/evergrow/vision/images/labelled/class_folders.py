@@ -32,9 +32,11 @@ def read_class_folders(root: Path, *, split: str | None, follow_links: bool) -> 
     found = walk.search(root)
     if not classes:
         raise_unreadable(walk.unreadable)
+        # With images it is probably the folder of one class.
+        instead = f"give its parent folder {display_name(_parent(root))}, or " if found else ""
         raise InvalidInputError(
-            f"{display_name(root)} has no subfolders: put the images of each class into a folder "
-            "of their own"
+            f"{display_name(root)} has no subfolders: {instead}put the images of each class into a "
+            "folder of their own"
         )
     if not any(len(path.relative_to(root).parts) > 1 for path in found):
         raise_unreadable(walk.unreadable)
@@ -43,6 +45,11 @@ def read_class_folders(root: Path, *, split: str | None, follow_links: bool) -> 
             f"{known_suffixes()}"
         )
     return replace(_label_by_folder(root, found, classes, walk), split=chosen, splits=tuple(splits))
+
+
+def _parent(folder: Path) -> Path:
+    """The folder around a folder, which may be called "." or ".."."""
+    return folder / ".." if folder.name in ("", "..") else folder.parent
 
 
 def _is_class_folder(entry: os.DirEntry[str], follow_links: bool) -> bool:
