@@ -37,15 +37,42 @@ SEARCHES = {
     "symlink": "images",
     "throughput": "benchmarks",
 }
-# Questions that guides answer, in the words of newcomers.
-QUESTIONS = ("how many photographs", "classes accuracy", "train forest")
+# Questions of newcomers: the pages that they click through, the words that they search for, and the
+# page that is found first.
+NEWCOMERS = {
+    "How do I install it?": ("install", "install extras", "install"),
+    "How many photographs do I need?": ("faq", "how many photographs per class", "faq"),
+    "Which learner should I use?": ("choosing", "which learner", "faq"),
+    "Are symlinks followed?": ("faq", "symlinked folders", "faq"),
+    "Does it read HEIC?": ("faq", "heic", "faq"),
+    "I have folders train, val and test": ("faq", "train val test folders", "faq"),
+    "How do I add a class?": ("tutorial_photographs", "add a class", "faq"),
+    'How do I get the answer "unknown"?': ("how_to unknown", "unknown", "unknown"),
+    "Does it forget old classes?": ("faq", "catastrophic forgetting", "faq"),
+    "My classes are imbalanced": ("faq", "imbalanced classes", "faq"),
+    "Do I need a GPU?": ("faq", "gpu", "faq"),
+    "Can I use a network of timm?": ("how_to embeddings", "hugging face", "faq"),
+    "Does it work in a pipeline?": ("how_to getting_started", "pipeline cross-validation", "faq"),
+    "My features do not fit into memory": ("how_to shards", "shards", "shards"),
+    "Is it safe to load a model?": ("faq", "pickle", "faq"),
+    "How do I teach from a phone?": ("how_to service", "phone https", "faq"),
+    "What is the latency?": ("faq", "latency", "faq"),
+    "How do I deploy without Python?": ("how_to export", "onnx", "export"),
+    "The workspace is in use": ("faq", "workspace locked", "faq"),
+    "How do I cite it?": ("faq", "cite", "faq"),
+    "Where is equation 3 in the code?": ("explanation papers", "equation 3", "papers"),
+    "Where is the cache?": ("faq", "feature cache", "faq"),
+    "Can training resume?": ("faq", "resume", "faq"),
+}
+# Words that many pages have.
+COMMON_WORDS = ("how many photographs", "classes accuracy", "train forest")
 # Prints the pages that Sphinx's own search finds, the best first.
 SEARCH = """
 const [folder, query] = process.argv.slice(1);
 const read = (name) => require("fs").readFileSync(`${folder}/${name}`, "utf8");
 globalThis.window = globalThis;
 globalThis.document = { getElementById: () => null, documentElement: { dataset: {} } };
-globalThis._ready = () => {};
+globalThis._ready = () => {}; globalThis._ = (text) => text;
 globalThis.SPHINX_HIGHLIGHT_ENABLED = false;
 const scripts = ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"].map(read);
 const ask = "return Search._performSearch(...Search._parseQuery(query)).reverse();";
@@ -272,23 +299,46 @@ def test_pictures_of_the_gallery_are_on_the_pages_of_methods(site: Site) -> None
     assert 'src="_images/sphx_glr_plot_one_node_001.png"' in site.text("method_ncm_forests")
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="the search is a program of Node.js")
-@pytest.mark.parametrize("query", QUESTIONS)
-def test_guides_are_found_before_results(site: Site, query: str) -> None:
-    found = json.loads(
-        subprocess.run(
-            ["node", "-e", SEARCH, str(site.folder), query],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout
-    )
+needs_node = pytest.mark.skipif(
+    not shutil.which("node"), reason="the search is a program of Node.js"
+)
+
+
+def search(site: Site, words: str) -> list[str]:
+    """Return the pages that the search of the site finds, the best first."""
+    command = ["node", "-e", SEARCH, str(site.folder), words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+@needs_node
+@pytest.mark.parametrize("words", COMMON_WORDS)
+def test_guides_are_found_before_results(site: Site, words: str) -> None:
+    found = search(site, words)
     results = [page.startswith("results/") for page in found]
     assert any(results)
     guides = ["/" not in page and page != "changelog" for page in found]
     assert guides[0]
     assert max(place for place, is_guide in enumerate(guides) if is_guide) < results.index(True)
+
+
+@needs_node
+@pytest.mark.parametrize("question", NEWCOMERS)
+def test_questions_of_newcomers_are_answered_by_one_search(site: Site, question: str) -> None:
+    _, words, page = NEWCOMERS[question]
+    assert search(site, words)[0] == page
+
+
+@pytest.mark.parametrize("question", NEWCOMERS)
+def test_questions_of_newcomers_are_answered_by_two_clicks(site: Site, question: str) -> None:
+    here = "index"
+    clicks = NEWCOMERS[question][0].split()
+    assert len(clicks) <= 2
+    for page in clicks:
+        links = {link.partition("#")[0] for link in site.pages[site.path(here)].links}
+        assert f"{page}.html" in links
+        here = page
 
 
 def test_questions_are_answered(site: Site) -> None:
