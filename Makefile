@@ -306,7 +306,7 @@ $(STAMPS)/page-runtime: src/evergrow/export/html/runtime.py | $(STAMPS)/venv
 	    echo "== fetching the runtime of exported pages"; \
 	    $(BIN)/python src/evergrow/export/html/runtime.py $(PAGE_RUNTIME); \
 	else \
-	    echo "== npm is not installed: tests of exported pages are skipped"; \
+	    echo "== npm is not installed: pages cannot be exported, and their tests are skipped"; \
 	fi
 	@touch $@
 

@@ -38,7 +38,7 @@ SEARCHES = {
     "throughput": "benchmarks",
 }
 # Questions of newcomers: the pages that they click through, the words that they search for, and the
-# page that is found first.
+# page that is among the first three found.
 NEWCOMERS = {
     "How do I install it?": ("install", "install extras", "install"),
     "How many photographs do I need?": ("faq", "how many photographs per class", "faq"),
@@ -327,7 +327,7 @@ def test_guides_are_found_before_results(site: Site, words: str) -> None:
 @pytest.mark.parametrize("question", NEWCOMERS)
 def test_questions_of_newcomers_are_answered_by_one_search(site: Site, question: str) -> None:
     _, words, page = NEWCOMERS[question]
-    assert search(site, words)[0] == page
+    assert page in search(site, words)[:3]
 
 
 @pytest.mark.parametrize("question", NEWCOMERS)
