@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ from benchmarks.subcategory import answers, refined_and_refitted
 from evergrow.research import mixture as dataset
 from evergrow.research.papers.cvpr2015.learners import LEARNERS
 from evergrow.research.papers.cvpr2015.levels import TwoLevels, draw
+
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +119,7 @@ def test_a_benchmark_is_imported_when_it_runs():
     # Without a package of the service, which other benchmarks do not need.
     code = "import sys; sys.modules['fastapi'] = None; from benchmarks.__main__ import main; main()"
     command = [sys.executable, "-c", code, "service", "--only", "cups"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 2, done.stderr
     assert "service has crashes, two-services," in done.stderr
 
