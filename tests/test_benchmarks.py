@@ -22,7 +22,6 @@ from evergrow.research import mixture as dataset
 from evergrow.research.papers.cvpr2015.learners import LEARNERS
 from evergrow.research.papers.cvpr2015.levels import TwoLevels, draw
 
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
