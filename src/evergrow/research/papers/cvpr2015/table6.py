@@ -215,7 +215,8 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 EXPERIMENT = make_experiment(
     name="cvpr2015-table6",
     title="Features of many dimensions, with a metric (CVPR 2015, table 6)",
-    shows="Methods on high-dimensional features through a metric learnt on the fine part.",
+    shows="Methods on high-dimensional features, with a metric learnt on the samples with fine "
+    "labels.",
     sources=sources("birds", "features", "characters"),
     measure=measure,
     draw=draw,
