@@ -238,6 +238,6 @@ EXPERIMENT = make_experiment(
         "10 times the root of the number of classes, a weight of 100 on coarse classes, and 100 "
         "subsets. Metrics are learnt in at most 15 epochs. In the figure, hollow marks are the "
         "paper's numbers for features of a network, and crosses those for Fisher vectors.",
-        "Ridge-H, which guesses fine labels by ridge regression, is ours.",
+        "Ridge-H, which guesses fine labels by ridge regression, is our addition.",
     ),
 )
