@@ -21,8 +21,8 @@ CODE = re.compile(r"`([^`\n]+)`")
 ROLE = re.compile(r"\{\w+\}`[^`]*`")
 # Names that lie in a file: `first`, `Class::second` in `folder/file.cpp`.
 LOCATED = re.compile(r"((?:`[\w:.]+`,\s+)*`[\w:.]+`)\s+in\s+`([\w/.]+\.\w+)`")
-# The file of the twins in the last column of the next table: twin in `file`, twin (`file`).
-TWIN_FILE = re.compile(r"\b[Tt]win\s+(?:in\s+|\()`([\w/.]+\.py)`")
+# The file of the last column of the next table: NumPy reference in `file`, or in brackets.
+REFERENCE_FILE = re.compile(r"\bNumPy\s+reference\s+(?:in\s+|\()`([\w/.]+\.py)`")
 LAST_CELL = re.compile(r"^\|.*\|([^|]*)\|$", re.MULTILINE)
 # What follows an equation up to the next one, heading or end of the page.
 EQUATION = re.compile(r"^(\$\$.+?\$\$)(.*?)(?=^\$\$|^#|\Z)", re.MULTILINE | re.DOTALL)
@@ -66,9 +66,9 @@ def wrong_names(text: str) -> list[str]:
     ]
 
 
-def wrong_twins(text: str) -> list[str]:
+def wrong_references(text: str) -> list[str]:
     # Paths of files alternate with the text up to the next path, which is about that file.
-    parts = TWIN_FILE.split(text)[1:]
+    parts = REFERENCE_FILE.split(text)[1:]
     return [
         f"{name} in {path}"
         for path, following in zip(parts[::2], parts[1::2], strict=True)
@@ -117,7 +117,7 @@ def test_every_path_on_a_page_exists(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_name_on_a_page_is_in_its_file(page: str) -> None:
     text = read(page)
-    assert wrong_names(text) == wrong_twins(text) == []
+    assert wrong_names(text) == wrong_references(text) == []
 
 
 @pytest.mark.parametrize("page", METHODS)
@@ -125,8 +125,8 @@ def test_a_method_page_says_where_its_equations_are(page: str) -> None:
     text = read(page)
     assert EQUATION.search(text)
     assert unplaced_equations(text) == []
-    # Twins and the code they are twins of.
-    assert re.search(r"^In the code: (.|\n)*?; twin `", text, re.MULTILINE)
+    # References and the code that they are compared with.
+    assert re.search(r"^In the code: (.|\n)*?;\s+NumPy\s+reference:\s+`", text, re.MULTILINE)
 
 
 def test_every_equation_tag_has_the_key_of_a_listed_paper() -> None:
@@ -142,10 +142,11 @@ def test_a_wrong_page_is_reported() -> None:
     assert wrong_names("`Tree::nowhere`, `split` in `cpp/tree/tree.cpp`") == [
         "Tree::nowhere in cpp/tree/tree.cpp"
     ]
-    twins = (
-        "twin in `tests/reference/updates.py`:\n\n| core | twin |\n| a | `TreePass.cut`, `gone` |"
+    table = (
+        "NumPy reference in `tests/reference/updates.py`:\n\n"
+        "| core | NumPy reference |\n| a | `TreePass.cut`, `gone` |"
     )
-    assert wrong_twins(twins) == ["gone in tests/reference/updates.py"]
+    assert wrong_references(table) == ["gone in tests/reference/updates.py"]
 
 
 def test_an_equation_without_its_place_in_the_code_is_reported() -> None:

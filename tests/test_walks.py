@@ -52,7 +52,8 @@ class Walk:
 
 def stated(walk: str) -> int:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    (count,) = re.findall(rf"\*\*[^*]*{re.escape(walk)}[^*]*\*\* passes (\d+) Python files", page)
+    name = rf"\*\*[^*]*{re.escape(walk)}[^*]*\*\*"
+    (count,) = re.findall(rf"{name} passes through (\d+) Python files", page)
     return int(count)
 
 

@@ -114,9 +114,10 @@ class NodeStrategy(Strategy):
 
 @dataclass(frozen=True)
 class RTST(NodeStrategy):
-    """Retrain subtree: some subtrees that new samples reach are grown again from all samples.
+    """Retrain subtrees: some of the subtrees that new samples reach are grown again.
 
-    This update strategy of forests [Ristin2014 Sec. 4 c] is the slowest and the most accurate.
+    Each of them is grown from all of its old and new samples. This update strategy of forests
+    [Ristin2014 Sec. 4 c] is the slowest and the most accurate.
     ``update="rtst"`` is the same with the default options.
 
     Parameters

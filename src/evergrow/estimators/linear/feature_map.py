@@ -30,8 +30,8 @@ class ReLU:
     """Random features: random projections with negative values set to zero.
 
     A linear model on them approximates one with the arc-cosine kernel of Cho and Saul (2009). There
-    is no scale to choose: if the input doubles, the features double. Pass it as `feature_map` to
-    :class:`~evergrow.RLSClassifier`.
+    is no scale to choose: if the input doubles, the features double. Pass a `ReLU` as `feature_map`
+    to :class:`~evergrow.RLSClassifier`.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class ReLU:
 class RFF:
     """Random Fourier features, which approximate the kernel ``exp(-gamma |x - y|^2)``.
 
-    The method is that of Rahimi and Recht (2007). Pass it as `feature_map` to
+    The method is that of Rahimi and Recht (2007). Pass an `RFF` as `feature_map` to
     :class:`~evergrow.RLSClassifier`.
 
     Parameters

@@ -109,8 +109,8 @@ class NCMMetric(
     verbose : int, default=0
         Show a progress bar if positive.
     device : str, default=None
-        Where to compute: None for where the samples are, ``"cpu"``, or a GPU such as ``"cuda"``
-        (:doc:`/gpu`). It is not saved in model files.
+        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
+        wherever the samples are (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------

@@ -49,16 +49,16 @@ _TERMS = {
         "for nearest class mean. Four strategies update the forest when classes are added. "
         "ULS only updates the counts in the leaves. IGT also splits leaves further. RUST also "
         "puts means of the new classes into chosen nodes. RTST trains chosen subtrees again. "
-        '"Retrained" trains the whole forest again. Test time is counted as the distances '
-        "computed per tree and image."
+        '"Retrained" means that the whole forest is trained again. Test time is counted as the '
+        "distances computed per tree and image."
     ),
     "report": (
         "The forests split by thresholds, by linear SVMs, or by class means (NCM, nearest "
         "class mean). Four strategies update a forest when classes are added. ULS only "
         "updates the counts in the leaves. IGT also splits leaves further. RTST trains "
         "randomly chosen subtrees again, and RTSTQ chooses those that separate the classes "
-        'badly. "Retrained" trains the whole forest again. Relative accuracy is the share of '
-        "the retrained accuracy."
+        'badly. "Retrained" means that the whole forest is trained again. Relative accuracy is '
+        "the share of the retrained accuracy."
     ),
     "icra2017": (
         "All methods are regularised least squares. A new class has few examples, and the "

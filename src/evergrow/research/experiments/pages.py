@@ -21,10 +21,10 @@ We repeated every table and figure of the papers that can be measured. Each page
 a paper claims, measures it, and says whether the measurement agrees."""
 
 _READING = """\
-Each claim has a verdict, by [one rule](index.md#how-a-claim-is-judged). "A against B" is A minus
-B in percentage points, or A divided by B for times and counts. The brackets hold the 95 %
-interval of this difference over the seeds. After a percentage, "±" is the standard deviation over
-the seeds; after a difference in points, it is half the width of the 95 % interval."""
+[The same rule](index.md#how-a-claim-is-judged) decides the verdict of every claim. "A against B"
+is A minus B in percentage points, or A divided by B for times and counts. The brackets hold the
+95 % interval of this difference over the seeds. After a percentage, "±" is the standard deviation
+over the seeds; after a difference in points, it is half the width of the 95 % interval."""
 
 _RULE = """\
 The same rule decides every claim. A claim is about a difference between two sides, such as the

@@ -308,7 +308,7 @@ class ShardPart:
         return file.map()
 
     def read_codes(self) -> npt.NDArray[np.int32]:
-        """Return the indices of the labels in the classes of the folder; -1 if missing."""
+        """Return each label as an index into the classes of the folder; -1 if it is missing."""
         file = self.shard.sidecar_file(Path(self.path), "labels")
         if file is None:
             return np.full(self.shard.items, UNLABELLED, dtype=np.int32)

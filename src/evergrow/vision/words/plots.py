@@ -35,7 +35,7 @@ _SIDE = 48
 
 
 def plot_roc(curves: Mapping[str, RocCurve], path: str | os.PathLike[str]) -> None:
-    """Plot ROC curves with their rates at equal error.
+    """Plot ROC curves, with the rate of correct answers at equal error rates for each.
 
     Parameters
     ----------

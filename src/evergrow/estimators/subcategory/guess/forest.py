@@ -21,8 +21,8 @@ class ForestGuesser:
     """Guess fine classes with a forest trained on all samples that have one.
 
     This is a baseline of [Ristin2015 Sec. 5.2.1]. The forest does not know the coarse class, so a
-    guess may contradict it. Pass it as `guesser` to :func:`guess_fine`, or as `guess` to
-    :class:`~evergrow.SubcategoryForestClassifier`.
+    guess may contradict it. Pass a `ForestGuesser` as `guesser` to :func:`guess_fine`, or
+    as `guess` to :class:`~evergrow.SubcategoryForestClassifier`.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ Places = npt.NDArray[np.int64]
 class NearestGuesser:
     """Guess the fine class of the nearest sample whose fine class is known.
 
-    Pass it as `guesser` to :func:`guess_fine`, or as `guess` to
+    Pass a `NearestGuesser` as `guesser` to :func:`guess_fine`, or as `guess` to
     :class:`~evergrow.SubcategoryForestClassifier`.
 
     Parameters
@@ -44,8 +44,8 @@ class NearestGuesser:
         are, 1 standardises them. Raise it for features with different units. On image features it
         makes guesses worse, on bags of words much worse.
     device : str, default=None
-        Where to compute: None for where the samples are, ``"cpu"``, or a GPU such as ``"cuda"``
-        (:doc:`/gpu`). It is not saved in model files.
+        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
+        wherever the samples are (:doc:`/gpu`). It is not saved in model files.
 
     Examples
     --------

@@ -26,8 +26,8 @@ class RidgeGuesser:
 
     The regression has a target of 1 for the fine class of a sample and 0 for the others. The fine
     class with the highest score is the guess. The penalty is the one with the smallest squared
-    leave-one-out error. Pass it as `guesser` to :func:`guess_fine`, or as `guess` to
-    :class:`~evergrow.SubcategoryForestClassifier`.
+    leave-one-out error. Pass a `RidgeGuesser` as `guesser` to :func:`guess_fine`, or
+    as `guess` to :class:`~evergrow.SubcategoryForestClassifier`.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class RidgeGuesser:
         are, 1 standardises them. 0 is a little better for embeddings, 1 for counts of visual words.
         With 0.5 the loss is below one percent for both.
     device : str, default=None
-        Where to compute: None for where the samples are, ``"cpu"``, or a GPU such as ``"cuda"``
-        (:doc:`/gpu`). It is not saved in model files.
+        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
+        wherever the samples are (:doc:`/gpu`). It is not saved in model files.
 
     Examples
     --------

@@ -11,7 +11,7 @@ KEYS = ("data", "strategy", "initial", "seed", "n_classes")
 INITIALS = (3, 5, 10, 20)
 MEASURED = (30, 40, 50)
 PAPER_RELATIVE = {3: 0.881, 20: 0.927}
-PRINTED = "88.1 % with 3, 92.7 % with 20; about 4.5 in the text"
+PRINTED = "88.1 % with 3, 92.7 % with 20; the text says about 4.5 points"
 # Percentage points of relative accuracy that more initial classes may gain: the paper's.
 LIMITED = 4.6
 # Seeds of all numbers of initial classes, and of those that decide the claim.
@@ -65,15 +65,15 @@ def _gains_little(table: ex.Table, last: ex.Table, where: str) -> list[ex.Findin
     little = gained.below(LIMITED / 100) if enough else None
     return [
         ex.Finding(
-            f"In the paper RUST gains from more initial classes, {few} against {many}.",
+            f"In the paper, RUST is more accurate with {many} initial classes than with {few}.",
             f"{where}: {shown} (%).",
             beneficial,
             printed=PRINTED,
             reason=_explain(table),
         ),
         ex.Finding(
-            f"In the paper this gain is small (at most the printed {LIMITED} points).",
-            f"{where} it is {100 * gained.mean:+.1f} points.",
+            f"In the paper, this gain is small (at most the printed {LIMITED} points).",
+            f"{where}: the gain is {100 * gained.mean:+.1f} points.",
             little,
             printed=PRINTED,
             reason=_explain(table),

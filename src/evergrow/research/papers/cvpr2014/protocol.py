@@ -26,8 +26,8 @@ BASELINE_KEYS = ("data", "strategy", "seed")
 MEASURES = ("accuracy", "relative", "newest", "comparisons", "n_distances")
 
 NOTES = (
-    "The data are CIFAR-100 instead of ILSVRC 2010, which is not freely available: 100 classes "
-    "of 500 training and 100 test images. `features` are 256 numbers per image from a network "
+    "The data are CIFAR-100 (100 classes of 500 training and 100 test images) instead of ILSVRC "
+    "2010, which is not freely available. `features` are 256 numbers per image from a network "
     "trained on ImageNet, which are far stronger than the paper's features. `visual words` are "
     "square roots of counts of 1000 visual words, the paper's kind of features. Without the data "
     "files, both are generated mixtures of Gaussians.",

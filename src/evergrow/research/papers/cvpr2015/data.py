@@ -74,19 +74,19 @@ _DATA_NOTE = (
     'words. Here "features" are 256 features of a network for the 100 classes of CIFAR-100 under '
     '20 coarse ones. "words" are square roots of counts of 1000 visual words for the same images. '
     '"birds" are 1280 features of a network for the 200 kinds of CUB under 70 groups. So '
-    "percentages cannot be compared with the paper; which method is better can."
+    "the percentages cannot be compared with the paper, but the order of the methods can."
 )
 _SIZE_NOTE = (
     "Forests have 20 trees instead of 50, and try 100 subsets of classes per node instead of "
     "1000. A large node compares subsets on a part of its samples: 1024, or three per class (at "
-    "least 256) where all labels are fine. Of each class of CIFAR-100, 200 samples (features) or "
-    "150 (words) are used to train and 50 to test. Parameters were not tuned again. Accuracies "
-    "are means over classes."
+    "least 256) if all samples have fine labels. Of each class of CIFAR-100, 200 samples "
+    "(features) or 150 (words) are used to train and 50 to test. Parameters were not tuned again. "
+    "Accuracies are means over classes."
 )
 _CHANCE_NOTE = (
-    "Where five seeds left a comparison undecided, its methods have more seeds. Claims that rest "
-    "on many comparisons are not corrected for their number, so a single difference may be "
-    "chance."
+    "If a comparison was undecided after five seeds, its methods were run with more seeds. Claims "
+    "that rest on many comparisons are not corrected for multiple testing, so a single difference "
+    "may be chance."
 )
 NOTES = (_DATA_NOTE, _SIZE_NOTE, _CHANCE_NOTE)
 

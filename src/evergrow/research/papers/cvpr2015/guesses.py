@@ -193,13 +193,13 @@ def _why_scale(table: ex.Table) -> str:
 CLAIMS: tuple[ex.Claim, ...] = (
     ex.Claim(
         "Guesses by the nearest neighbour, whatever its coarse class, are better than those of a "
-        "forest trained on the fine part.",
+        "forest trained on the samples with fine labels.",
         _better("nn-unconstrained", "forest"),
         printed="14.23 against 14.02 %",
         reason=claims.named(_why_guesses("nn-unconstrained", "forest")),
     ),
     ex.Claim(
-        "Discarding guesses that contradict the coarse class improves on that.",
+        "Discarding guesses that contradict the coarse class is better than keeping them.",
         _better("nn-discard", "nn-unconstrained"),
         printed="17.03 against 14.23 %",
         reason=claims.named(_why_guesses("nn-discard", "nn-unconstrained")),
@@ -220,7 +220,8 @@ CLAIMS: tuple[ex.Claim, ...] = (
 EXPERIMENT = make_experiment(
     name="cvpr2015-guesses",
     title="Ways to guess fine labels, and the scale of stacking (CVPR 2015, sec. 5.2.1)",
-    shows="Accuracy of NN with four ways to guess, and of stacking over the factor alpha.",
+    shows="Accuracy of NN with four ways to guess fine labels, and of stacking for several factors "
+    "alpha of the stacked probabilities.",
     sources=sources("features", "words"),
     measure=measure,
     draw=draw,
@@ -232,10 +233,10 @@ EXPERIMENT = make_experiment(
     size=(12.0, 3.4),
     notes=(
         *NOTES,
-        "Half of the samples have fine labels; the others get guesses, and a forest is trained on "
-        'all that have a label then. "Right" is the share of right guesses among the samples '
-        "that got one. The paper compares on its validation samples, and we on the test samples. "
-        "The guesses by ridge regression are ours. In the figures of stacking, the line is the "
-        "forest without stacking.",
+        "Half of the samples have fine labels. The others get guessed ones, and a forest is then "
+        'trained on all samples that have a label. "Right" is the share of right guesses among the '
+        "samples that got one. The paper compares on its validation samples, and we on the test "
+        "samples. The guesses by ridge regression are our addition. In the plots of stacking, the "
+        "line shows the forest without stacking.",
     ),
 )

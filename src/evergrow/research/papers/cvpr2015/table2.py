@@ -210,7 +210,8 @@ def draw(figure: ex.Figure, table: ex.Table) -> None:
 EXPERIMENT = make_experiment(
     name="cvpr2015-table2",
     title="Metrics learnt on coarse and on fine labels (CVPR 2015, table 2)",
-    shows="Every method without a metric and with one learnt on the coarse or the fine part.",
+    shows="Every method without a metric, and with a metric learnt on the coarse part (the samples "
+    "with coarse labels only) or on the fine part (the samples with fine labels).",
     sources=sources("features", "words"),
     measure=measure,
     runs=runs,
@@ -225,7 +226,7 @@ EXPERIMENT = make_experiment(
         "NCM, 5-NN and the SVM see the samples with fine labels only, as in the paper. The SVM is "
         "one against the rest by ten epochs of stochastic steps; its penalty of 0.001 and k = 5 "
         "were not tuned, where the paper tuned both. Metrics are learnt in 15 epochs at most. "
-        'Ridge-H is ours; "all fine" is a forest that gets the fine label of every sample.',
+        'Ridge-H is our addition. "All fine" is a forest that gets the fine label of every sample.',
         "The paper's 99 % compare 19.55 with 19.79 %. There the forest that gets every fine "
         "label also has a metric learnt on all of them (table 1). Here both use the metric of "
         "the fine part, so they differ only in their labels. The two shares answer different "

@@ -89,6 +89,6 @@ EXPERIMENT = make_experiment(
     size=(9.0, 3.8),
     notes=(
         *NOTES,
-        "Ridge-H, which guesses fine labels by ridge regression, is ours.",
+        "Ridge-H, which guesses fine labels by ridge regression, is our addition.",
     ),
 )

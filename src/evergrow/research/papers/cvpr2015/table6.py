@@ -215,7 +215,8 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 EXPERIMENT = make_experiment(
     name="cvpr2015-table6",
     title="Features of many dimensions, with a metric (CVPR 2015, table 6)",
-    shows="Methods on high-dimensional features through a metric learnt on the fine part.",
+    shows="Methods on high-dimensional features, with a metric learnt on the samples with fine "
+    "labels.",
     sources=sources("birds", "features", "characters"),
     measure=measure,
     draw=draw,
@@ -237,6 +238,6 @@ EXPERIMENT = make_experiment(
         "10 times the root of the number of classes, a weight of 100 on coarse classes, and 100 "
         "subsets. Metrics are learnt in at most 15 epochs. In the figure, hollow marks are the "
         "paper's numbers for features of a network, and crosses those for Fisher vectors.",
-        "Ridge-H, which guesses fine labels by ridge regression, is ours.",
+        "Ridge-H, which guesses fine labels by ridge regression, is our addition.",
     ),
 )

@@ -84,8 +84,8 @@ class KMeansCodebook(Codebook):
     random_state : int, RandomState or None, default=None
         Seed of the initial centres and of the mini-batches.
     device : str, default=None
-        Where to compute: None for where the descriptors are, ``"cpu"``, or a GPU such as
-        ``"cuda"`` (:doc:`/gpu`). It is not saved in model files.
+        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
+        wherever the descriptors are (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------
