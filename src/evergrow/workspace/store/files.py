@@ -23,6 +23,7 @@ from evergrow.foundation.atomic import atomic_write, name_full_disk, sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.npy import npy_header
+from evergrow.workspace.records import WorkspaceLostError
 from evergrow.workspace.store.trust import require_image_name, require_plain
 
 Rows = npt.NDArray[np.float32]
@@ -71,7 +72,8 @@ class VectorStore:
         try:
             found = os.fstat(descriptor)
             if found.st_nlink > 1:
-                raise WorkspaceError(
+                # Not the fault of what is written: the same as for a database with two names.
+                raise WorkspaceLostError(
                     f"{str(path)!r} is also a file of another folder, by a hard link: a write "
                     "would change both; replace it by a copy of its own"
                 )
