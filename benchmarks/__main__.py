@@ -32,6 +32,7 @@ BENCHMARKS: Mapping[str, Mapping[str, str]] = {
         "hundred": "growing.streams:hundred",
         "others": "growing.streams:others",
         "settings": "growing.streams:settings",
+        "votes": "growing.votes:run",
         "chunks": "growing.streams:chunks",
         "one-class": "growing.updates:one_class",
         "few-samples": "growing.small_classes:few_samples",

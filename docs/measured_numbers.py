@@ -46,6 +46,7 @@ import csv
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -202,11 +203,20 @@ class Results:
             versions = f"scikit-learn {of['scikit-learn']}, NumPy {of['numpy']}"
             software = f"Python {of['python']}, {versions}"
             found.setdefault((of["processor"], str(of["cores"]), software), []).append(content)
+        ran = Counter(name for parts in found.values() for name in {p["benchmark"] for p in parts})
         lines = ["| processor | cores | software | date | benchmarks |", "|---" * 5 + "|"]
         for machine, parts in found.items():
             dates = sorted({part["date"] for part in parts})
-            names = dict.fromkeys(f"`{part['benchmark']}`" for part in parts)
-            cells = [*machine, " to ".join(dict.fromkeys((dates[0], dates[-1]))), ", ".join(names)]
+            names = {
+                name: [part["part"] for part in parts if part["benchmark"] == name]
+                for name in dict.fromkeys(part["benchmark"] for part in parts)
+            }
+            # A benchmark that ran on several machines is listed with its parts.
+            told = [
+                f"`{name}` ({', '.join(of)})" if ran[name] > 1 else f"`{name}`"
+                for name, of in names.items()
+            ]
+            cells = [*machine, " to ".join(dict.fromkeys((dates[0], dates[-1]))), ", ".join(told)]
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines) + "\n"
 

@@ -59,7 +59,6 @@ WITHOUT_SOURCE: dict[str, tuple[int, str]] = {
     "getting_started.md: Which parameters of a forest matter": (1, "settings, not measured"),
     "gpu.md: Least squares and class means": (1, "needs a GPU"),
     "gpu.md: Measure the speedup": (1, "needs a GPU"),
-    "growing_tradeoffs.md: When trees are grown again": (4, "by a script, to choose settings"),
     "label_studio.md: Clicks and latency": (1, "needs Label Studio"),
     "licences.md: Installed by pip": (1, "versions, not measured"),
     "method_least_squares.md: When it works well": (1, "by a script, to choose settings"),
@@ -70,7 +69,6 @@ WITHOUT_SOURCE: dict[str, tuple[int, str]] = {
     "planning.md: How a plan is computed": (1, "formulas, not measured"),
     "service.md: Limits": (1, "limits, not measured"),
     "subcategories.md: How many labels you need": (1, "measured by examples/subcategories.py"),
-    "unknown.md: False alarms with few examples": (1, "earlier machine"),
 }
 
 
