@@ -115,8 +115,11 @@ class InferenceSaveMixin(SaveMixin):
             File to write, usually named ``.evergrow``. An existing file is replaced only when the
             new one is complete.
         inference_only : bool, default=False
-            Whether to store only what predictions need. The file is then much smaller, but a model
-            loaded from it cannot learn any more, except a forest with ``update="uls"``.
+            Whether to store only what predictions need. A model loaded from such a file cannot
+            learn any more, except a forest with ``update="uls"``. For least squares, the file is
+            much smaller. For a forest of class means it is only a little smaller, because with many
+            trees nearly every sample is a class mean in some node (162 MB instead of 188 MB with 50
+            trees on CIFAR-100 features).
 
         Examples
         --------

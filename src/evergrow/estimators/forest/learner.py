@@ -55,9 +55,9 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         y : array-like of shape (n_samples,)
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, relative to their mean. A tree uses a sample as often as its
-            weight says: with weight 2.5, half of the trees use it twice and the others three times.
-            Samples of weight 0 are left out.
+            Weights of the samples, relative to their mean. A weight is the mean number of times
+            that a tree uses a sample: with weight 2.5, half of the trees use it twice and the
+            others three times. Samples of weight 0 are left out.
 
         Returns
         -------
@@ -143,11 +143,12 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
     ) -> Self:
         """Remove classes or single samples from the forest.
 
-        A removed class loses its column and its means; the other columns keep their order. Leaves
-        no longer count the removed samples. Leaves that become too small are merged with their
-        siblings and grown again. A removed sample is deleted from storage, but means that it was
-        part of stay as they are until their node changes. This is not exact, unlike ``forget`` of
-        :class:`RLSClassifier` and :class:`NCMClassifier`.
+        A removed class loses its column and its means. The other columns keep their order. Removed
+        samples are deleted, and leaves no longer count them. Leaves that become too small are
+        merged with their siblings and grown again. Class means that were computed from a removed
+        sample and others do not change until their node changes. So the forest is not the same as
+        one that was trained without the samples. ``forget`` of :class:`RLSClassifier` and
+        :class:`NCMClassifier` is exact.
 
         Parameters
         ----------
@@ -195,7 +196,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         names : mapping
             Old name to new name. Classes that get the same name, or the name of an existing class,
             are merged into the first of their columns. If the merged class has more samples than
-            ``keep_per_class``, the next update removes some.
+            `keep_per_class`, the next update removes some.
 
         Returns
         -------
@@ -219,9 +220,9 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
     def compact(self) -> Self:
         """Free memory that updates left unused; predictions stay the same.
 
-        Updates compact a tree when about a quarter of it is unused. This method compacts all trees
-        at once and frees the memory of removed samples. With ``memory_limit``, it also frees their
-        disk space.
+        Updates compact a tree if about a quarter of its memory is unused. This method compacts all
+        trees at once and frees the memory of removed samples. With `memory_limit`, it also frees
+        their disk space.
 
         Returns
         -------

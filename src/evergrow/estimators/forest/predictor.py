@@ -45,8 +45,8 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
     def nbytes(self) -> int:
         """Size of the trees in bytes, without the stored training samples.
 
-        The samples take another 4 bytes per sample and feature, with the number of features rounded
-        up to a multiple of 16.
+        The samples take another 4 bytes per sample and feature, or 2 with
+        ``sample_dtype="float16"``. The number of features is rounded up to a multiple of 16.
 
         Examples
         --------
@@ -132,8 +132,8 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
     def comparisons(self, X: npt.ArrayLike) -> float:
         """Return the mean number of comparisons per tree and sample.
 
-        The papers measure the cost of a prediction in this way. In forests of class means, one
-        comparison is the distance from one mean.
+        Ristin et al. measure the cost of a prediction in this way [Ristin2014 Sec. 5]. In forests
+        of class means, one comparison is the distance from one mean.
 
         Parameters
         ----------
@@ -175,10 +175,12 @@ class ForestPredictor(TreePredictor):
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Predict class probabilities: the mean class frequencies of the leaves.
 
-        This is [Ristin2014 Eq. 4] with two corrections. A tree that was grown before a class
-        arrived predicts that class too rarely. If other trees were grown since (`refresh`), an
-        older tree has a weight of only 0.03 for this class, and its votes for the class count five
-        times. The votes for small classes count more (`balance`). The result is divided by its sum.
+        This is [Ristin2014 Eq. 4] with two corrections. The first is for classes that arrived after
+        some of the trees were grown. If other trees have been grown since (`refresh`), an older
+        tree has a weight of only 0.03 in the mean for such a class. It also predicts the class too
+        rarely, so its class frequency is multiplied by five before. The second correction
+        multiplies the votes for small classes (`balance`). The probabilities of a sample are then
+        divided by their sum.
 
         Parameters
         ----------
@@ -225,9 +227,9 @@ class ForestPredictor(TreePredictor):
         -------
         explanation : Explanation
             For each tree, the decisions of the nodes on the path and the class counts of the leaf.
-            A decision tells what the node compared: the class means and the distance of the nearest
+            A decision says what the node compared: the class means and the distance of the nearest
             one, a feature and its threshold, or the distance from the hyperplane. ``print`` shows
-            it as text.
+            the explanation as text.
 
         Examples
         --------
