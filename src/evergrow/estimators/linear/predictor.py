@@ -143,9 +143,10 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Predict class probabilities: the softmax of the scores divided by a temperature.
 
-        If `regularization` or `recoding` is ``"auto"``, the temperature is fitted on left-out
-        examples, so the probabilities are calibrated. If both are numbers, no examples are stored
-        and the temperature is a constant. The probabilities then only order the classes.
+        If examples are stored, the temperature is fitted on left-out ones, so the probabilities are
+        calibrated. Examples are stored if a parameter is ``"auto"`` or if there are two or more
+        `blocks`. If none or only a few are stored, the temperature is a constant. Then only the
+        order of the probabilities is meaningful, not their values.
 
         Parameters
         ----------
@@ -195,20 +196,20 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
 
     @property
     def used_blocks_(self) -> tuple[int, ...]:
-        """The blocks that take part, by number; without ``blocks`` none has a number."""
+        """Indices of the blocks in use; empty without `blocks`."""
         used = self._used_blocks
         n_blocks = len(RLSRequest.of(self).selection.blocks)
         return tuple(k for k in used if k < n_blocks)
 
     @property
     def regresses_means_(self) -> bool:
-        """Whether each class counts as one example, its mean; otherwise all examples do."""
+        """Whether the regression is fitted to the class means; otherwise to all examples."""
         self._require_fitted("regresses_means_")
         return self._ridge().counts_means
 
     @property
     def n_random_features_(self) -> int:
-        """Number of random features that take part."""
+        """Number of random features in use."""
         features = self._require_fitted("n_random_features_").features
         if not features.with_inputs:
             return int(features.n_random)
@@ -222,7 +223,7 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
 
     @property
     def _used_blocks(self) -> tuple[int, ...]:
-        """The blocks that take part, with those of random features."""
+        """Indices of the blocks in use, with those of random features."""
         chosen = self._require_fitted("used_blocks_").selection
         blocks = self._selection_request.blocks
         if chosen is None or chosen.request.blocks != blocks:
@@ -232,7 +233,7 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
 
     @property
     def temperature_(self) -> float:
-        """The number that scores are divided by to become probabilities."""
+        """The number by which scores are divided before the softmax of :meth:`predict_proba`."""
         self._require_fitted("temperature_")
         reader = self._frozen_copy()
         request = RLSRequest.of(reader).selection
@@ -336,7 +337,7 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
         return bool(self.refit_held_out) or self.selection != "paper"
 
     def _used_features(self) -> npt.NDArray[np.int64] | slice:
-        """Return the places of the features that take part, without the constant one."""
+        """Return the indices of the features in use, without the constant one."""
         columns = RLSRequest.of(self).selection.columns(self.used_blocks_)
         ridge = Ridge(1.0, intercept=False, columns=columns)
         return ridge.places(self._fitted.features.n_features)
@@ -355,9 +356,9 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
         )
 
     def _by_means(self) -> bool:
-        """Whether cosines are those of class means: by default, or if that was chosen.
+        """Whether the regression is fitted to the class means if scores are cosines.
 
-        A choice counts as long as the parameters are those that it was made for.
+        What was selected counts as long as the parameters are those that it was selected for.
         """
         fixed, chosen = self._fitted.fixed, self._fitted.selection
         if fixed is not None:

@@ -21,47 +21,59 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     """Regularised least squares that learns one example at a time, new classes included.
 
     The model is ridge regression with one column of weights per class [Camoriano2017 Alg. 1]. It
-    keeps sums over the examples, not the examples. So the time per example is constant, the result
-    does not depend on the order of the examples, and :meth:`forget` and :meth:`merge` are exact.
-    *Recoding* weights classes by how rare they are, so that a class of three examples is not
-    ignored next to classes of thousands. This is the default learner of
-    :class:`~evergrow.ImageClassifier` and of workspaces.
+    learns from sums over the examples, so the time per example is constant, and :meth:`forget` and
+    :meth:`merge` are exact. The sums take 8 bytes times the square of the number of features, and
+    the update of the weights needs as much again. Up to about `max_stored` examples are also
+    stored, but only to select the parameters that are ``"auto"`` and the `blocks`.
+
+    *Recoding* raises the scores of rare classes, so that a class of three examples is not ignored
+    next to classes of thousands. This is the default learner of :class:`~evergrow.ImageClassifier`
+    and of workspaces.
 
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        Penalty on the weights (lambda), above 0. Use more for few or noisy examples. ``"auto"``
-        selects the penalty that predicts left-out examples best. It selects again each time the
-        number of examples has doubled. Can be changed at any time.
+        Penalty on the weights (lambda), above 0. Use a larger one for few or noisy examples.
+        ``"auto"`` selects the penalty that predicts left-out examples best. The selection is
+        repeated whenever the number of examples has doubled. Can be changed at any time.
     recoding : float in [0, 1] or "auto", default="auto"
         How much rare classes are favoured (alpha): 0 not at all, 1 in proportion to how rare they
         are. ``"auto"`` selects the largest value with the best accuracy on left-out examples of
-        classes with at least 30 examples. If the smallest class has less than a quarter of the
-        examples of the median class, a loss of up to one point of accuracy is accepted. Can be
-        changed at any time.
+        classes with at least 30 examples. If no class has so many, the classes with at least half
+        the weight of the largest decide. If the smallest class has less than a quarter of the
+        examples of the median class, the value may cost one point of this accuracy, or one standard
+        error if that is more. The selection is repeated whenever one percent of the classes, and at
+        least one, are new or have doubled their number of examples. Can be changed at any time.
     scoring : {"cosine", "regression"}, default="cosine"
-        How the scores of the classes are computed. ``"regression"`` regresses all examples and
-        compares the scores as they are, as in the paper. ``"cosine"`` regresses the class means and
-        compares cosines, which is more accurate with many classes. If class sizes differ by more
-        than a factor of two, it regresses all examples instead if that predicts left-out examples
-        better. Can be changed at any time.
+        How the scores of the classes are computed:
+
+        - ``"cosine"``: the regression is fitted to the class means, one example per class, and the
+          score of a class is the cosine between the example and its class mean, in the metric of
+          the regression. It is more accurate with many classes. If the largest class has more than
+          twice the examples of the smallest, the regression is fitted to all examples instead when
+          left-out examples are then predicted better. This needs stored examples and
+          ``selection="leave-one-out"``;
+        - ``"regression"``: the regression is fitted to all examples, and the scores are compared as
+          they are, as in the paper.
+
+        Can be changed at any time.
     fit_intercept : bool, default=True
         Whether to add a constant feature, which is hardly penalised. With it, an offset of the
         features has no effect.
     standardize : bool, default=False
         Whether to centre each feature and divide it by its standard deviation over all examples so
-        far. Without an intercept, features are only divided. The weights must then be computed
-        again after every update.
+        far. Without an intercept, features are divided but not centred. With True, the weights are
+        computed from scratch after every update, which takes longer.
     n_random_features : int or "auto", default=0
         Number of random nonlinear features that replace the input; 0 uses the input itself. With a
         few thousand, least squares is about as accurate as kernel methods. Memory and time are
         quadratic in their number. ``"auto"`` adds random features to the input once there are more
-        than `max_stored` examples, as many as leave-one-out predictions show to help. The number is
-        selected again each time the number of examples has doubled.
+        than `max_stored` examples, as many as leave-one-out predictions show to help. The selection
+        is repeated whenever the number of examples has doubled.
     max_gram_memory : str or int, default="256MiB"
         Only with ``n_random_features="auto"``: maximum size of the Gram matrix, which takes 8 bytes
-        times the square of the number of features. 256 MiB are enough for 5792 features. Computing
-        the weights takes about three times as much memory.
+        times the square of the number of features, random ones included. 256 MiB are enough for
+        5792 features. Computing the weights takes about three times as much memory.
     feature_map : {"relu", "rff"} or feature map, default="relu"
         Nonlinearity of the random features: :class:`~evergrow.estimators.ReLU` or
         :class:`~evergrow.estimators.RFF`. The input is not centred, so centre features whose mean
@@ -69,17 +81,20 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     blocks : sequence of int, default=None
         Widths of groups of columns, such as the blocks of :class:`~evergrow.Embedder`. The first
         block is always used, the others only if leave-one-out predictions show that they help. The
-        choice can be made again at any time, because the sums cover all columns. None uses all
-        columns. Ignored with random features.
+        selection is repeated whenever the number of examples has doubled. None uses all columns.
+        Ignored if `n_random_features` is a number above 0.
     selection : {"leave-one-out", "paper"}, default="leave-one-out"
-        How values for ``"auto"`` are judged. ``"leave-one-out"`` predicts each stored example with
-        the model without it. This has a closed form, so all examples are used for training.
-        ``"paper"`` is the rule of [Camoriano2017 Sec. VI-C]: some examples are held out, the
-        penalty is the most accurate one, and the recoding is the largest that is not less accurate
-        than 0.
+        How the values of ``"auto"`` parameters are selected:
+
+        - ``"leave-one-out"``: by predictions for each stored example, made by the model without
+          this example. They have a closed form, so all examples are used for training;
+        - ``"paper"``: by the rule of [Camoriano2017 Sec. VI-C]. Some examples are held out. The
+          penalty with the highest accuracy on them is selected, and the largest recoding that is
+          not less accurate on them than a recoding of 0.
     max_stored : int, default=2000
-        Approximate number of examples that are stored to judge ``"auto"`` parameters: a uniform
-        sample of each class, and at least two examples per class.
+        Approximate number of examples that are stored to select ``"auto"`` parameters and blocks: a
+        uniform sample of each class, and at least two examples per class. If nothing is to be
+        selected, no examples are stored.
     validation_every : int, default=6
         Only with ``selection="paper"``: every n-th example of each class is held out.
     refit_held_out : bool, default=True
@@ -106,7 +121,8 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of the columns of :meth:`predict_proba`.
     coef_ : ndarray of shape (n_classes, n_features)
-        Weights after recoding. With random features, the weights of those.
+        Weights of the features after recoding. Random features have columns in place of the input,
+        or after it with ``n_random_features="auto"``. Features that are not used have zeros.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts after recoding.
     regularization_ : float
@@ -116,7 +132,7 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     temperature_ : float
         The number by which scores are divided before the softmax of :meth:`predict_proba`.
     regresses_means_ : bool
-        Whether the class means are regressed; otherwise all examples are.
+        Whether the regression is fitted to the class means. Otherwise it is fitted to all examples.
     used_blocks_ : tuple of int
         Indices of the blocks in use.
     n_random_features_ : int

@@ -63,9 +63,10 @@ default="ridge-h"
         How samples without a fine label are used.
 
         - ``"fine-only"``: not at all.
-        - ``"stacked"``: a first forest learns coarse classes from all samples. Its predictions are
-          appended to the features of a second forest, which learns fine classes. An update with a
-          new coarse class grows the second forest again. :meth:`refine` is not available.
+        - ``"stacked"``: a first forest learns coarse classes from the samples without a fine label,
+          or from all samples if every one has a fine label. Its probabilities are appended to the
+          features of a second forest, which learns from the samples with a fine label. An update
+          with a new coarse class grows the second forest again. :meth:`refine` is not available.
         - ``"joint"``: splits separate the fine classes and also the coarse classes of samples
           without a fine label.
         - ``"hierarchical"``: splits separate the fine classes and the coarse classes of all

@@ -101,7 +101,7 @@ class ExampleLearner(ExampleFit):
         """Add examples of known and new classes.
 
         The first call on a new estimator trains it. Known classes keep their columns. New classes
-        are sorted and get the next ones.
+        are sorted and get the next columns.
 
         Parameters
         ----------
@@ -157,7 +157,8 @@ class ExampleLearner(ExampleFit):
         y : array-like of shape (n_samples,), default=None
             Classes of these examples.
         classes : array-like, default=None
-            Classes to remove. Least squares and ``metric="mahalanobis"`` need
+            Classes to remove. :class:`~evergrow.RLSClassifier`, and
+            :class:`~evergrow.NCMClassifier` with ``metric="mahalanobis"``, need
             ``keep_class_statistics=True`` for it, unless all examples of the class were removed
             before.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -166,8 +167,13 @@ class ExampleLearner(ExampleFit):
         Returns
         -------
         self : estimator
-            The estimator; unchanged if an error is raised. More examples of a class than were
-            learnt are an error, and so are examples that the sums show were never learnt.
+            The estimator; unchanged if an error is raised.
+
+        Raises
+        ------
+        ValueError
+            If more examples of a class are given than were learnt, if the sums show that some of
+            them were never learnt, or if no examples would be left.
 
         Examples
         --------
@@ -295,19 +301,20 @@ class SumsLearner(ExampleLearner, SumsFit):
     @exclusive
     @translate_full()
     def merge(self, other: Self) -> Self:
-        """Add everything that another model has learnt, as if this one had seen its examples.
+        """Add everything that another model has learnt, as if this one had learnt its examples.
 
         Parameters
         ----------
         other : estimator
-            A fitted model of the same class, with the same features, metric, feature map and seed
-            of random features. It may know other classes. It is not changed.
+            A fitted estimator of the same type, with the same features and the same parameters on
+            which its sums depend, such as the metric or the seed of random features. It may know
+            other classes. It is not changed.
 
         Returns
         -------
         self : estimator
             The merged estimator; unchanged if an error is raised. Known classes keep their columns.
-            New classes are sorted and get the next ones.
+            New classes are sorted and get the next columns.
 
         Examples
         --------
