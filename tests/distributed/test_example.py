@@ -50,7 +50,7 @@ def test_the_same_script_trains_the_same_forest_here_and_on_two_nodes(two_nodes,
 
 def test_the_pages_examples_run_one_after_the_other(two_nodes, run_script, tmp_path):
     blocks = _python_blocks("docs/cluster.md")
-    assert len(blocks) == 6
+    assert len(blocks) == 5
     # "auto" must not find a cluster of another user on this machine.
     there = f"os.environ['RAY_ADDRESS'] = {two_nodes.address!r}"
     start = f"import os\nos.chdir({str(tmp_path)!r})\n{there}\n"

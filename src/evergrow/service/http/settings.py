@@ -106,7 +106,8 @@ class Settings:
         Timeout for processing the images of a request, including their time in the queue. After
         that the request gets status 503.
     max_waiting_images : int, default=512
-        Maximum number of queued images of one token. Further requests get status 503.
+        Maximum number of images of one token that are queued or processed. Further requests get
+        status 503.
     decode_bytes : int, default=2_000_000_000
         Maximum address space of a decoder process, in bytes.
     decoders : int, default=0
