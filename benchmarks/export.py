@@ -169,8 +169,16 @@ def images(quick: bool) -> None:
     figures_of = compare(pairs[0], pairs[1])  # type: ignore[arg-type]
     show_table(
         f"{n_images} images",
-        [*COLUMNS, "unknown", "MB", "ms"],
-        [(*figures_of, float(pairs[0][2].mean()), answers.megabytes, answers.milliseconds)],
+        ["model", *COLUMNS, "unknown", "MB", "ms"],
+        [
+            (
+                "ImageClassifier",
+                *figures_of,
+                float(pairs[0][2].mean()),
+                answers.megabytes,
+                answers.milliseconds,
+            )
+        ],
     )
     figures = [
         Figure("images: same class", figures_of[0], SAME),

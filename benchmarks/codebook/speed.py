@@ -24,7 +24,7 @@ from evergrow.vision import (
 from evergrow.vision.descriptors.kinds import DESCRIPTORS
 
 Rows = npt.NDArray[np.float32]
-PEER = "MiniBatchKMeans as scikit-learn sets it; nearest centre by BLAS"
+PEER = "MiniBatchKMeans as scikit-learn sets it, nearest centre by BLAS"
 
 
 def run(quick: bool) -> None:
