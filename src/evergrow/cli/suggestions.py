@@ -50,8 +50,8 @@ def report_new_classes(
     known = [str(name) for name in before]
     new = [name for name in map(str, after) if name not in set(known)]
     if new:
-        noun = "class" if len(new) == 1 else "classes"
-        report(f"New {noun}: {list_names(new)}.", quiet=quiet)
+        which = "New class" if len(new) == 1 else "New classes"
+        report(f"{which}: {list_names(new)}.", quiet=quiet)
     for name in new:
         hint = "" if name in confirmed else _suggest_known(name, known)
         if hint:
