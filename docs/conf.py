@@ -45,6 +45,9 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+# Blank lines are output; a command may go on in the next line.
+copybutton_copy_empty_lines = False
+copybutton_line_continuation_character = "\\"
 
 autodoc_typehints = "none"
 # The name of a default value, where it has one, instead of a long representation.

@@ -160,7 +160,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "shard photos -o features --quiet",
         ):
             _run_evergrow(command.split())
-        (folder / "pets.evergrow").write_bytes((folder / "model.evergrow").read_bytes())
+        for name in ("pets", "strict"):
+            shutil.copy(folder / "model.evergrow", folder / f"{name}.evergrow")
         _write_features(folder)
         # Outputs of the docs' own commands.
         shutil.rmtree("features")

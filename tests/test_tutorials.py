@@ -72,7 +72,7 @@ def test_photographs(folder: Path) -> None:
                 assert found[0] in shown
             elif found := re.match(r"(demo_pictures/\S+)  (\w+)", line):
                 answers.append((found[1], found[2], shown))
-    assert len(accuracies) == 2
+    assert len(accuracies) == 3
     for told, found_now in accuracies:
         assert told == pytest.approx(found_now, abs=POINTS)
     assert len(answers) == 7

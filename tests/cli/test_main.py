@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import evergrow
 from evergrow.cli import main
+from evergrow.cli.group import _OTHER_NAMES
 from evergrow.vision import ImageClassifier
 from tests.vision.classifier.pictures import folder_of
 
@@ -57,6 +58,23 @@ def test_help_needs_no_slow_import():
 @pytest.mark.parametrize("arguments", [["paint"], ["fit"], ["predict"], *BAD_OPTIONS])
 def test_a_command_that_is_not_understood_ends_with_2(run, arguments):
     run.fails(*arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["train", "photos"], "'fit'"),
+        (["fitt", "photos"], "'fit'"),
+        (["fit", "photos", "m.evergrow"], "-o m.evergrow"),
+    ],
+)
+def test_a_command_line_that_is_nearly_right_is_asked_about(run, arguments, meant):
+    run.fails(*arguments, code=2, says=f". Did you mean {meant}?\n")
+
+
+def test_names_of_other_programs_are_no_commands_here():
+    assert not _OTHER_NAMES.keys() & main.commands.keys()
+    assert set(_OTHER_NAMES.values()) <= main.commands.keys()
 
 
 def test_an_interrupted_command_ends_with_130_and_writes_nothing(run, photos, monkeypatch):

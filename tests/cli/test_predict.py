@@ -102,6 +102,12 @@ def test_only_bad_images_are_all_named(run, trained, tmp_path):
     assert "'bad.jpg'" in result.stderr
 
 
+def test_a_table_without_answers_has_no_headings(run, trained, tmp_path, monkeypatch):
+    terminal(monkeypatch, 80)
+    (tmp_path / "bad.jpg").write_text("no image")
+    assert run.fails(f"predict {trained} bad.jpg").stdout == ""
+
+
 @pytest.mark.parametrize("what", ["nowhere", "*.gif", "empty"])
 def test_no_images_are_an_error(run, trained, tmp_path, what):
     (tmp_path / "empty").mkdir()
@@ -141,6 +147,29 @@ def test_a_path_that_is_not_a_model_file_is_refused(run, model, tmp_path, comman
 def test_a_picture_in_the_place_of_the_model_is_refused(run, model, tmp_path, command, name):
     (tmp_path / name).write_text("no model")
     run.fails(command, name, model, says="is an image or a video: the model file comes first")
+    run.fails(command, name, code=2, says="is an image or a video: the model file comes first")
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "add"])
+def test_a_folder_alone_is_told_that_the_model_comes_first(run, tmp_path, command):
+    folder_of(tmp_path / "photos", "red", n=1)
+    run.fails(command, "photos", code=2, says="'photos' is a folder: first name a model file")
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "add", "forget", "info"])
+def test_a_mistyped_model_file_is_asked_about(run, model, command):
+    says = "cannot load 'modle.evergrow': there is no such file; did you mean 'model.evergrow'?\n"
+    run.fails(command, "modle.evergrow", *([] if command == "info" else ["."]), says=says)
+
+
+def test_mistyped_images_are_asked_about(run, trained, tmp_path):
+    folder_of(tmp_path / "photos", "red", "green", n=1)
+    says = "'photo'; did you mean 'photos'?\n"
+    for line in (f"predict {trained} photo", "fit photo -o m.evergrow"):
+        run.fails(line, says=says)
+    run.fails(f"predict {trained} photos/rde", says="'photos/rde'; did you mean 'red'?\n")
+    result = run.fails(f"predict {trained} nowhere/photo", says="'nowhere/photo'\n")
+    assert "did you mean" not in result.stderr
 
 
 def test_evaluate_writes_accuracy_and_classes(run, trained, photos):
@@ -177,9 +206,8 @@ def test_evaluate_reports_what_it_cannot_judge(run, trained, tmp_path):
     assert (found["unknown_classes"], found["noticed"]) == ({"blue": 2}, None)
     assert found["n_images"] == 2
     assert "bad.jpg" in found["problems"][0]["image"]
-    assert (
-        "Warning: the model does not know 'blue', 2 images not counted, answered" in result.stderr
-    )
+    told = "Warning: the model does not know 'blue': its 2 images are not counted; "
+    assert told in result.stderr
     assert "Error: 'test/red/bad.jpg': it is not an image" in result.stderr
 
 
@@ -197,7 +225,8 @@ def test_evaluate_suggests_the_class_that_was_meant(run, trained, tmp_path):
     folder_of(tmp_path / "test", "red", "green", n=1)
     (tmp_path / "test" / "green").rename(tmp_path / "test" / "greem")
     told = run.ok(f"evaluate {trained} test").stderr
-    assert "know 'greem', 1 image not counted, answered 'green'; did you mean 'green'?\n" in told
+    counted = "its image is not counted; it was answered 'green'; did you mean 'green'?\n"
+    assert f"Warning: the model does not know 'greem': {counted}" in told
 
 
 def test_evaluate_names_the_answers_for_a_class_that_is_not_known(
@@ -207,8 +236,8 @@ def test_evaluate_names_the_answers_for_a_class_that_is_not_known(
     answers = np.array(["red", "red", "unknown"])
     monkeypatch.setattr(RLSClassifier, "predict", lambda *_: answers)
     told = run.ok(f"evaluate {trained} test").stderr
-    listed = "3 images not counted, answered 'red' (2), \"unknown\" (1)\n"
-    assert f"Warning: the model does not know 'blue', {listed}" in told
+    listed = "its 3 images are not counted; 2 were answered 'red', 1 \"unknown\"\n"
+    assert f"Warning: the model does not know 'blue': {listed}" in told
 
 
 def test_evaluate_warns_of_images_that_the_model_has_learnt(run, trained, photos, tmp_path):
@@ -224,7 +253,23 @@ def test_evaluate_warns_of_images_that_the_model_has_learnt(run, trained, photos
 
 def test_evaluate_needs_one_known_class(run, trained, tmp_path):
     folder_of(tmp_path / "test", "blue", n=1)
-    run.fails(f"evaluate {trained} test", says="the model knows none of the classes 'blue'")
+    says = "the model knows none of the classes 'blue'; it knows 'green', 'red'\n"
+    run.fails(f"evaluate {trained} test", says=says)
+
+
+def test_evaluate_suggests_known_classes_if_it_knows_none(run, trained, tmp_path):
+    folder_of(tmp_path / "test", "red", n=1)
+    (tmp_path / "test" / "red").rename(tmp_path / "test" / "RED")
+    run.fails(f"evaluate {trained} test", says="it knows 'green', 'red'; did you mean 'red'?\n")
+    folder_of(tmp_path / "test", "blue", n=1)
+    run.fails(f"evaluate {trained} test", says="'red'; 'RED': did you mean 'red'?\n")
+
+
+def test_a_picture_that_cannot_be_drawn_is_an_error_before_the_work(run, trained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    says = "Error: plots need matplotlib: pip install "
+    result = run.fails(f"evaluate {trained} nowhere --confusion c.svg", says=says)
+    assert result.stdout == ""
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import evergrow
-from evergrow import ImageClassifier, NCMForestClassifier
+from evergrow import ImageClassifier, NCMForestClassifier, RejectingClassifier, RLSClassifier
 from evergrow.cli.fit import fit
 from evergrow.foundation.locks import lock_or_wait, lock_path
 from evergrow.vision.classifier.components import FEATURES, LEARNER_TITLES, LEARNERS
@@ -123,6 +123,36 @@ def test_a_model_may_answer_unknown_and_still_learn_and_forget(run, tmp_path):
     assert lines[0].split("\t")[-1] == rejected
 
 
+def test_too_few_images_to_answer_unknown_are_said(run, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=9)
+    says = "Warning: 18 images are too few to tell unknown things: it takes 20\n"
+    result = run.ok(f"fit {photos} -o m.evergrow --features hsl --unknown -q")
+    assert result.stderr == says
+    learner = 'RLSClassifier, answers "unknown" with 20 images or more, not with 18 (Rejecting'
+    assert learner in run.ok("info m.evergrow").stdout
+    assert "too few" not in run.ok("add m.evergrow", folder_of(tmp_path / "more", "blue")).stderr
+    assert 'answers "unknown" (RejectingClassifier)' in run.ok("info m.evergrow").stdout
+    assert says in run.ok("forget m.evergrow blue").stderr
+    assert "too few" not in run.ok(f"fit {photos} -o n.evergrow --features hsl").stderr
+
+
+def test_a_model_that_stores_few_of_its_images_says_so(run, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=12)
+    learner = RejectingClassifier(RLSClassifier(), measure="cosine", random_state=0)
+    ImageClassifier("hsl", learner, random_state=0).fit(photos).save("m.evergrow")
+    result = run.ok("add m.evergrow", folder_of(tmp_path / "more", "red", n=1, seed=99))
+    assert "Warning: 4 stored images are too few to tell unknown things" in result.stderr
+
+
+def test_copies_in_a_class_are_counted_and_said(run, tmp_path):
+    photos = folder_of(tmp_path / "photos", "red", "green", n=2)
+    for copy in ("a.png", "b.png"):
+        (photos / "red" / copy).write_bytes((photos / "red" / "0.png").read_bytes())
+    says = "Warning: 2 images are copies of others in the same class; each copy counts\n"
+    assert says in run.ok(f"fit {photos} -o m.evergrow --features hsl -q").stderr
+    assert evergrow.load("m.evergrow").class_counts_.tolist() == [2, 4]
+
+
 def test_a_share_of_false_alarms_needs_unknown(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=2)
     arguments = ("fit", photos, "-o", "m.evergrow", "--false-alarms", "0.2")
@@ -170,6 +200,15 @@ def empty(folder):
 def flat(folder):
     folder_of(folder.parent / "other", "red", n=1)
     (folder.parent / "other" / "red").rename(folder)
+
+
+def test_the_current_folder_is_not_taken_for_the_parent_of_a_class(run, tmp_path):
+    flat(tmp_path / "photos")
+    result = run.fails("fit photos -o m.evergrow", says="'photos' has no subfolders: put the")
+    assert "parent" not in result.stderr
+    (tmp_path / "data").mkdir()
+    (tmp_path / "photos").rename(tmp_path / "data" / "photos")
+    run.fails("fit data/photos -o m.evergrow", says="give its parent folder 'data', or put the")
 
 
 def no_images(folder):
@@ -269,6 +308,34 @@ def test_add_teaches_new_and_known_classes(run, model, tmp_path):
     assert "3 classes, 16 images." in result.stderr
     assert evergrow.load(model).class_counts_.tolist() == [6, 8, 2]
     assert sorted(os.listdir(tmp_path)) == ["model.evergrow", "more"]
+
+
+def put_pictures(folder, name, n, seed):
+    """Pictures of the class red in a folder of another name."""
+    folder_of(folder, "red", n=n, seed=seed)
+    (folder / "red").rename(folder / name)
+
+
+def test_add_names_new_classes(run, model, tmp_path):
+    more = folder_of(tmp_path / "more", "blue", "red", n=1, seed=70)
+    assert run.ok(f"add {model} {more}").stderr.endswith("New class: 'blue'.\n")
+    assert "New class" not in run.ok(f"add {model} {more}").stderr
+    for name in ("part 1", "part 2"):
+        put_pictures(tmp_path / "parts", name, n=1, seed=len(name) + int(name[-1]))
+    result = run.ok(f"add {model} parts")
+    assert result.stderr.endswith("New classes: 'part 1', 'part 2'.\n")
+    put_pictures(tmp_path / "other", "part 3", n=1, seed=90)
+    assert "did you mean" not in run.ok(f"add {model} other").stderr
+
+
+@pytest.mark.parametrize("name", ["Red", "RED", "r ed", "green s", "Greenn"])
+def test_add_asks_about_new_names_that_are_nearly_known_ones(run, model, tmp_path, name):
+    put_pictures(tmp_path / "more", name, n=1, seed=70)
+    known = "red" if name.casefold().startswith("r") else "green"
+    asked = f"Warning: {name!r} is new; did you mean the known class {known!r}? If so, "
+    told = run.ok(f"add {model} more -q").stderr
+    assert told.startswith(asked)
+    assert told.endswith("'evergrow forget' the new class, correct its name and add it again\n")
 
 
 def test_add_keeps_the_settings_of_the_model(run, model, tmp_path):

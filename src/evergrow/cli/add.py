@@ -18,6 +18,7 @@ from evergrow.cli.options import (
     reads_labelled,
     verbosity,
 )
+from evergrow.cli.suggestions import report_new_classes
 
 
 @command(
@@ -50,6 +51,8 @@ def add(
     table of paths and labels, COCO annotations (.json) or WebDataset tar files. Classes may be new
     or known.
 
+    New classes are named, with a warning if such a name is nearly that of a known class.
+
     Images that the model has already learnt are skipped. If such an image now has another class, a
     warning says so. The file is replaced only if everything succeeds. Commands that change the same
     file wait for each other.
@@ -57,6 +60,9 @@ def add(
     if output is not None:
         check_output(output, force=force)
     with edit_model(model, output, verbose=verbosity(quiet), jobs=jobs) as classifier:
+        known = classifier.classes_
         found = find_to_learn(source, reading, yes=yes, quiet=quiet, may_be_one_class=True)
         classifier.set_params(on_error=on_error).partial_fit(found, skip_known=True)
     report_training(classifier, output or model, quiet=quiet)
+    advice = "'evergrow forget' the new class, correct its name and add it again"
+    report_new_classes(known, classifier.classes_, advice, quiet=quiet)

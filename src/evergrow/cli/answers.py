@@ -130,7 +130,10 @@ class _Table:
 
     def finish(self) -> None:
         answers = self._answers
-        n_more = len(answers[0].best) - 1 if answers else 0
+        if not answers:
+            # What is wrong with the images is an error, which needs no headings above it.
+            return
+        n_more = len(answers[0].best) - 1
         columns: dict[str, Align] = {"image": "left", "class": "left", "probability": "right"}
         for place in range(2, n_more + 2):
             columns |= {f"{place}.": "left", " " * place: "right"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,8 @@ _TOP = 5
 _MOST_MIX_UPS = 5
 # Answers that are named for a class that the model does not know.
 _MOST_ANSWERS = 3
+# Classes without a known name for which similar names are listed.
+_MOST_HINTS = 3
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,7 @@ def evaluate(
         if Path(confusion).suffix.lower() not in (".svg", ".png"):
             raise click.BadParameter("must end in .svg or .png", param_hint="'--confusion'")
         check_output(confusion, force=force)
+        _check_plots()
     classifier = load_classifier(model, verbose=verbosity(quiet), jobs=jobs)
     result = _evaluate(classifier, source, reading, quiet=quiet)
     _write(result, form)
@@ -203,14 +206,22 @@ def evaluate(
     report_errors(result.errors)
 
 
+def _check_plots() -> None:
+    """Raise an error before the work if the picture could not be drawn after it."""
+    from evergrow.vision.classifier.confusion import figure_class
+
+    figure_class()
+
+
 def _report_class(result: _Result, name: str, *, quiet: bool) -> None:
     """Say how images of a class that the model does not know were answered."""
     hint = suggest(name, result.classes)
-    images = format_count(result.unknown[name], "image")
+    n_images = result.unknown[name]
+    images = "image is" if n_images == 1 else f"{n_images} images are"
     answered = result.answered[name]
-    text = f"the model does not know {name!r}, {images} not counted"
+    text = f"the model does not know {name!r}: its {images} not counted"
     if answered:
-        text = f"{text}, answered {_list_answers(answered)}"
+        text = f"{text}; {_list_answers(answered, n_images)}"
     # "unknown" is the right answer.
     is_right = set(answered) == {None} and not hint
     report(
@@ -219,12 +230,17 @@ def _report_class(result: _Result, name: str, *, quiet: bool) -> None:
     )
 
 
-def _list_answers(answered: Counter[str | None]) -> str:
-    names = {label: '"unknown"' if label is None else repr(label) for label in answered}
-    if len(answered) == 1:
-        return next(iter(names.values()))
-    listed = ", ".join(f"{names[label]} ({n})" for label, n in answered.most_common(_MOST_ANSWERS))
-    return f"{listed}, ..." if len(answered) > _MOST_ANSWERS else listed
+def _list_answers(answered: Counter[str | None], n_images: int) -> str:
+    """Say how often which answer was given, such as "13 were answered 'fish', 2 'cup'"."""
+    pairs = [
+        (n, '"unknown"' if label is None else repr(label))
+        for label, n in answered.most_common(_MOST_ANSWERS)
+    ]
+    (n_first, first), *others = pairs
+    subject = "it" if n_images == 1 else str(n_first)
+    were = "was" if n_first == 1 else "were"
+    listed = ", ".join([f"{subject} {were} answered {first}", *(f"{n} {x}" for n, x in others)])
+    return f"{listed}, ..." if len(answered) > len(pairs) else listed
 
 
 def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: bool) -> _Result:
@@ -244,10 +260,7 @@ def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: b
     names, counts = np.unique(np.delete(found.labels, known), return_counts=True)
     unknown = dict(zip(names.tolist(), counts.tolist(), strict=True))
     if not known:
-        asked, has = (
-            list_names(sorted(names, key=natural_order)) for names in (unknown, column_of)
-        )
-        raise click.ClickException(f"the model knows none of the classes {asked}; it knows {has}")
+        raise click.ClickException(_explain_no_class(unknown, column_of))
     k = min(_TOP, len(column_of))
     answers = predict_images(classifier, [found.sources[i] for i in known], k=k)
     if not len(answers.kept):
@@ -275,6 +288,15 @@ def _evaluate(classifier: Any, source: str, reading: dict[str, Any], *, quiet: b
         (*found.problems, *unreadable),
         (*found.unreadable, *unreadable),
     )
+
+
+def _explain_no_class(asked: Iterable[str], known: Iterable[str]) -> str:
+    """Say that the model knows none of the classes, and which of its own were meant."""
+    asked, known = (sorted(names, key=natural_order) for names in (asked, known))
+    text = f"the model knows none of the classes {list_names(asked)}; it knows {list_names(known)}"
+    pairs = [(name, hint) for name in asked if (hint := suggest(name, known))]
+    hints = [hint if len(asked) == 1 else f"{name!r}: {hint}" for name, hint in pairs]
+    return "; ".join([text, *hints[:_MOST_HINTS]])
 
 
 def _answer_unknown(
@@ -316,17 +338,18 @@ def _explain_unknown(classifier: Any, n_rejected: int) -> str:
     from evergrow.cli.workspace.predictor import WorkspaceClassifier
 
     known = f'{format_count(n_rejected, "image")} of known classes answered "unknown"'
+    share = _false_alarms(classifier)
+    about = "some" if share is None else f"about {100 * share:g}%"
     if not isinstance(classifier, WorkspaceClassifier):
-        share = _false_alarms(classifier)
-        about = "some" if share is None else f"about {100 * share:g}%"
         return (
-            f"{known}: the model does so for {about} of the images of classes it knows "
-            "(--false-alarms of 'evergrow fit', or of 'evergrow init' if it was exported)."
+            f"{known}: the model does so for {about} of such images, in order to notice unknown "
+            "things. For another share, train again: 'evergrow fit --unknown --false-alarms "
+            "SHARE', or 'evergrow init --false-alarms SHARE' for the model of a workspace."
         )
     return (
-        f"{known}: the workspace does so for about {100 * classifier.false_alarms:g}% of the "
-        "things it knows, in order to notice what it does not know (--false-alarms of 'evergrow "
-        "init'). A model file does the same if it was made by 'evergrow fit --unknown', else never."
+        f"{known}: the workspace does so for {about} of the things it knows, in order to notice "
+        "unknown things ('evergrow init --false-alarms' sets the share). A model file does the "
+        "same if it was made by 'evergrow fit --unknown', else never."
     )
 
 

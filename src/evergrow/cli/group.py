@@ -15,6 +15,16 @@ from evergrow.foundation.formatting import printable
 _INTERRUPTED = 130
 # Problems with the input, with files and with missing packages. Any other exception is a bug.
 _EXPECTED = (EvergrowError, OSError, ImportError)
+# What other programs call a command.
+_OTHER_NAMES = {
+    "train": "fit",
+    "update": "add",
+    "classify": "predict",
+    "test": "evaluate",
+    "remove": "forget",
+    "teach": "learn",
+    "start": "serve",
+}
 
 
 class _InternalError(click.ClickException):
@@ -52,6 +62,15 @@ class Commands(click.Group):
             rows = [(str(each.name).ljust(width), str(each.short_help)) for each in commands]
             with formatter.section(title):
                 formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; the error about one that does not exist names what it is called here."""
+        meant = _OTHER_NAMES.get(args[0])
+        if meant is not None and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from evergrow.cli.models import load_model
+from evergrow.cli.models import load_model, too_few_to_reject
 from evergrow.cli.options import MODEL, command, output_forms
 from evergrow.cli.output import format_blocks, write_description
 from evergrow.foundation.formatting import format_size
@@ -85,7 +85,9 @@ def _blocks(model: Any) -> list[dict[str, Any]]:
 def _named(choice: Any, fitted: Any) -> str:
     kind = type(fitted).__name__
     if hasattr(fitted, "unknown_label"):
-        return f'{type(fitted.estimator_).__name__}, answers "unknown" ({kind})'
+        few = too_few_to_reject(fitted)
+        from_when = "" if few is None else f" with {few[1]} images or more, not with {few[0]}"
+        return f'{type(fitted.estimator_).__name__}, answers "unknown"{from_when} ({kind})'
     return f"{choice} ({kind})" if isinstance(choice, str) else kind
 
 

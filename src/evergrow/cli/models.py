@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.output import report
+from evergrow.cli.suggestions import suggest_paths
 from evergrow.cli.workspace.access import is_workspace
 from evergrow.foundation.formatting import format_count, printable
 from evergrow.foundation.locks import lock_or_wait
@@ -31,13 +32,31 @@ def load_model(path: str) -> Any:
     """Load any model file; for a folder the error says what to do."""
     import evergrow
 
-    if os.path.isdir(path):
-        raise click.ClickException(_folder_message(path))
-    if _is_picture_file(path):
+    if is_workspace(path):
         raise click.ClickException(
-            f"{click.format_filename(path)!r} is an image or a video: the model file comes first"
+            f"{click.format_filename(path)!r} is a workspace: use 'evergrow learn' to teach it and "
+            "'evergrow status' to inspect it"
         )
-    return evergrow.load(path)
+    why_not = explain_no_model(path)
+    if why_not:
+        raise click.ClickException(why_not)
+    with suggest_paths(path):
+        return evergrow.load(path)
+
+
+def explain_no_model(path: str) -> str:
+    """Say what a path is that is no model, such as the images that come after it; else empty."""
+    name = click.format_filename(path)
+    if is_workspace(path):
+        return ""
+    if os.path.isdir(path):
+        return (
+            f"{name!r} is a folder: first name a model file, as written by 'evergrow fit', or a "
+            "workspace, as made by 'evergrow init'"
+        )
+    if _is_picture_file(path):
+        return f"{name!r} is an image or a video: the model file comes first"
+    return ""
 
 
 def _is_picture_file(path: str) -> bool:
@@ -46,19 +65,6 @@ def _is_picture_file(path: str) -> bool:
 
     is_picture = is_video(path) or os.path.splitext(path)[1].lower() in SUFFIXES
     return is_picture and os.path.isfile(path)
-
-
-def _folder_message(path: str) -> str:
-    name = click.format_filename(path)
-    if is_workspace(path):
-        return (
-            f"{name!r} is a workspace: use 'evergrow learn' to teach it and 'evergrow status' to "
-            "inspect it"
-        )
-    return (
-        f"{name!r} is a folder: first name a model file, as written by 'evergrow fit', or a "
-        "workspace, as made by 'evergrow init'"
-    )
 
 
 def load_classifier(path: str, *, verbose: int, jobs: int) -> ImageClassifier | WorkspaceClassifier:
@@ -116,7 +122,8 @@ def find_images(
         place = click.get_current_context().with_resource(unpack_images(source))
     asked = reading["split"]
     wanted = None if asked == "none" else asked or split
-    found = find_labelled(place, **{**reading, "split": wanted})
+    with suggest_paths(source):
+        found = find_labelled(place, **{**reading, "split": wanted})
     if asked not in (None, "none") and found.split is None:
         raise click.ClickException(
             f"{click.format_filename(source)!r} has no splits: it needs folders train, val or test "
@@ -194,16 +201,14 @@ def edit_model(
     the file meanwhile, its version stays and an error is raised.
     """
     target = path if output is None else output
-    # Without this check a lock file would be created for a file that does not exist.
-    if not Path(path).exists():
-        raise click.ClickException(f"no such model file: {click.format_filename(path)!r}")
+    # Fails before the lock, whose file would be created for a model that does not exist.
+    if not Path(path).is_file():
+        load_model(path)
 
     def on_wait() -> None:
         name = click.format_filename(target)
         report(f"Waiting for another command that changes {name!r}.")
 
-    if is_workspace(path):
-        raise click.ClickException(_folder_message(path))
     with lock_or_wait(target, on_wait):
         before = _stamp(target)
         model = _checked_classifier(path)
@@ -237,11 +242,40 @@ def report_training(model: ImageClassifier, path: str, *, quiet: bool) -> None:
         if done.n_known_images:
             known = format_count(done.n_known_images, "image")
             report(f"Skipped {known} that the model knows already.", quiet=quiet)
+        if done.n_copies:
+            are = "is a copy" if done.n_copies == 1 else "are copies"
+            copies = format_count(done.n_copies, "image")
+            report(f"Warning: {copies} {are} of others in the same class; each copy counts")
     report_model(model, path, quiet=quiet)
 
 
 def report_model(model: ImageClassifier, path: str, *, quiet: bool) -> None:
-    """Print the numbers of classes and images of a model, unless ``quiet``."""
+    """Print the numbers of classes and images of a model, unless ``quiet``.
+
+    A warning says if there are too few images to answer "unknown".
+    """
     counts = model.class_counts_
     classes, images = format_count(len(counts), "class"), format_count(int(counts.sum()), "image")
     report(f"{path}: {classes}, {images}.", quiet=quiet)
+    few = too_few_to_reject(model.learner_)
+    if few is not None:
+        n_stored, n_needed = few
+        stored = format_count(n_stored, "image" if n_stored == counts.sum() else "stored image")
+        are = "is" if n_stored == 1 else "are"
+        report(f"Warning: {stored} {are} too few to tell unknown things: it takes {n_needed}")
+
+
+def too_few_to_reject(learner: Any) -> tuple[int, int] | None:
+    """How many examples a learner stores and needs to answer "unknown"; None if it has enough.
+
+    None as well if it never answers so.
+    """
+    from evergrow.estimators.novelty.calibration import MIN_HELD_OUT
+    from evergrow.estimators.novelty.rejecting import RejectingClassifier
+
+    if not isinstance(learner, RejectingClassifier):
+        return None
+    n_stored = int(learner.n_held_out_.sum())
+    # The level of a workspace is measured on other examples. It takes time with many of them.
+    is_calibrated = n_stored >= MIN_HELD_OUT or learner.level_ < float("inf")
+    return None if is_calibrated else (n_stored, MIN_HELD_OUT)

@@ -183,8 +183,32 @@ def make_embedder(network: str, **parameters: Any) -> Any:
     return Embedder(network, **parameters)
 
 
+def _suggest_missing(param: Any, read: Mapping[str, Any], others: list[str]) -> str:
+    """Say what is probably meant if a command lacks a parameter, given all that it has."""
+    if param.name == "output" and others:
+        return f"Did you mean -o {others[0]}?"
+    if param.name == "source" and isinstance(read.get("model"), str):
+        from evergrow.cli.models import explain_no_model
+
+        return explain_no_model(read["model"])
+    return ""
+
+
 class _Command(click.Command):
-    """A command that says how to skip images that cannot be read, if it has the option."""
+    """A command that says how to skip images that cannot be read, if it has the option.
+
+    It also says what is probably meant if an argument is missing.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        given = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            read, others, _ = self.make_parser(ctx).parse_args(given)
+            hint = _suggest_missing(error.param, read, others)
+            raise click.MissingParameter(hint, error.ctx, error.param) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

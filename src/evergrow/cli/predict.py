@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evergrow.cli.answers import Answer, AnswerWriter, Columns, check_file, open_writer
-from evergrow.cli.models import check_output, load_classifier, predict_images
+from evergrow.cli.models import check_output, explain_no_model, load_classifier, predict_images
 from evergrow.cli.options import (
     FORCE,
     JOBS,
@@ -20,6 +20,7 @@ from evergrow.cli.options import (
     verbosity,
 )
 from evergrow.cli.output import report, report_errors
+from evergrow.cli.suggestions import suggest_paths
 from evergrow.foundation.errors import BadImage, ImageError
 from evergrow.foundation.formatting import format_count
 
@@ -130,7 +131,7 @@ def predict(
     videos = [path for path in images if _is_video_file(path)]
     pictures = tuple(path for path in images if path not in videos)
     is_stream = bool(videos) or camera is not None
-    _check_usage(images, output, form, sort_into, camera, is_stream=is_stream, every=every)
+    _check_usage(model, images, output, form, sort_into, camera, is_stream=is_stream, every=every)
     if output is not None:
         check_output(output, force=force)
     verbose = 0 if is_stream else verbosity(quiet)
@@ -164,6 +165,7 @@ def predict(
 
 
 def _check_usage(
+    model: str,
     images: tuple[str, ...],
     output: str | None,
     form: str | None,
@@ -175,7 +177,7 @@ def _check_usage(
 ) -> None:
     """Refuse options that do not go together."""
     if not images and camera is None:
-        raise click.UsageError("name IMAGES, or a camera with --camera")
+        raise click.UsageError(explain_no_model(model) or "name IMAGES, or a camera with --camera")
     if images and camera is not None:
         raise click.UsageError("--camera takes no IMAGES")
     if every and not is_stream:
@@ -284,7 +286,8 @@ def _find_images(
     from evergrow.vision.images.folders import search_images
     from evergrow.vision.images.results import warn_about
 
-    found = search_images(list(images), follow_links=follow_links)
+    with suggest_paths(*images):
+        found = search_images(list(images), follow_links=follow_links)
     warn_about(found.ignored)
     return [os.fspath(path) for path in found.paths], found.unreadable
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import chain
@@ -124,17 +125,34 @@ def list_names(names: Iterable[object], most: int = 10) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def suggest(name: object, known: Iterable[object]) -> str:
+def fold_name(name: str) -> str:
+    """Return a name without what people overlook: case, spaces and forms of a character.
+
+    >>> fold_name("Sun Flower")
+    'sunflower'
+    """
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", name)).casefold()
+
+
+def suggest(
+    name: object, known: Iterable[object], *, least: float = _LEAST_SIMILARITY, what: str = ""
+) -> str:
     """Ask whether one of the similar names was meant; empty if there is none.
 
-    >>> suggest("sunflwer", ["rose", "sunflower"])
+    Case and spaces do not count. ``least`` is the least similarity, from 0 to 1, and ``what`` says
+    what the names are.
+
+    >>> suggest("SUNFLWER", ["rose", "sunflower"])
     "did you mean 'sunflower'?"
     >>> suggest("watch", ["ketch"])
     ''
     """
-    by_text = {str(each): each for each in known}
-    near = get_close_matches(str(name), by_text, 3, _LEAST_SIMILARITY)
-    return f"did you mean {' or '.join(repr(by_text[each]) for each in near)}?" if near else ""
+    by_text: dict[str, list[object]] = {}
+    for each in known:
+        by_text.setdefault(fold_name(str(each)), []).append(each)
+    near = get_close_matches(fold_name(str(name)), by_text, 3, least)
+    meant = " or ".join(repr(each) for text in near for each in by_text[text])
+    return f"did you mean {f'{what} ' if what else ''}{meant}?" if near else ""
 
 
 def printable(text: str) -> str:

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.formatting import fold_name
 
 LONGEST_NAME = 200
 
@@ -161,15 +162,11 @@ def similar_names(new: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     {'Sun flower': 'sunflower', 'Rose': 'rose'}
     """
     taken = dict.fromkeys(known)
-    seen = {_fold(name): name for name in taken}
+    seen = {fold_name(name): name for name in taken}
     found = {}
     for name in dict.fromkeys(new):
         if name not in taken:
-            other = seen.setdefault(_fold(name), name)
+            other = seen.setdefault(fold_name(name), name)
             if other != name:
                 found[name] = other
     return found
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", name)).casefold()

@@ -76,8 +76,18 @@ def test_names_that_differ_by_case_are_asked_about(run, things, tmp_path):
     (photos / "red").rename(photos / "Red")
     run.fails(f"learn {things} {photos}", says="'red' differs only by case or spaces")
     assert "Red" not in counts(things)
-    run.ok(f"learn {things} {photos} --yes")
+    told = run.ok(f"learn {things} {photos} --yes").stderr
     assert counts(things)["Red"] == 2
+    assert told.endswith("New class: 'Red'.\n")
+
+
+def test_new_classes_are_named_and_those_nearly_known_are_asked_about(run, things, tmp_path):
+    photos = folder_of(tmp_path / "photos", "blue", "grey", n=1, seed=50)
+    (photos / "grey").rename(photos / "greeen")
+    told = run.ok(f"learn {things} {photos}").stderr
+    asked = "'greeen' is new; did you mean the known class 'green'? If so, 'evergrow merge' joins"
+    assert f"New classes: 'blue', 'greeen'.\nWarning: {asked} both\n" in told
+    assert "New class" not in run.ok(f"learn {things} {photos}").stderr
 
 
 def test_nothing_new_has_nothing_to_undo(run, things, tmp_path):

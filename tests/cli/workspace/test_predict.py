@@ -180,7 +180,8 @@ def test_evaluate_says_how_many_images_of_new_classes_are_noticed(run, things, t
     assert found["unknown_classes"] == {"blue": 3}
     assert found["noticed"] == {"blue": 3}
     told = run.ok(f"evaluate {things} test").stderr
-    assert "Note: the model does not know 'blue', 3 images not counted, answered" in told
+    listed = 'its 3 images are not counted; 3 were answered "unknown"'
+    assert f"Note: the model does not know 'blue': {listed}" in told
     assert "Note" not in run.ok(f"evaluate {things} test --quiet").stderr
 
 

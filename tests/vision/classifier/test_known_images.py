@@ -44,6 +44,19 @@ def test_what_is_given_is_learnt_unless_known_images_are_skipped(model: ImageCla
     np.testing.assert_array_equal(model.predict_proba(BLUE), expected)
 
 
+def test_copies_in_a_class_count_and_are_reported(model: ImageClassifier) -> None:
+    assert model.report_ is not None
+    assert model.report_.n_copies == 0
+    # Arrays are not compared, and a copy in another class is a contradiction.
+    images = [BLUE[0], BLUE[0], BLUE[0], BLUE[1], *pictures("blue", n=1)[0] * 2]
+    report = model.partial_fit(images, ["blue"] * 6, skip_known=True).report_
+    assert report is not None
+    assert (report.n_images, report.n_copies) == (6, 2)
+    with pytest.warns(UserWarning, match="1 image learnt in two classes"):
+        model.fit([*IMAGES, IMAGES[0]], [*LABELS, "green"])
+    assert model.report_.n_copies == 0
+
+
 def test_only_new_images_are_learnt(model: ImageClassifier) -> None:
     assert learn(model, [*IMAGES[:2], *BLUE], ["red", "red", "blue", "blue"]) == (2, 2)
     assert dict(zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True)) == {

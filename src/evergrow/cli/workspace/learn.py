@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from evergrow.cli.options import (
     verbosity,
 )
 from evergrow.cli.output import report
+from evergrow.cli.suggestions import report_new_classes
 from evergrow.cli.workspace.access import (
     all_classes,
     delay_interrupt,
@@ -105,6 +106,8 @@ def learn(
     table of paths and labels, COCO annotations (.json) or WebDataset tar files. Classes may be new
     or known.
 
+    New classes are named, with a warning if such a name is nearly that of a known class.
+
     Images that a class already has are not taught again, so you can run the command again after an
     interruption or with more images. With --fine, known images get the fine class that they lack.
     Images that another class already has stay there unless you use --move. If the command is
@@ -119,11 +122,13 @@ def learn(
     began = time.monotonic()
     tally = _Tally()
     with open_workspace(workspace) as opened:
+        before = [one.name for one in all_classes(opened)]
         if _is_lessons(source):
             if fine or reading != DEFAULT_READING:
                 raise click.UsageError("a file of lessons takes no options for folders")
             _learn_lessons(opened, source, tally, move=move, on_error=on_error, jobs=jobs)
             _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
+            _report_new(opened, before, (), quiet=quiet)
             return
         found = find_to_learn(
             source,
@@ -133,9 +138,9 @@ def learn(
             may_be_one_class=True,
             nested=fine,
         )
+        alike = _similar_names(sorted(set(found.labels.tolist())), before)
         if not yes:
-            known = (one.name for one in all_classes(opened))
-            _confirm_names(sorted(set(found.labels.tolist())), known)
+            _confirm_names(alike)
         try:
             opened.teach_images(
                 found,
@@ -151,6 +156,7 @@ def learn(
             _report_tally(tally, workspace, time.monotonic() - began, quiet=quiet)
             raise
         _finish(opened, workspace, tally, time.monotonic() - began, quiet=quiet)
+        _report_new(opened, before, alike, quiet=quiet)
 
 
 def _is_lessons(source: str) -> bool:
@@ -228,11 +234,24 @@ def _report_undo(path: str) -> None:
     report(f"To undo all of it: evergrow undo {shlex.quote(printable(path))}")
 
 
-def _confirm_names(labels: list[str], known: Iterable[str]) -> None:
-    """Ask about new classes whose names differ from others only by case or spaces."""
+def _similar_names(labels: list[str], known: list[str]) -> dict[str, str]:
+    """New classes whose names differ from others only by case or spaces."""
     from evergrow.workspace.names import normalise_name, similar_names
 
-    for new, other in similar_names(map(normalise_name, labels), known).items():
+    return similar_names(map(normalise_name, labels), known)
+
+
+def _report_new(
+    opened: Workspace, before: list[str], asked: Collection[str], *, quiet: bool
+) -> None:
+    after = [one.name for one in all_classes(opened)]
+    advice = "'evergrow merge' joins both"
+    report_new_classes(before, after, advice, confirmed=asked, quiet=quiet)
+
+
+def _confirm_names(alike: Mapping[str, str]) -> None:
+    """Ask about new classes whose names differ from others only by case or spaces."""
+    for new, other in alike.items():
         doubt = f"the class {new!r} would be new: {other!r} differs only by case or spaces"
         if not sys.stdin.isatty():
             raise click.ClickException(

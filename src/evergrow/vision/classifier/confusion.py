@@ -122,13 +122,18 @@ def _most_confused(
     return chosen, f"the {len(found)} most often confused"
 
 
-def _figure(shown: _Shown) -> Any:
+def figure_class() -> Any:
+    """Return the class of figures; without matplotlib, raise an error that says what to install."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(f"plots need matplotlib: {install_command('plot')}") from error
+    return Figure
+
+
+def _figure(shown: _Shown) -> Any:
     width, height = (3.0 + 0.22 * len(names) for names in (shown.columns, shown.rows))
-    figure = Figure(figsize=(width + 1, height))
+    figure = figure_class()(figsize=(width + 1, height))
     axes = figure.add_subplot()
     image = axes.imshow(shown.shares, cmap="cividis", vmin=0, vmax=1)
     figure.colorbar(image, label="share of the true class", format="{x:.0%}", shrink=0.8)

@@ -73,6 +73,9 @@ class ImageReport:
     n_known_images : int
         Number of images that ``partial_fit(skip_known=True)`` skipped because their class already
         has them.
+    n_copies : int
+        Number of training images that are copies of others of the call in the same class. Each of
+        them counts.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class ImageReport:
     seconds_learning: float
     problems: tuple[BadImage, ...] = ()
     n_known_images: int = 0
+    n_copies: int = 0
 
 
 @dataclass(frozen=True, eq=False)

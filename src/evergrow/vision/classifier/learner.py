@@ -103,7 +103,14 @@ class _Images:
     def report(self, seconds_features: float, seconds_learning: float) -> ImageReport:
         """The report after these images were learnt."""
         seconds = (seconds_features, seconds_learning)
-        return ImageReport(len(self.sources), *seconds, self.problems, self.n_known_images)
+        known, copies = self.n_known_images, self._count_copies()
+        return ImageReport(len(self.sources), *seconds, self.problems, known, copies)
+
+    def _count_copies(self) -> int:
+        """How many are the same as others of their class."""
+        pairs = zip(self.digests, self.labels.tolist(), strict=True)
+        hashed = [pair for pair in pairs if pair[0] is not None]
+        return len(hashed) - len(set(hashed))
 
     def _select(self, places: list[int]) -> _Images:
         return replace(

@@ -32,8 +32,10 @@ def read_class_folders(root: Path, *, split: str | None, follow_links: bool) -> 
     found = walk.search(root)
     if not classes:
         raise_unreadable(walk.unreadable)
-        # With images it is probably the folder of one class.
-        instead = f"give its parent folder {display_name(_parent(root))}, or " if found else ""
+        # With images it is probably the folder of one class, unless it lies in the current folder.
+        parent = _parent(root)
+        is_class = bool(found) and parent != Path()
+        instead = f"give its parent folder {display_name(parent)}, or " if is_class else ""
         raise InvalidInputError(
             f"{display_name(root)} has no subfolders: {instead}put the images of each class into a "
             "folder of their own"
