@@ -32,7 +32,7 @@ from evergrow.research.experiments.plots import (
     plot_band,
     set_log_ticks,
 )
-from evergrow.research.experiments.runner import Outcome, run_experiment
+from evergrow.research.experiments.runner import Outcome, render_experiment, run_experiment
 from evergrow.research.experiments.table import Curve, Row, Table
 from evergrow.research.experiments.verdicts import (
     Claim,
@@ -96,6 +96,7 @@ __all__ = [
     "is_best",
     "is_increasing",
     "plot_band",
+    "render_experiment",
     "run_experiment",
     "set_log_ticks",
     "time_call",

@@ -213,7 +213,7 @@ EXPERIMENT = make_experiment(
     draw=draw,
     runs=runs,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "fine", "method", "means", "weight", "seed"),
+    keys=("data", "fine", "check", "further", "method", "means", "weight", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     published=PUBLISHED,
     size=(9.0, 3.8),

@@ -217,7 +217,7 @@ EXPERIMENT = make_experiment(
     runs=runs,
     draw=draw,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "metric", "method", "seed"),
+    keys=("data", "metric", "check", "further", "method", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     published=tuple(PUBLISHED),
     size=(12.0, 4.0),

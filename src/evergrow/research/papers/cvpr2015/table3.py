@@ -126,7 +126,7 @@ EXPERIMENT = make_experiment(
     measure=SWEEP.measure,
     draw=SWEEP.draw,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "fine", "method", "seed"),
+    keys=("data", "fine", "check", "further", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
     published=SWEEP.published,
     size=(12.0, 3.8),

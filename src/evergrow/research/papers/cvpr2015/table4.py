@@ -83,7 +83,7 @@ EXPERIMENT = make_experiment(
     measure=SWEEP.measure,
     draw=SWEEP.draw,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "coarse", "method", "seed"),
+    keys=("data", "coarse", "check", "further", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
     published=SWEEP.published,
     size=(9.0, 3.8),

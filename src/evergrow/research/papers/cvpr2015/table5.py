@@ -83,7 +83,7 @@ def _why_not_above(table: ex.Table) -> str:
     samples = f" Compared with the coarse forest NN-H has {'; '.join(parts)}." if parts else ""
     return (
         "It depends on how much fine labels say about coarse classes: compared with the coarse "
-        f"forest one that is told every fine label has {against('full')}, ridge-H "
+        f"forest one that gets every fine label has {against('full')}, ridge-H "
         f"{against('ridge-h')}.{samples}"
     )
 
@@ -123,7 +123,7 @@ EXPERIMENT = make_experiment(
     draw=draw,
     runs=runs,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "fine", "method", "seed"),
+    keys=("data", "fine", "check", "method", "seed"),
     exact=(COLUMN, "relative", "accuracy", "comparisons"),
     published=tuple(PUBLISHED),
     size=(12.0, 3.6),

@@ -360,6 +360,7 @@ EXPERIMENT = ex.Experiment(
         "on_object",
         "all_on_object",
     ),
+    drawn=("examples", "patches"),
     size=(10.5, 3.9),
     notes=(
         *sweeps.NOTES[:2],

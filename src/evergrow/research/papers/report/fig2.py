@@ -184,6 +184,7 @@ EXPERIMENT = ex.Experiment(
     judge=judge,
     keys=KEYS,
     exact=("accuracy", "boundary"),
+    drawn=("map", "extent", "points"),
     size=(9.6, 3.9),
     notes=(
         "The spiral has six arms, so that their colours can be distinguished, with 70 training "
