@@ -28,7 +28,7 @@ from evergrow.research import (
 from evergrow.research.experiments.pages import format_page, format_published, write_index
 from evergrow.research.experiments.run_cache import RunCache
 from evergrow.research.experiments.runner import estimate_seconds
-from evergrow.research.experiments.verdicts import Difference
+from evergrow.research.experiments.verdicts import Difference, combine_verdicts
 
 
 class StoppedError(Exception):
@@ -162,8 +162,8 @@ def test_the_record_names_versions_seeds_and_data_but_not_the_machine(done):
 
 def test_the_page_shows_the_papers_numbers_next_to_ours(done):
     text = (done / "made-up.md").read_text()
-    assert "| size 1 | accuracy | 0.5 | " in text
-    assert "| size 9 | accuracy | 0.25 | not measured |" in text
+    assert "| size 1 | accuracy | 50 % | " in text
+    assert "| size 9 | accuracy | 25 % | not measured |" in text
 
 
 def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
@@ -174,7 +174,7 @@ def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
     ]
     lines = format_published(made_up(), Table(rows)).splitlines()
     assert lines[0] == "| setting | quantity | paper | here, letters | here, digits |"
-    assert lines[2] == "| size 1 | accuracy | 0.5 | 0.25 ± 0 | 0.75 ± 0 |"
+    assert lines[2] == "| size 1 | accuracy | 50 % | 25.0 ± 0.0 % | 75.0 ± 0.0 % |"
 
 
 def test_the_page_says_what_agrees(done):
@@ -367,7 +367,7 @@ def test_pages_and_records_tell_the_interval_and_where_a_claim_differs_the_reaso
 def test_published_numbers_stand_beside_runs_of_the_paper_alone():
     rows = [{"size": 1, "seed": s, "accuracy": 0.5} for s in range(3)]
     rows += [{"size": 1, "seed": s, "varied": "trees", "accuracy": 0.9} for s in range(3)]
-    assert "| 0.5 | 0.5 ± 0 |" in format_published(made_up(), Table(rows))
+    assert "| 50 % | 50.0 ± 0.0 % |" in format_published(made_up(), Table(rows))
 
 
 def _contents(folder):
@@ -473,3 +473,38 @@ def test_values_are_read_back_as_they_were_written():
     assert first == {**{k: v for k, v in rows[0].items() if k != "e"}, "f": 1.42857e8}
     assert second == rows[1]
     assert Table.from_csv(text).to_csv("abcdefg") == text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        ((0.1,), "Decided by: "),
+        ((0.1, 0.2), "Decided by the weakest of 2 comparisons: "),
+        ((0.1, -0.2), "Decided by the one of 2 comparisons that is against the claim: "),
+        ((0.1, 0.005), "Decided by the one of 2 comparisons that is undecided: "),
+        ((-0.1, -0.2), "Decided by the clearest of 2 comparisons, all against the claim: "),
+        (
+            (0.1, 0.005, 0.006),
+            "Decided by the least clear of the 2 comparisons, of 3, that are undecided: ",
+        ),
+    ],
+)
+def test_the_page_says_which_of_several_comparisons_it_shows(tmp_path, verdicts, text):
+    decision = combine_verdicts(Difference(mean, 0.01, 5).verdict for mean in verdicts)
+    experiment = dataclasses.replace(
+        made_up(), judge=lambda table: [Finding("It is so.", "Seen.", decision, reason="7.")]
+    )
+    run_experiment(experiment, tmp_path, ExperimentContext(experiment.sources))
+    assert f"  - {text}" in (tmp_path / "made-up.md").read_text()
+
+
+def test_a_page_explains_words_of_its_figure(tmp_path):
+    (experiment,) = find_experiments(["guide-nightly"])
+    figure = tmp_path / "figure.svg"
+    figure.write_text("<svg><text x='1'>streaming</text><text>LDA</text></svg>")
+    record = {"data": {}, "seeds": [], "quick": True, "versions": {}, "processor": "", "n_cores": 1}
+    record |= {"own_data": False, "n_jobs": 1, "n_seeds": None, "n_workers": 2}
+    text = format_page(experiment, Table([]), [], record, figure)
+    assert "- **streaming LDA**: " in text
+    assert "- **class means**: " not in text
+    assert "2 runs at the same time, one thread each." in text

@@ -50,6 +50,7 @@ from evergrow.research.experiments.verdicts import (
     format_percent,
     is_best,
     is_increasing,
+    name_repeated,
 )
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "format_percent",
     "is_best",
     "is_increasing",
+    "name_repeated",
     "plot_band",
     "render_experiment",
     "run_experiment",

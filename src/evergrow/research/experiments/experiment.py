@@ -52,11 +52,17 @@ class Verdict:
         The difference that decides, with its interval, as text.
     distance : float
         How far the difference is from its bound, in half-widths of the interval.
+    n_parts : int
+        Number of differences that were judged for it.
+    n_deciding : int
+        Number of these with the same verdict; the contrast is of one of them.
     """
 
     agrees: bool | None
     contrast: str = ""
     distance: float = math.inf
+    n_parts: int = 1
+    n_deciding: int = 1
 
 
 @dataclass(frozen=True)

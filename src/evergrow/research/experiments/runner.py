@@ -161,11 +161,12 @@ def _finish(
     """Judge the table as it is stored, and write everything."""
     findings = tuple(experiment.judge(stored.table))
     outcome = Outcome(experiment, stored.table, findings, stored.record, n_measured)
-    page = format_page(experiment, stored.table, findings, stored.record)
-    # The figure first: a page must not show a figure that does not exist.
+    # The figure first: a page must not show a figure that does not exist, and explains its words.
+    drawing = folder / f"{experiment.name}.svg"
     if draws:
-        with saved_figure(folder / f"{experiment.name}.svg", *experiment.size) as figure:
+        with saved_figure(drawing, *experiment.size) as figure:
             experiment.draw(figure, stored.table)
+    page = format_page(experiment, stored.table, findings, stored.record, drawing)
     files = {
         **stored.tables,
         f"{experiment.name}.md": page,

@@ -97,14 +97,14 @@ class Table:
 
     @classmethod
     def from_csv(cls, text: str) -> Table:
-        """Read a table back from the text of :meth:`to_csv`; rows lack their missing values.
+        r"""Read a table back from the text of :meth:`to_csv`; rows lack their missing values.
 
         Numbers have the digits that the text has, so writing the table again gives the same text.
 
         Examples
         --------
         >>> from evergrow.research import Table
-        >>> Table.from_csv("strategy,seed,accuracy\\nigt,0,0.5\\nrust,0,\\n").rows
+        >>> Table.from_csv("strategy,seed,accuracy\nigt,0,0.5\nrust,0,\n").rows
         [{'strategy': 'igt', 'seed': 0, 'accuracy': 0.5}, {'strategy': 'rust', 'seed': 0}]
         """
         columns, *lines = csv.reader(io.StringIO(text), strict=True)

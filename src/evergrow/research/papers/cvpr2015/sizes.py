@@ -10,7 +10,7 @@ import numpy as np
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation
-from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
+from evergrow.research.papers.cvpr2015.data import make_experiment, notes, settings, sources
 
 N_TREES, N_SUBSETS, ALL = 50, 1000, 500
 USUAL = "as in the tables"
@@ -156,7 +156,7 @@ EXPERIMENT = make_experiment(
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     size=(10.0, 3.4),
     notes=(
-        *NOTES,
+        *notes("features", "words", scored="both", more_seeds=False),
         "Each run has one size of the paper, and the others as in the tables: 50 trees instead "
         "of 20, 1000 subsets per node instead of 100, or 500 training samples per class instead "
         "of 200 (features) and 150 (words). NCMF and RNCMF get all fine labels, and the other "

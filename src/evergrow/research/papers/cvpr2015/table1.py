@@ -8,10 +8,10 @@ from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
 from evergrow.research.papers.cvpr2015.data import (
     FURTHER,
-    NOTES,
     OF_A_NETWORK,
     further_seeds,
     make_experiment,
+    notes,
     settings,
     sources,
     usual_seeds,
@@ -238,7 +238,7 @@ EXPERIMENT = make_experiment(
     published=(*PUBLISHED, *OF_NETWORK),
     size=(12.0, 3.6),
     notes=(
-        *NOTES,
+        *notes("features", "words", "birds", scored="RNCMF"),
         "The SVM is one-against-rest, trained by ten epochs of stochastic gradient steps on "
         "standardised features, with a penalty of 0.001. The number of neighbours is 5. We tuned "
         "neither; the paper tuned both. Features are not standardised after a metric, because "

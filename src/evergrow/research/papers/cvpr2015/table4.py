@@ -6,7 +6,7 @@ from functools import partial
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, learners
-from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, sources
+from evergrow.research.papers.cvpr2015.data import make_experiment, notes, sources
 from evergrow.research.papers.cvpr2015.share_sweep import (
     FINE_MEANS,
     SHARES,
@@ -88,7 +88,7 @@ EXPERIMENT = make_experiment(
     published=SWEEP.published,
     size=(9.0, 3.8),
     notes=(
-        *NOTES,
+        *notes("features", "words"),
         "Ridge-H, which guesses fine labels by ridge regression, is our addition.",
     ),
 )

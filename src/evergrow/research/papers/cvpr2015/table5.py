@@ -6,7 +6,7 @@ from functools import partial
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, learners, plots
-from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
+from evergrow.research.papers.cvpr2015.data import make_experiment, notes, settings, sources
 
 PRINTED = {
     "coarse": (24.54,),
@@ -128,7 +128,7 @@ EXPERIMENT = make_experiment(
     published=tuple(PUBLISHED),
     size=(12.0, 3.6),
     notes=(
-        *NOTES,
+        *notes("features", "words", "birds", more_seeds=False),
         "The paper asks about 150 test samples of each coarse class; here accuracy is the mean "
         "over coarse classes of all test samples.",
         "We also measure ridge-H, which is ours, forests that learnt only the samples with fine "
