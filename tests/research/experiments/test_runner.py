@@ -480,12 +480,12 @@ def test_values_are_read_back_as_they_were_written():
     [
         ((0.1,), "Decided by: "),
         ((0.1, 0.2), "Decided by the weakest of 2 comparisons: "),
-        ((0.1, -0.2), "Decided by the one of 2 comparisons that is against the claim: "),
-        ((0.1, 0.005), "Decided by the one of 2 comparisons that is undecided: "),
-        ((-0.1, -0.2), "Decided by the clearest of 2 comparisons, all against the claim: "),
+        ((0.1, -0.2), "Decided by the one comparison of 2 that is against the claim: "),
+        ((0.1, 0.005), "Decided by the one comparison of 2 that is undecided: "),
+        ((-0.1, -0.2), "Decided by the clearest of 2 comparisons against the claim (2 in all): "),
         (
             (0.1, 0.005, 0.006),
-            "Decided by the least clear of the 2 comparisons, of 3, that are undecided: ",
+            "Decided by the least clear of 2 undecided comparisons (3 in all): ",
         ),
     ],
 )

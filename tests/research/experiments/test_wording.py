@@ -40,7 +40,7 @@ def test_every_paper_has_terms_with_different_names():
     ("one", "other", "text"),
     [
         ({"method": "nn-h"}, {"method": "joint"}, "NN-H against J"),
-        ({"scale": 10.0}, {"scale": 1.0}, "factor 10 against 1"),
+        ({"weight": 10.0}, {"weight": 1.0}, "weight 10 against 1"),
         ({"method": "igt", "seed": 1}, {"method": "uls", "seed": 1}, "IGT against ULS"),
         (
             {"method": "joint", "weight": 0.1},

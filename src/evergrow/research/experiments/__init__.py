@@ -52,6 +52,7 @@ from evergrow.research.experiments.verdicts import (
     is_increasing,
     name_repeated,
 )
+from evergrow.research.experiments.wording import say_signed, say_value
 
 __all__ = [
     "BLACK",
@@ -100,6 +101,8 @@ __all__ = [
     "plot_band",
     "render_experiment",
     "run_experiment",
+    "say_signed",
+    "say_value",
     "set_log_ticks",
     "time_call",
 ]

@@ -55,7 +55,7 @@ The test samples mostly stay the same. The intervals therefore say how much anot
 same data may differ. They say nothing about another data set."""
 
 _PUBLISHED = """\
-What we measured is the mean over the seeds ± the standard deviation."""
+Our numbers are means over the seeds ± the standard deviation."""
 
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
@@ -130,13 +130,13 @@ def _decided_by(finding: Finding) -> str:
     n, k = decision.n_parts, decision.n_deciding
     if decision.agrees:
         return f"Decided by the weakest of {n} comparisons"
-    what = "undecided" if decision.agrees is None else "against the claim"
+    is_open = decision.agrees is None
     if k == 1:
-        return f"Decided by the one of {n} comparisons that is {what}"
-    which = "least clear" if decision.agrees is None else "clearest"
-    if k == n:
-        return f"Decided by the {which} of {n} comparisons, all {what}"
-    return f"Decided by the {which} of the {k} comparisons, of {n}, that are {what}"
+        what = "undecided" if is_open else "against the claim"
+        return f"Decided by the one comparison of {n} that is {what}"
+    comparisons = "undecided comparisons" if is_open else "comparisons against the claim"
+    pick = "least clear" if is_open else "clearest"
+    return f"Decided by the {pick} of {k} {comparisons} ({n} in all)"
 
 
 def format_published(experiment: Experiment, table: Table) -> str:

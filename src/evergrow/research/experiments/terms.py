@@ -104,7 +104,7 @@ TERMS: dict[str, tuple[Term, ...]] = {
             "an NCM forest: every node compares a sample with class means and sends it on with "
             "the nearest",
         ),
-        Term("NCM", "nearest class mean", ("class means",)),
+        Term("NCM", "nearest class mean"),
         *_STRATEGIES,
         Term("RUST", "like IGT, and puts means of the new classes into chosen nodes"),
         Term("RTST", "like IGT, and trains chosen subtrees again"),
@@ -136,7 +136,8 @@ TERMS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "recoded",
-            "the targets of the classes are weighted instead, and an update takes constant time; "
+            "the targets of the classes are weighted, not the examples, and an update takes "
+            "constant time; "
             "recoding 0 is none and recoding 1 is full",
             ("recoding",),
         ),
@@ -170,7 +171,6 @@ TERMS: dict[str, tuple[Term, ...]] = {
         Term(
             "roots of shares",
             "square roots of the shares of the words among the patches",
-            ("'sqrt'",),
         ),
         Term("votes", "the trees classify each patch, and the patches of an image vote"),
         Term("posterior", "the probability of a class in the leaves that a patch reaches"),
@@ -183,13 +183,16 @@ TERMS: dict[str, tuple[Term, ...]] = {
         Term(
             "NCMF",
             "a plain NCM forest (nearest class mean): every node splits by the nearest class mean",
+            ("plain one",),
         ),
         Term(
             "RNCMF",
             "a regularised NCM forest: a node compares many subsets of classes, and prefers small "
             "ones",
+            ("regularised forest",),
         ),
         Term("NCM", "nearest class mean"),
+        Term("c", "the bound on the size of a subset, in square roots of the number of classes"),
         Term("5-NN", "the five nearest neighbours", ("5 neighbours",)),
         Term(
             "fine label",
@@ -208,17 +211,19 @@ TERMS: dict[str, tuple[Term, ...]] = {
         Term("NN-H", "guesses as NN does, and splits as H does"),
         Term("ridge-H", "(ours) NN-H with guesses by ridge regression"),
         Term(
-            "neighbour",
+            "any neighbour",
             "guesses a missing fine label by the nearest neighbour that has one, whatever its "
             "coarse class",
-            ("neighbour, discarded",),
         ),
         Term(
             "neighbour, discarded",
-            "the same, but guesses that contradict the coarse class are left out",
+            "like any neighbour, but guesses that contradict the coarse class are left out",
         ),
-        Term("neighbour within", "the nearest neighbour of the same coarse class, as in NN"),
-        Term("ridge", "(ours) guesses by ridge regression"),
+        Term(
+            "neighbour within",
+            "guesses by the nearest neighbour of the same coarse class, as in NN",
+        ),
+        Term("ridge (ours)", "guesses by ridge regression, among the classes of the coarse class"),
         Term("J", "(joint) learns coarse classes as a second task"),
         Term(
             "stacked",

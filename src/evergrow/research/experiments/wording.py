@@ -36,7 +36,6 @@ _SETTINGS = {
     "pooling": "{}",
     "recoding": "recoding {}",
     "samples": "{} samples known",
-    "scale": "factor {}",
     "share": "{} of the nodes",
     "split": "{}",
     "strategy": "{}",
@@ -47,12 +46,18 @@ _SETTINGS = {
 }
 
 _VALUES: dict[str, dict[Any, str]] = {
-    "data": {"words": "visual words"},
+    "data": {
+        "caltech101_efflite0_224": "Caltech-101",
+        "cifar100_efflite0_pca256": "CIFAR-100",
+        "mnist": "MNIST",
+        "words": "visual words",
+    },
     "descriptor": {"sift": "SIFT", "haar": "colour wavelets"},
     "guess": {
         "nn": "neighbour within",
         "nn-discard": "neighbour, discarded",
-        "nn-unconstrained": "neighbour",
+        "nn-unconstrained": "any neighbour",
+        "ridge": "ridge (ours)",
     },
     "means": {"both": "coarse and fine", "fine": "fine"},
     "method": {
@@ -86,6 +91,7 @@ _VALUES: dict[str, dict[Any, str]] = {
         "sqrt": "roots of shares",
         "votes": "votes without words",
     },
+    "value": {"haar": "colour wavelets", "hsl": "raw colours"},
     "split": {"axis": "thresholds", "NCM": "class means", "SVM": "linear SVMs"},
 }
 # Columns whose values are shares.
@@ -175,6 +181,18 @@ def say_setting(setting: Mapping[str, Any]) -> str:
         for key, value in said.items()
         if key not in _UNSAID
     )
+
+
+def say_signed(value: float, digits: int = 1) -> str:
+    """A number with its sign; there is no negative zero.
+
+    Examples
+    --------
+    >>> from evergrow.research.experiments.wording import say_signed
+    >>> say_signed(-0.04), say_signed(-0.06)
+    ('+0.0', '-0.1')
+    """
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
 def say_quantity(column: str) -> str:

@@ -23,7 +23,7 @@ from evergrow.research.papers.cvpr2015.levels import draw as draw_labels
 # In the order of the paper's text; the last is ours.
 GUESSES = {
     "forest": "forest",
-    "nn-unconstrained": "neighbour",
+    "nn-unconstrained": "any\nneighbour",
     "nn-discard": "neighbour,\ndiscarded",
     "nn": "neighbour\nwithin",
     "ridge": "ridge\n(ours)",

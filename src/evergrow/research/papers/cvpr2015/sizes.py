@@ -96,7 +96,9 @@ def _look(name: str) -> Callable[[ex.Table], ex.Seen]:
 
     def look(table: ex.Table) -> ex.Seen:
         found = {size: _contrast(table.where(size=size), name) for size in SIZES}
-        text = ", ".join(f"{100 * each.mean:+.1f} ({size})" for size, each in found.items())
+        text = ", ".join(
+            f"{ex.say_signed(100 * each.mean)} ({size})" for size, each in found.items()
+        )
         mean = ex.compare_each_seed(
             table,
             lambda rows: float(

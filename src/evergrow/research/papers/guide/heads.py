@@ -89,8 +89,7 @@ def compare_heads(table: ex.Table, one: str, other: str) -> ex.Difference:
 def format_points(table: ex.Table, one: str, others: Iterable[str]) -> str:
     """The difference to each of the others in points, as text."""
     found = {other: 100 * compare_heads(table, one, other).mean for other in others}
-    # There is no negative zero.
-    return ", ".join(f"{round(gap, 1) + 0.0:+.1f} against {other}" for other, gap in found.items())
+    return ", ".join(f"{ex.say_signed(gap)} against {other}" for other, gap in found.items())
 
 
 def draw_heads(
