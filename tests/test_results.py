@@ -68,6 +68,7 @@ def rendered(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_results_are_those_that_rendering_gives(rendered, name):
     files = [path.name for path in RESULTS.glob(f"{name}*") if path.suffix != ".svg"]
@@ -76,6 +77,7 @@ def test_stored_results_are_those_that_rendering_gives(rendered, name):
         assert (rendered / file).read_text() == (RESULTS / file).read_text(), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in KEPT_FIGURES])
 def test_stored_figures_are_those_that_rendering_gives(rendered, name):
     stored, drawn = ((folder / f"{name}.svg").read_text() for folder in (RESULTS, rendered))
@@ -101,5 +103,6 @@ def test_figures_are_kept_only_where_files_lack_what_they_show():
     assert [each.name for each in found if not each.can_draw_stored] == [*KEPT_FIGURES]
 
 
+@pytest.mark.slow
 def test_the_index_is_that_of_the_pages(rendered):
     assert (rendered / "index.md").read_text() == (RESULTS / "index.md").read_text()

@@ -161,7 +161,7 @@ EXPERIMENT = make_experiment(
         *notes("features", "words", scored="both", more_seeds=False),
         "Each run has one size of the paper, and the others as in the tables: 50 trees instead "
         "of 20, 1000 subsets per node instead of 100, or 500 training samples per class instead "
-        "of 200 (features) and 150 (words). NCMF and RNCMF get all fine labels, and the other "
-        "methods those of half of the samples. No metric is used.",
+        "of 200 (features) and 150 (words). NCMF and RNCMF get the fine labels of all "
+        "samples, and the other methods those of half. No metric is used.",
     ),
 )
