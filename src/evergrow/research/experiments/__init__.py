@@ -2,7 +2,9 @@
 
 An :class:`Experiment` is a frozen value: which runs to measure, how to measure one, how to draw
 the table of all rows and how to judge the claims of the paper. :func:`run_experiment` does the
-runs that are not in the cache yet and writes the CSV files, the figure and the page.
+runs that are not in the cache yet and writes the CSV files, the figure and the page;
+:func:`render_experiment` writes figure and page again from the CSV files. Both judge the numbers as
+``stored`` has them. ``wording`` says columns and values in words, and ``terms`` explains words.
 :class:`ExperimentContext` says on which data and at which size. The experiments themselves are in
 ``evergrow.research.papers``; ``catalogue`` finds them by name.
 

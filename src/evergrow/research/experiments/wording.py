@@ -216,5 +216,7 @@ def say_number(column: str, mean: float, deviation: float | None = None) -> str:
     # Sums of equal numbers are rounded.
     spread = round(scale * deviation, 10)
     if unit:
-        return f"{scale * mean:.1f} ± {spread:.1f}{unit}"
+        # A small deviation gets the digit that it needs to be seen.
+        digits = 2 if 0 < spread < 0.05 else 1
+        return f"{scale * mean:.{digits}f} ± {spread:.{digits}f}{unit}"
     return f"{mean:.4g} ± {spread:.2g}"
