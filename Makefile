@@ -47,7 +47,7 @@ BENCHMARKS := fit predict memory scaling kernels growing linear codebook subcate
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo tutorial quick test sanitize fuzz forged lint bench results numbers docs screenshots lock \
+.PHONY: help demo tutorial quick test sanitize fuzz forged lint bench results results-pages numbers docs screenshots lock \
     dist sdist wheels audit reproducible test-wheels test-extras clean FORCE $(addprefix fuzz-,$(FUZZ_TARGETS))
 
 help:
@@ -61,6 +61,7 @@ help:
 	@echo "make lint     check style, types, formatting and imports"
 	@echo "make bench    run the benchmarks; BENCH_ARGS=$(BENCH_ARGS)"
 	@echo "make results  repeat the papers' experiments into docs/results; EXPERIMENTS=$(EXPERIMENTS)"
+	@echo "make results-pages  write the pages of docs/results again from their tables, without measuring"
 	@echo "make numbers  write the numbers of result files into README.md and docs"
 	@echo "make docs     build the documentation of this version into docs/_build/html"
 	@echo "make screenshots  write the screenshots of the documentation again"
@@ -141,6 +142,11 @@ bench: $(TESTED)
 results: $(STAMPS)/package $(STAMPS)/experiments
 	@echo "== repeating the papers' experiments: $(EXPERIMENTS)"
 	@$(BIN)/evergrow experiment $(EXPERIMENTS) --out docs/results $(ARGS)
+
+# After a change of the wording of a page, a figure or a rule; tests/test_results.py checks it.
+results-pages: $(STAMPS)/package $(STAMPS)/experiments
+	@echo "== writing the pages of the papers' experiments: $(EXPERIMENTS)"
+	@$(BIN)/evergrow experiment $(EXPERIMENTS) --render --out docs/results $(ARGS)
 
 # After new results, of experiments or in benchmarks/results; tests/test_docs_numbers.py checks it.
 numbers: $(STAMPS)/package

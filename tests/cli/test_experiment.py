@@ -34,6 +34,28 @@ def test_an_experiment_says_what_agrees_and_where_its_picture_is(run, features, 
     assert "guide-nightly.md" in (tmp_path / "found" / "index.md").read_text()
 
 
+def test_stored_results_are_rendered_without_measuring(run, features, tmp_path, monkeypatch):
+    run.ok(f"experiment guide-nightly --quick --data {features} --out found")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "found").glob("[a-z]*")}
+    (tmp_path / "found" / "guide-nightly.md").unlink()
+    monkeypatch.setattr("evergrow.research.experiments.runner.measure_runs", None)
+    result = run.ok("experiment all --render --out found")
+    assert "retraining the forest gains little" in result.output
+    assert {path.name: path.read_bytes() for path in (tmp_path / "found").glob("[a-z]*")} == before
+
+
+def test_a_figure_that_is_kept_is_reported(run, tmp_path):
+    run.ok("experiment icra2017-fig1 --quick --out found")
+    result = run.ok("experiment icra2017-fig1 --render --out found")
+    assert "icra2017-fig1.svg is kept; no file has what it shows (outline)" in result.output
+
+
+def test_results_that_are_not_there_cannot_be_rendered(run, tmp_path):
+    run.fails("experiment guide-nightly --render", says="does not exist: measure the experiment")
+    run.fails("experiment all --render", code=2, says="no results of all in 'results'")
+    run.fails("experiment all --render --quick", code=2, says="--render measures nothing")
+
+
 def test_data_are_refused_by_experiments_that_generate_them(run, features):
     run.fails(
         f"experiment guide-many-classes --data {features}", code=2, says="generates its own data"

@@ -10,7 +10,7 @@ from evergrow.cli.options import JOBS, QUIET, command, verbosity
 from evergrow.cli.output import report, write_text
 
 if TYPE_CHECKING:
-    from evergrow.research.experiments import Experiment, ExperimentContext
+    from evergrow.research.experiments import Experiment, ExperimentContext, Outcome
 
 
 @command(
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     "evergrow experiment cvpr2014-fig5 --quick",
     "evergrow experiment cvpr2014-fig5 --data features.npz --out results",
     "evergrow experiment icra2017",
+    "evergrow experiment all --render --out docs/results",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="List all tables and figures.")
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached runs.")
 @click.option(
+    "--render",
+    is_flag=True,
+    help="Measure nothing: judge the stored tables in the folder again and write their pages.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(1, 1024),
     default=1,
@@ -51,6 +57,7 @@ def experiment(
     out: str | None,
     seeds: int | None,
     fresh: bool,
+    render: bool,
     workers: int,
     jobs: int,
     quiet: bool,
@@ -62,17 +69,28 @@ def experiment(
     data. Without --data and --quick, the data are the files in the folder EVERGROW_DATA, or
     built-in data if this variable is not set. After an interruption, run the same command again to
     resume.
+
+    --render reads NAME.csv, NAME-timings.csv and NAME.json, and writes page, figure and findings
+    from them, for example after a change of the wording. With the name of a paper, or "all", it
+    takes the experiments whose results are in the folder.
     """
     if listing:
         _write_list()
         return
     if not names:
         raise click.UsageError("name an experiment, or use --list")
+    out = out or ("results-quick" if quick else "results")
+    if render:
+        if quick or fresh or data is not None or seeds is not None or workers != 1:
+            raise click.UsageError(
+                "--render measures nothing: leave out --data, --quick, --seeds, --fresh, --workers"
+            )
+        _render(names, out, quiet=quiet)
+        return
     from evergrow.research.experiments import ExperimentContext, find_experiments, run_experiment
     from evergrow.research.experiments.pages import write_index
     from evergrow.research.experiments.runner import check_folder
 
-    out = out or ("results-quick" if quick else "results")
     found = find_experiments(names)
     if data is not None:
         found = _taking_data(found)
@@ -92,10 +110,33 @@ def experiment(
         except KeyboardInterrupt:
             report("Finished runs are cached; run the same command again to resume.")
             raise
-        click.echo(f"{each.name}: {each.title}")
-        for finding in outcome.findings:
-            write_text(f"{finding.verdict}: {finding.claim} {finding.here}")
+        _write_findings(outcome)
         report(f"  {out}/{each.name}.svg", quiet=quiet)
+    write_index(out)
+
+
+def _write_findings(outcome: Outcome) -> None:
+    click.echo(f"{outcome.experiment.name}: {outcome.experiment.title}")
+    for finding in outcome.findings:
+        write_text(f"{finding.verdict}: {finding.claim} {finding.here}")
+
+
+def _render(names: tuple[str, ...], out: str, *, quiet: bool) -> None:
+    """Write the pages of stored results again."""
+    from evergrow.research.experiments import find_experiments, render_experiment
+    from evergrow.research.experiments.pages import write_index
+    from evergrow.research.experiments.stored import has_results
+
+    found = find_experiments(names)
+    stored = [each for each in found if each.name in names or has_results(each, out)]
+    if not stored:
+        raise click.UsageError(f"no results of {', '.join(names)} in {out!r}: measure them first")
+    for each in stored:
+        _write_findings(render_experiment(each, out))
+        if not each.can_draw_stored:
+            drawn = ", ".join(each.drawn)
+            report(f"{each.name}: {each.name}.svg is kept; no file has what it shows ({drawn})")
+        report(f"  {out}/{each.name}.md", quiet=quiet)
     write_index(out)
 
 

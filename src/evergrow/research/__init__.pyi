@@ -18,6 +18,7 @@ from .experiments import (
     describe_environment,
     experiment_names,
     find_experiments,
+    render_experiment,
     run_experiment,
 )
 from .streams import (
@@ -75,6 +76,7 @@ __all__ = [
     "recommend",
     "relative_accuracy",
     "remarks_on",
+    "render_experiment",
     "run_experiment",
     "spirals",
 ]

@@ -22,12 +22,13 @@ from evergrow.research import (
     Table,
     find_experiments,
     mixture,
+    render_experiment,
     run_experiment,
 )
 from evergrow.research.experiments.pages import format_page, format_published, write_index
 from evergrow.research.experiments.run_cache import RunCache
 from evergrow.research.experiments.runner import estimate_seconds
-from evergrow.research.experiments.verdicts import Difference
+from evergrow.research.experiments.verdicts import Difference, combine_verdicts
 
 
 class StoppedError(Exception):
@@ -161,8 +162,8 @@ def test_the_record_names_versions_seeds_and_data_but_not_the_machine(done):
 
 def test_the_page_shows_the_papers_numbers_next_to_ours(done):
     text = (done / "made-up.md").read_text()
-    assert "| size 1 | accuracy | 0.5 | " in text
-    assert "| size 9 | accuracy | 0.25 | not measured |" in text
+    assert "| size 1 | accuracy | 50 % | " in text
+    assert "| size 9 | accuracy | 25 % | not measured |" in text
 
 
 def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
@@ -173,7 +174,7 @@ def test_the_page_has_a_column_for_each_data_set_that_the_paper_does_not_name():
     ]
     lines = format_published(made_up(), Table(rows)).splitlines()
     assert lines[0] == "| setting | quantity | paper | here, letters | here, digits |"
-    assert lines[2] == "| size 1 | accuracy | 0.5 | 0.25 ± 0 | 0.75 ± 0 |"
+    assert lines[2] == "| size 1 | accuracy | 50 % | 25.0 ± 0.0 % | 75.0 ± 0.0 % |"
 
 
 def test_the_page_says_what_agrees(done):
@@ -366,4 +367,144 @@ def test_pages_and_records_tell_the_interval_and_where_a_claim_differs_the_reaso
 def test_published_numbers_stand_beside_runs_of_the_paper_alone():
     rows = [{"size": 1, "seed": s, "accuracy": 0.5} for s in range(3)]
     rows += [{"size": 1, "seed": s, "varied": "trees", "accuracy": 0.9} for s in range(3)]
-    assert "| 0.5 | 0.5 ± 0 |" in format_published(made_up(), Table(rows))
+    assert "| 50 % | 50.0 ± 0.0 % |" in format_published(made_up(), Table(rows))
+
+
+def _contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_rendering_gives_the_files_that_measuring_gave(done):
+    before = _contents(done)
+    outcome = render_experiment(made_up(), done)
+    assert outcome.n_measured == 0
+    assert outcome.findings[0].agrees
+    assert _contents(done) == before
+
+
+def test_rendering_takes_new_words_and_a_new_rule_and_keeps_what_was_measured(done):
+    before = _contents(done)
+    changed = dataclasses.replace(
+        made_up(), title="Other words", judge=lambda table: [Finding("It is so.", "", False)]
+    )
+    render_experiment(changed, done)
+    after = _contents(done)
+    assert (done / "made-up.md").read_text().startswith("# Other words\n")
+    assert "**Differs.** It is so." in (done / "made-up.md").read_text()
+    old, new = (json.loads(files["made-up.json"]) for files in (before, after))
+    assert new.pop("findings")[0]["agrees"] is False
+    assert old.items() >= new.items()
+    for name in ("made-up.csv", "made-up-timings.csv", "made-up.svg"):
+        assert after[name] == before[name]
+
+
+def test_times_are_read_back_beside_the_rest(done):
+    rows = render_experiment(made_up(), done).table.rows
+    assert {*rows[0]} == {"data", "seed", "size", "accuracy", "seconds"}
+
+
+def _damage(folder, name, change):
+    path = folder / name
+    path.write_text(change(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("made-up.json", lambda text: text[:50], "made-up.json is damaged: "),
+        ("made-up.json", lambda text: "[]", "made-up.json is damaged: it is not a record"),
+        ("made-up.json", lambda text: text.replace("seeds", "sees"), "it lacks n_seeds, seeds"),
+        ("made-up.json", lambda text: text.replace("made-up", "other"), "is the record of other"),
+        ("made-up.csv", lambda text: "", "made-up.csv lacks the columns data, seed, size"),
+        ("made-up.csv", lambda text: text.replace("accuracy", "x"), "lacks the column accuracy: "),
+        ("made-up.csv", lambda text: text + "mixture,1\n", "made-up.csv is damaged: "),
+        ("made-up.csv", lambda text: text.replace("mixture,0,1,", "mixture,0,7,"), "of different "),
+        ("made-up-timings.csv", lambda text: text[:30], "made-up-timings.csv"),
+    ],
+)
+def test_results_that_are_damaged_are_refused_and_stay(done, name, change, message):
+    _damage(done, name, change)
+    before = _contents(done)
+    with pytest.raises(ValueError, match=message):
+        render_experiment(made_up(), done)
+    assert _contents(done) == before
+
+
+def test_tables_of_a_quick_run_beside_the_record_of_a_full_one_are_refused(done, tmp_path):
+    run(tmp_path / "quick", quick=True)
+    for name in ("made-up.csv", "made-up-timings.csv"):
+        (done / name).write_bytes((tmp_path / "quick" / name).read_bytes())
+    with pytest.raises(ValueError, match=r"such as a quick one.*4 in the table and 6 in the rec"):
+        render_experiment(made_up(), done)
+
+
+@pytest.mark.parametrize("name", ["made-up.csv", "made-up-timings.csv", "made-up.json"])
+def test_a_missing_file_is_named(done, name):
+    (done / name).unlink()
+    with pytest.raises(FileNotFoundError, match=f"{name}' does not exist: measure"):
+        render_experiment(made_up(), done)
+
+
+def test_a_figure_of_more_than_the_tables_hold_is_kept(tmp_path):
+    def measure(context, run):
+        return [{**row, "picture": "pixels"} for row in _measure(context, run)]
+
+    def draw(figure, table):
+        assert {row["picture"] for row in table} == {"pixels"}
+        _draw(figure, table)
+
+    experiment = dataclasses.replace(made_up(measure), draw=draw, drawn=("picture",))
+    run_experiment(experiment, tmp_path, ExperimentContext(experiment.sources))
+    before = _contents(tmp_path)
+    render_experiment(experiment, tmp_path)
+    assert _contents(tmp_path) == before
+    (tmp_path / "made-up.svg").unlink()
+    with pytest.raises(FileNotFoundError, match="cannot be drawn without measuring"):
+        render_experiment(experiment, tmp_path)
+
+
+def test_values_are_read_back_as_they_were_written():
+    rows = [
+        {"a": 1, "b": 0.1, "c": "0.10", "d": True, "e": None, "f": 1e9 / 7, "g": 'x, "y"\n'},
+        {"a": -3, "b": 12.0, "c": "007", "d": False, "e": "e", "f": 1e-9, "g": "nan"},
+    ]
+    text = Table(rows).to_csv("abcdefg")
+    first, second = Table.from_csv(text)
+    assert first == {**{k: v for k, v in rows[0].items() if k != "e"}, "f": 1.42857e8}
+    assert second == rows[1]
+    assert Table.from_csv(text).to_csv("abcdefg") == text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        ((0.1,), "Decided by: "),
+        ((0.1, 0.2), "Decided by the weakest of 2 comparisons: "),
+        ((0.1, -0.2), "Decided by the one comparison of 2 that is against the claim: "),
+        ((0.1, 0.005), "Decided by the one comparison of 2 that is undecided: "),
+        ((-0.1, -0.2), "Decided by the clearest of 2 comparisons against the claim (2 in all): "),
+        (
+            (0.1, 0.005, 0.006),
+            "Decided by the least clear of 2 undecided comparisons (3 in all): ",
+        ),
+    ],
+)
+def test_the_page_says_which_of_several_comparisons_it_shows(tmp_path, verdicts, text):
+    decision = combine_verdicts(Difference(mean, 0.01, 5).verdict for mean in verdicts)
+    experiment = dataclasses.replace(
+        made_up(), judge=lambda table: [Finding("It is so.", "Seen.", decision, reason="7.")]
+    )
+    run_experiment(experiment, tmp_path, ExperimentContext(experiment.sources))
+    assert f"  - {text}" in (tmp_path / "made-up.md").read_text()
+
+
+def test_a_page_explains_words_of_its_figure(tmp_path):
+    (experiment,) = find_experiments(["guide-nightly"])
+    figure = tmp_path / "figure.svg"
+    figure.write_text("<svg><text x='1'>streaming</text><text>LDA</text></svg>")
+    record = {"data": {}, "seeds": [], "quick": True, "versions": {}, "processor": "", "n_cores": 1}
+    record |= {"own_data": False, "n_jobs": 1, "n_seeds": None, "n_workers": 2}
+    text = format_page(experiment, Table([]), [], record, figure)
+    assert "- **streaming LDA**: " in text
+    assert "- **class means**: " not in text
+    assert "2 runs at the same time, one thread each." in text

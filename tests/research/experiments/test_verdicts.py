@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evergrow.research import Table
+from evergrow.research import Finding, Table
 from evergrow.research.experiments.verdicts import (
     Claim,
     Difference,
@@ -14,6 +14,7 @@ from evergrow.research.experiments.verdicts import (
     findings_by_data,
     format_percent,
     is_best,
+    name_repeated,
 )
 
 
@@ -161,6 +162,44 @@ def test_the_deciding_part_of_several_is_shown():
     clear, slight, none = (Difference(mean, 0.01, name=str(mean)) for mean in (0.2, 0.02, -0.1))
     assert combine_verdicts([clear.verdict, slight.verdict]).contrast.startswith("0.02: ")
     assert combine_verdicts([clear.verdict, none.verdict]).contrast.startswith("-0.1: ")
+
+
+def test_the_page_can_say_how_many_parts_decided():
+    clear, slight, none = (Difference(mean, 0.01, name=str(mean)) for mean in (0.2, 0.02, -0.1))
+    agrees = combine_verdicts([clear.verdict, slight.verdict])
+    assert (agrees.n_parts, agrees.n_deciding) == (2, 2)
+    differs = combine_verdicts([agrees, none.verdict])
+    assert (differs.n_parts, differs.n_deciding) == (3, 1)
+    # Both sides of one difference are one comparison.
+    assert clear.within(0.5).n_parts == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Difference(0.0027, 0.0024, 12).verdict, "+0.27 points (+0.03 to +0.51, 12 seeds)"),
+        (Difference(0.0027, 0.00268, 12).verdict, "+0.270 points (+0.002 to +0.538, 12 seeds)"),
+        (Difference(-0.0014, 0.0012).verdict, "-0.14 points (-0.26 to -0.02)"),
+        (Difference(0.037, 0.0088).below(0.046), "+3.70 points (+2.82 to +4.58)"),
+        # The upper end is below half a point, which decides.
+        (Difference(0.002, 0.0027).verdict, "+0.20 points (-0.07 to +0.47)"),
+        (Difference(0.0096, 0.0044).verdict, "+1.0 points (+0.5 to +1.4)"),
+        (Difference(0.0, 0.0, 3).verdict, "+0.0 points (+0.0 to +0.0, 3 seeds)"),
+        (Difference(np.log(1.01), 0.008, unit="times").verdict, "1.010 times (1.002 to 1.018)"),
+    ],
+)
+def test_an_interval_that_nearly_touches_its_bound_has_more_digits(found, text):
+    assert found.contrast.startswith(text)
+
+
+def test_claims_that_occur_twice_begin_with_their_data():
+    rows = Table({"data": name} for name in ("a", "b", "c"))
+    claim = Claim("It is so.", lambda mine: ("seen", mine.rows[0]["data"] != "b"))
+    claims = [finding.claim for finding in findings_by_data(rows, [claim])]
+    assert claims == ["A and c: It is so.", "B: It is so."]
+    findings = [(name, Finding(text, "", True)) for name, text in (("x", "1"), ("y", "1"))]
+    one = ("x", Finding("2", "", True))
+    assert [f.claim for f in name_repeated([*findings, one])] == ["X: 1", "Y: 1", "2"]
 
 
 def test_a_reason_is_told_where_a_claim_differs():

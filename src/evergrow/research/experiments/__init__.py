@@ -2,7 +2,9 @@
 
 An :class:`Experiment` is a frozen value: which runs to measure, how to measure one, how to draw
 the table of all rows and how to judge the claims of the paper. :func:`run_experiment` does the
-runs that are not in the cache yet and writes the CSV files, the figure and the page.
+runs that are not in the cache yet and writes the CSV files, the figure and the page;
+:func:`render_experiment` writes figure and page again from the CSV files. Both judge the numbers as
+``stored`` has them. ``wording`` says columns and values in words, and ``terms`` explains words.
 :class:`ExperimentContext` says on which data and at which size. The experiments themselves are in
 ``evergrow.research.papers``; ``catalogue`` finds them by name.
 
@@ -32,7 +34,7 @@ from evergrow.research.experiments.plots import (
     plot_band,
     set_log_ticks,
 )
-from evergrow.research.experiments.runner import Outcome, run_experiment
+from evergrow.research.experiments.runner import Outcome, render_experiment, run_experiment
 from evergrow.research.experiments.table import Curve, Row, Table
 from evergrow.research.experiments.verdicts import (
     Claim,
@@ -50,7 +52,9 @@ from evergrow.research.experiments.verdicts import (
     format_percent,
     is_best,
     is_increasing,
+    name_repeated,
 )
+from evergrow.research.experiments.wording import say_signed, say_value
 
 __all__ = [
     "BLACK",
@@ -95,8 +99,12 @@ __all__ = [
     "format_percent",
     "is_best",
     "is_increasing",
+    "name_repeated",
     "plot_band",
+    "render_experiment",
     "run_experiment",
+    "say_signed",
+    "say_value",
     "set_log_ticks",
     "time_call",
 ]

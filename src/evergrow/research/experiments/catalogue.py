@@ -10,6 +10,7 @@ from typing import cast
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.research.experiments.experiment import Experiment
+from evergrow.research.experiments.terms import TERMS, Term
 
 
 @dataclass(frozen=True)
@@ -28,60 +29,28 @@ class Paper:
     citation: str
     modules: tuple[str, ...]
     illustrations: tuple[Illustration, ...] = ()
-    terms: str = ""
-    """What the words of its pages mean."""
+    about: str = ""
+    """What a reader of any of its pages must know."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of its experiments."""
         return tuple(f"{self.name}-{module.replace('_', '-')}" for module in self.modules)
 
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What the words of its pages mean."""
+        return TERMS[self.name]
 
-_TERMS = {
+
+_ABOUT = {
     "guide": (
-        "These are measurements of our own, in no paper. The claims are advice on which learner to "
-        "use. Least squares is RLSClassifier, the forest NCMForestClassifier, class means "
-        'NCMClassifier, and streaming LDA NCMClassifier(metric="mahalanobis"), with their '
-        "defaults. RanPAC, Fly-CL and KLDA are methods of other papers."
-    ),
-    "cvpr2014": (
-        "An NCM forest (NCMF) compares a sample with class means at every node; NCM stands "
-        "for nearest class mean. Four strategies update the forest when classes are added. "
-        "ULS only updates the counts in the leaves. IGT also splits leaves further. RUST also "
-        "puts means of the new classes into chosen nodes. RTST trains chosen subtrees again. "
-        '"Retrained" means that the whole forest is trained again. Test time is counted as the '
-        "distances computed per tree and image."
-    ),
-    "report": (
-        "The forests split by thresholds, by linear SVMs, or by class means (NCM, nearest "
-        "class mean). Four strategies update a forest when classes are added. ULS only "
-        "updates the counts in the leaves. IGT also splits leaves further. RTST trains "
-        "randomly chosen subtrees again, and RTSTQ chooses those that separate the classes "
-        'badly. "Retrained" means that the whole forest is trained again. Relative accuracy is '
-        "the share of the retrained accuracy."
+        "We measured this ourselves; it is in no paper. The claims back the advice in [Which "
+        "learner to use](../choosing.md)."
     ),
     "icra2017": (
-        "All methods are regularised least squares. A new class has few examples, and the "
-        'others have many. "Naive" ignores this. "Rebalanced" weights the examples by how '
-        'rare their class is, and needs all of them again for every update. "Recoded" weights '
-        "the classes instead, and updates in constant time; 0 is no recoding and 1 is full "
-        "recoding."
-    ),
-    "nips2006": (
-        "A codebook groups local patches (windows) of images into visual words. An image is "
-        "described by the words that occur in it, and a linear SVM classifies it. An ERC "
-        "forest is a codebook of randomised trees that see the classes; its leaves are the "
-        "words. The rate at equal error is the accuracy at the threshold where both kinds of "
-        "errors are equally frequent."
-    ),
-    "cvpr2015": (
-        "Every sample has a coarse label, and some also have a fine one. The baseline learns "
-        "only the samples with fine labels. NN guesses the missing fine labels by the nearest "
-        "neighbour. H (hierarchical) chooses splits that also separate coarse classes. NN-H "
-        "does both, and ridge-H guesses by ridge regression instead. J (joint) learns coarse "
-        'classes as a second task. "Stacked" adds the answers of a forest on coarse labels to '
-        "the features. NCMF is a plain NCM forest (nearest class mean), and RNCMF a "
-        "regularised one."
+        "All methods are regularised least squares. A new class has few examples, and the others "
+        "have many."
     ),
 }
 
@@ -95,7 +64,6 @@ PAPERS = (
             Illustration("cvpr2014-fig1", "a drawing of how one tree classifies an image"),
             Illustration("cvpr2014-fig2", "a drawing of the four ways to update a tree"),
         ),
-        terms=_TERMS["cvpr2014"],
     ),
     Paper(
         "report",
@@ -103,14 +71,13 @@ PAPERS = (
         "Classification, report, University of Michigan",
         ("fig2", "fig3", "fig4", "table1", "fig5", "fig6", "fig7"),
         (Illustration("report-fig1", "a drawing of the ways to update a tree"),),
-        terms=_TERMS["report"],
     ),
     Paper(
         "icra2017",
         "Camoriano, Pasquale, Ciliberto, Natale, Rosasco, Metta: Incremental Robot Learning of "
         "New Objects with Fixed Update Time, ICRA 2017",
         ("fig1", "table1", "fig2", "fig3", "update_time"),
-        terms=_TERMS["icra2017"],
+        about=_ABOUT["icra2017"],
     ),
     Paper(
         "nips2006",
@@ -118,7 +85,6 @@ PAPERS = (
         "Clustering Forests, NIPS 2006",
         ("fig2", "fig3", "fig4a", "fig4b", "fig4c", "fig4d", "settings", "sift"),
         (Illustration("nips2006-fig1", "a drawing of the steps from image to class"),),
-        terms=_TERMS["nips2006"],
     ),
     Paper(
         "cvpr2015",
@@ -126,7 +92,6 @@ PAPERS = (
         "Classification with Partial Class Label Refinement, CVPR 2015",
         (*(f"table{number}" for number in range(1, 7)), "fig2", "fig3", "fig4", "guesses", "sizes"),
         (Illustration("cvpr2015-fig1", "a drawing of coarse classes that get finer ones"),),
-        terms=_TERMS["cvpr2015"],
     ),
     Paper(
         "guide",
@@ -142,7 +107,7 @@ PAPERS = (
             "update_time",
             "nightly",
         ),
-        terms=_TERMS["guide"],
+        about=_ABOUT["guide"],
     ),
 )
 

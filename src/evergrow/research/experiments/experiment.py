@@ -52,11 +52,17 @@ class Verdict:
         The difference that decides, with its interval, as text.
     distance : float
         How far the difference is from its bound, in half-widths of the interval.
+    n_parts : int
+        Number of differences that were judged for it.
+    n_deciding : int
+        Number of these with the same verdict; the contrast is of one of them.
     """
 
     agrees: bool | None
     contrast: str = ""
     distance: float = math.inf
+    n_parts: int = 1
+    n_deciding: int = 1
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,9 @@ class Experiment:
         Columns that are the same when a run is repeated.
     timed : tuple of str
         Columns of times, which differ from run to run.
+    drawn : tuple of str
+        Columns that only the figure needs, such as pictures. No file has them, so the figure cannot
+        be drawn again from stored results.
     published : tuple
         Rows with the numbers that the paper prints.
     complete : callable or None
@@ -158,6 +167,7 @@ class Experiment:
     keys: tuple[str, ...]
     exact: tuple[str, ...]
     timed: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     published: tuple[Row, ...] = ()
     complete: Callable[[Table], Table] | None = None
     summarize: Callable[[Table], str] | None = None
@@ -169,3 +179,8 @@ class Experiment:
     def columns(self) -> tuple[str, ...]:
         """All columns of the exact table."""
         return (*self.keys, *self.exact)
+
+    @property
+    def can_draw_stored(self) -> bool:
+        """Whether the stored tables are enough to draw the figure."""
+        return not self.drawn

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.research.experiments.catalogue import PAPERS, Paper, find_paper
-from evergrow.research.experiments.experiment import Experiment, Finding
+from evergrow.research.experiments.experiment import Experiment, Finding, Verdict
 from evergrow.research.experiments.table import Row, Table
+from evergrow.research.experiments.terms import format_terms
+from evergrow.research.experiments.wording import (
+    say_number,
+    say_quantity,
+    say_setting,
+)
 
 _VERDICTS = {"agrees": "**Agrees.**", "differs": "**Differs.**", "open": "**Not decided.**"}
 
@@ -47,27 +55,25 @@ The test samples mostly stay the same. The intervals therefore say how much anot
 same data may differ. They say nothing about another data set."""
 
 _PUBLISHED = """\
-Settings and quantities have the names of the columns in the CSV file. The last columns show what
-we measured: the mean over the seeds ± the standard deviation."""
+Our numbers are means over the seeds ± the standard deviation."""
 
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
 
 
 def format_page(
-    experiment: Experiment, table: Table, findings: Sequence[Finding], record: Mapping[str, Any]
+    experiment: Experiment,
+    table: Table,
+    findings: Sequence[Finding],
+    record: Mapping[str, Any],
+    figure: str | os.PathLike[str] | None = None,
 ) -> str:
-    """The page of an experiment as Markdown."""
+    """The page of an experiment as Markdown.
+
+    ``figure`` is the file of its figure, whose words the page explains too.
+    """
     paper = find_paper(experiment.name)
-    parts = [
-        f"# {experiment.title}",
-        _as_sentence(experiment.shows),
-        *([paper.terms] if paper and paper.terms else []),
-        f"![{experiment.title}]({experiment.name}.svg)",
-        "## Claims and verdicts",
-        _READING,
-        "\n".join(map(_format_finding, findings)),
-    ]
+    parts = ["## Claims and verdicts", _READING, "\n".join(map(_format_finding, findings))]
     if experiment.summarize is not None:
         parts += ["## Numbers", experiment.summarize(table)]
     published = format_published(experiment, table)
@@ -79,8 +85,26 @@ def format_page(
             "## Setting" if ours else "## Differences from the paper",
             "\n".join(f"- {n}" for n in experiment.notes),
         ]
-    parts += ["## Repeat it", _format_record(experiment, record)]
-    return "\n\n".join(parts) + "\n"
+    shows = _as_sentence(experiment.shows)
+    text = "\n".join([shows, *parts, _words_of(figure)])
+    terms = format_terms(paper.terms, text) if paper else ""
+    above = [
+        f"# {experiment.title}",
+        shows,
+        *([paper.about] if paper and paper.about else []),
+        f"![{experiment.title}]({experiment.name}.svg)",
+        *(["Words of this page:", terms] if terms else []),
+    ]
+    below = ["## Repeat it", _format_record(experiment, record)]
+    return "\n\n".join([*above, *parts, *below]) + "\n"
+
+
+def _words_of(figure: str | os.PathLike[str] | None) -> str:
+    """All texts of an SVG file; text on several lines becomes one."""
+    if figure is None:
+        return ""
+    found = re.findall(r"<text[^>]*>([^<]*)</text>", Path(figure).read_text(encoding="utf-8"))
+    return " ".join(map(html.unescape, found))
 
 
 def _as_sentence(text: str) -> str:
@@ -91,17 +115,35 @@ def _format_finding(finding: Finding) -> str:
     parts = {
         "": finding.here,
         "Printed in the paper: ": finding.printed,
-        "Decided by: ": finding.contrast,
+        f"{_decided_by(finding)}: ": finding.contrast,
         "Why: ": finding.why,
     }
     told = [f"  - {_as_sentence(label + text)}" for label, text in parts.items() if text]
     return "\n".join([f"- {_VERDICTS[finding.verdict]} {finding.claim}", *told])
 
 
+def _decided_by(finding: Finding) -> str:
+    """Which of the comparisons is shown, where several decide."""
+    decision = finding.decision
+    if not isinstance(decision, Verdict) or decision.n_parts == 1:
+        return "Decided by"
+    n, k = decision.n_parts, decision.n_deciding
+    if decision.agrees:
+        return f"Decided by the weakest of {n} comparisons"
+    is_open = decision.agrees is None
+    if k == 1:
+        what = "undecided" if is_open else "against the claim"
+        return f"Decided by the one comparison of {n} that is {what}"
+    comparisons = "undecided comparisons" if is_open else "comparisons against the claim"
+    pick = "least clear" if is_open else "clearest"
+    return f"Decided by the {pick} of {k} {comparisons} ({n} in all)"
+
+
 def format_published(experiment: Experiment, table: Table) -> str:
     """A table of the published numbers with ours for the same setting, mean and deviation.
 
-    Where the published rows name no data set, each of ours has a column of its own.
+    Where the published rows name no data set, each of ours has a column of its own. A published row
+    without its number is a setting of ours.
     """
     apart = any("data" in row for row in experiment.published)
     names = [] if apart else table.values("data")
@@ -111,15 +153,17 @@ def format_published(experiment: Experiment, table: Table) -> str:
     for row in experiment.published:
         where = {key: row[key] for key in experiment.keys if key in row}
         # Columns that only the paper has, such as the kind of its features, are shown as well.
-        told = where | {key: row[key] for key in row if key not in measured}
-        setting = ", ".join(f"{key} {value}" for key, value in told.items() if value is not None)
+        setting = say_setting(where | {key: row[key] for key in row if key not in measured})
         for name in measured:
-            if row.get(name) is not None:
-                ours = [
+            # Relative to itself, a baseline says nothing.
+            if name in row and (name, row[name]) != ("relative", 1):
+                printed = "ours" if row[name] is None else say_number(name, row[name])
+                here = [
                     _format_mean(_as_published(mine.where(**where), row, measured), name)
                     for mine in columns.values()
                 ]
-                lines.append(f"| {setting} | {name} | {row[name]:.4g} | {' | '.join(ours)} |")
+                cells = (setting, say_quantity(name), printed, *here)
+                lines.append(f"| {' | '.join(cells)} |")
     if not lines:
         return ""
     heads = [name if name == "here" else f"here, {name}" for name in columns]
@@ -146,9 +190,7 @@ def _as_published(table: Table, row: Row, measured: Collection[str]) -> Table:
 def _format_mean(table: Table, name: str) -> str:
     if not len(table.column(name)):
         return "not measured"
-    # Sums of equal numbers are rounded.
-    deviation = round(table.deviation(name), 12)
-    return f"{table.mean(name):.4g} ± {deviation:.2g}"
+    return say_number(name, table.mean(name), table.deviation(name))
 
 
 def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
@@ -160,6 +202,8 @@ def _format_record(experiment: Experiment, record: Mapping[str, Any]) -> str:
     seeds = ", ".join(map(str, record["seeds"]))
     n_jobs = record["n_jobs"]
     threads = {-1: "one thread per core", 1: "one thread"}.get(n_jobs, f"{n_jobs} threads")
+    if record.get("n_workers", 1) > 1:
+        threads += " each"
     options = (" --quick" if record["quick"] else "") + (
         " --data YOUR_FILE" if record["own_data"] else ""
     )

@@ -1,4 +1,7 @@
-"""Run an experiment: measure the missing runs, then write its table, figure and page."""
+"""Run an experiment: measure the missing runs, then write its table, figure and page.
+
+Or write figure and page again from the stored table. Both judge the table as it is stored.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,13 @@ from evergrow.research.experiments.measuring import measure_runs
 from evergrow.research.experiments.pages import format_page
 from evergrow.research.experiments.plots import check_matplotlib, saved_figure
 from evergrow.research.experiments.run_cache import CachedRun, RunCache
+from evergrow.research.experiments.stored import Stored, read_stored, store
 from evergrow.research.experiments.table import Table
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of :func:`run_experiment`.
+    """The result of :func:`run_experiment` and of :func:`render_experiment`.
 
     Attributes
     ----------
@@ -116,14 +120,61 @@ def run_experiment(
     table = Table(row for run in cached for row in run.rows)
     if experiment.complete is not None:
         table = experiment.complete(table)
-    outcome = Outcome(
-        experiment,
-        table,
-        tuple(experiment.judge(table)),
-        _record(experiment, context, runs, cached),
-        len(missing),
-    )
-    _write(target, outcome)
+    stored = store(experiment, table, _record(experiment, context, runs, cached))
+    return _finish(target, experiment, stored, len(missing))
+
+
+def render_experiment(experiment: Experiment, folder: str | os.PathLike[str]) -> Outcome:
+    """Judge stored results again and write their figure, page and findings, without measuring.
+
+    For a change of the wording, of the figure or of a rule: the tables and the record stay what
+    they are. The results are those that :func:`run_experiment` would write after the same
+    measurements. A figure that shows more than the tables hold, such as pictures, is kept as it is
+    (:attr:`Experiment.can_draw_stored`).
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment, from :func:`~evergrow.research.find_experiments`.
+    folder : path
+        Folder with its ``NAME.csv``, ``NAME.json`` and, if it measures times,
+        ``NAME-timings.csv``.
+
+    Returns
+    -------
+    outcome : Outcome
+        The table, and which claims of the paper hold.
+    """
+    check_matplotlib()
+    target, stored = Path(folder), read_stored(experiment, folder)
+    figure = target / f"{experiment.name}.svg"
+    if not experiment.can_draw_stored and not figure.exists():
+        raise FileNotFoundError(
+            f"{str(figure)!r} does not exist, and cannot be drawn without measuring again"
+        )
+    return _finish(check_folder(target), experiment, stored, 0, draws=experiment.can_draw_stored)
+
+
+def _finish(
+    folder: Path, experiment: Experiment, stored: Stored, n_measured: int, *, draws: bool = True
+) -> Outcome:
+    """Judge the table as it is stored, and write everything."""
+    findings = tuple(experiment.judge(stored.table))
+    outcome = Outcome(experiment, stored.table, findings, stored.record, n_measured)
+    # The figure first: a page must not show a figure that does not exist, and explains its words.
+    drawing = folder / f"{experiment.name}.svg"
+    if draws:
+        with saved_figure(drawing, *experiment.size) as figure:
+            experiment.draw(figure, stored.table)
+    page = format_page(experiment, stored.table, findings, stored.record, drawing)
+    files = {
+        **stored.tables,
+        f"{experiment.name}.md": page,
+        f"{experiment.name}.json": _as_json(outcome),
+    }
+    for name, text in files.items():
+        with atomic_write(folder / name) as file:
+            file.write(text.encode())
     return outcome
 
 
@@ -236,24 +287,6 @@ def _joined(environments: list[dict[str, Any]]) -> dict[str, Any]:
         "processor": ", ".join(dict.fromkeys(each["processor"] for each in environments)),
         "n_cores": max(each["n_cores"] for each in environments),
     }
-
-
-def _write(folder: Path, outcome: Outcome) -> None:
-    experiment, table = outcome.experiment, outcome.table
-    # The figure first: a page must not show a figure that does not exist.
-    with saved_figure(folder / f"{experiment.name}.svg", *experiment.size) as figure:
-        experiment.draw(figure, table)
-    files = {
-        f"{experiment.name}.csv": table.to_csv(experiment.columns),
-        f"{experiment.name}.md": format_page(experiment, table, outcome.findings, outcome.record),
-        f"{experiment.name}.json": _as_json(outcome),
-    }
-    if experiment.timed:
-        columns = (*experiment.keys, *experiment.timed)
-        files[f"{experiment.name}-timings.csv"] = table.to_csv(columns)
-    for name, text in files.items():
-        with atomic_write(folder / name) as file:
-            file.write(text.encode())
 
 
 def _as_json(outcome: Outcome) -> str:

@@ -11,6 +11,7 @@ not contain the bound.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,11 +19,14 @@ from typing import Any, Literal
 
 from evergrow.research.experiments.experiment import Finding, Verdict
 from evergrow.research.experiments.table import Row, Table
+from evergrow.research.experiments.wording import say_sides
 
 # What was measured, as part of a sentence, and the verdict.
 Seen = tuple[str, Verdict | bool | None]
 
 _FEWEST_SEEDS = 3
+# Digits that an interval may have in addition, where it nearly touches a bound.
+_MOST_DIGITS = 2
 # Shares, which are shown as percentage points; percentages; logarithms of ratios; any other.
 Unit = Literal["points", "percent", "times", ""]
 # The least difference that counts.
@@ -98,27 +102,49 @@ class Difference:
 
         Sides that the seeds cannot tell apart are not the same: that needs noise below the bound.
         """
-        return combine_verdicts([self.above(-bound), self.below(bound)])
+        found = combine_verdicts([self.above(-bound), self.below(bound)])
+        return replace(found, n_parts=1, n_deciding=1)
 
     @property
     def interval(self) -> str:
         """The 95 % interval as text."""
+        return self._interval()
+
+    def _interval(self, *bounds: float) -> str:
+        """The interval, with so many digits that no end looks like zero or like a bound."""
         ends = (self.mean, self.mean - self.noise, self.mean + self.noise)
         if math.isnan(self.mean):
             return "not measured"
         if math.isinf(self.noise):
             return f"{self._format(self.mean)} (too few seeds for an interval)"
-        mean, low, high = map(self._format, ends)
+        more = next(
+            (more for more in range(_MOST_DIGITS) if self._tells_apart(ends[1:], bounds, more)),
+            _MOST_DIGITS,
+        )
+        mean, low, high = (self._format(end, more) for end in ends)
         units = {"points": " points", "percent": " points", "times": " times", "": ""}
         seeds = f", {self.n_seeds} seeds" if self.n_seeds else ""
         return f"{mean}{units[self.unit]} ({low} to {high}{seeds})"
 
-    def _format(self, value: float) -> str:
+    def _tells_apart(self, ends: Iterable[float], bounds: Iterable[float], more: int) -> bool:
+        """Whether ends and bounds that differ do so as text too."""
+        return all(
+            math.isclose(end, bound, abs_tol=1e-9)
+            or float(self._format(end, more)) != float(self._format(bound, more))
+            for end in ends
+            for bound in (0.0, *bounds)
+        )
+
+    def _format(self, value: float, more: int = 0) -> str:
+        """The value as text, with some digits more than usual."""
         if self.unit == "times":
-            return f"{math.exp(value):.2f}"
+            return f"{math.exp(value):.{2 + more}f}"
         if self.unit == "":
-            return f"{value:+.3g}"
-        return f"{value * (100 if self.unit == 'points' else 1):+.1f}"
+            text = f"{value:+.{3 + more}g}"
+        else:
+            text = f"{value * (100 if self.unit == 'points' else 1):+.{1 + more}f}"
+        # There is no negative zero.
+        return text if float(text) else text.replace("-", "+")
 
     def _verdict(self, agrees: bool | None, side: str, bound: float) -> Verdict:
         # Exact bounds without a sign, except where they are differences.
@@ -131,14 +157,11 @@ class Difference:
         remark = ". So small a difference does not count" if none else ""
         what = "a factor" if self.unit == "times" else "a difference"
         needed = f"the claim needs {what} {side} {asked}{remark}"
-        return Verdict(agrees, f"{name}{self.interval}; {needed}", distance)
-
-
-def _sides(one: Row, other: Row) -> str:
-    """The sides of a comparison by the values that differ."""
-    differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-    names = (" ".join(str(side.get(key)) for key in differing) for side in (one, other))
-    return " against ".join(names)
+        bounds = [bound]
+        if bound == 0 and agrees is not True:
+            # It is judged by the least difference that counts too.
+            bounds.append(LEAST[self.unit] * (1 if side == "above" else -1))
+        return Verdict(agrees, f"{name}{self._interval(*bounds)}; {needed}", distance)
 
 
 def compare_means(
@@ -158,7 +181,7 @@ def compare_means(
     return compare_seeds(
         [mean - other_mean for mean, other_mean in _means_by_seed(table, column, one, other)],
         unit=unit,
-        name=_sides(one, other),
+        name=say_sides(one, other),
     )
 
 
@@ -209,7 +232,7 @@ def compare_ratios(table: Table, column: str, one: Row, other: Row) -> Differenc
     return compare_seeds(
         [math.log(mean / other_mean) for mean, other_mean in means],
         unit="times",
-        name=_sides(one, other),
+        name=say_sides(one, other),
     )
 
 
@@ -251,14 +274,22 @@ def combine_verdicts(verdicts: Iterable[Verdict | bool | None]) -> Verdict:
     that is false, or the least clear that is true or open.
     """
     listed = [v if isinstance(v, Verdict) else Verdict(v) for v in verdicts]
-    for agrees in (False, None):
-        deciding = [v for v in listed if v.agrees is agrees]
-        if deciding:
-            # An open part is the more open, the nearer its bound.
-            pick = max if agrees is False else min
-            return pick(deciding, key=lambda v: v.distance)
     told = [v for v in listed if v.contrast]
-    return min(told, key=lambda v: v.distance) if told else Verdict(True)
+    for agrees in (False, None, True):
+        deciding = [v for v in listed if v.agrees is agrees]
+        if not deciding:
+            continue
+        # An open part is the more open, the nearer its bound.
+        pick = max if agrees is False else min
+        named = [v for v in deciding if v.contrast] if agrees else deciding
+        if not named:
+            break
+        return replace(
+            pick(named, key=lambda v: v.distance),
+            n_parts=sum(v.n_parts for v in told),
+            n_deciding=sum(v.n_deciding for v in deciding if v.contrast),
+        )
+    return Verdict(True)
 
 
 def format_mean(table: Table, column: str, *, scale: float = 100, **where: Any) -> str:
@@ -272,9 +303,6 @@ def format_percent(table: Table, column: str, **where: Any) -> str:
     """Mean and standard deviation of a share as text with a percent sign."""
     # Rows are selected here, because a column may be called "scale".
     return f"{format_mean(table.where(**where), column)} %"
-
-
-_HERE = {True: "Here", False: "Here", None: "Here, within the noise,"}
 
 
 def findings_by_data(table: Table, claims: Iterable[Claim]) -> list[Finding]:
@@ -293,8 +321,9 @@ def findings_by_data(table: Table, claims: Iterable[Claim]) -> list[Finding]:
             said = "; ".join(f"on {name} {text}" for name, (text, _) in mine.items())
             findings.append(
                 Finding(
-                    claim.text,
-                    f"{_HERE[agrees]} {said}.",
+                    # A claim that occurs twice says for which data.
+                    claim.text if len(mine) == len(looked) else f"{_listed(mine)}: {claim.text}",
+                    f"Here {said}.",
                     combine_verdicts(
                         replace(verdict, contrast=f"{name}: {verdict.contrast}")
                         if verdict.contrast and len(looked) > 1
@@ -306,6 +335,25 @@ def findings_by_data(table: Table, claims: Iterable[Claim]) -> list[Finding]:
                 )
             )
     return findings
+
+
+def name_repeated(findings: Iterable[tuple[str, Finding]]) -> list[Finding]:
+    """Findings with the names of their data: claims that occur twice begin with them."""
+    named = [*findings]
+    counts = Counter(finding.claim for _, finding in named)
+    return [
+        replace(finding, claim=f"{_listed([name])}: {finding.claim}")
+        if counts[finding.claim] > 1
+        else finding
+        for name, finding in named
+    ]
+
+
+def _listed(names: Iterable[Any]) -> str:
+    """Names as the beginning of a sentence."""
+    *others, last = map(str, names)
+    text = f"{', '.join(others)} and {last}" if others else last
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _reason(claim: Claim, table: Table, names: Sequence[str]) -> str:

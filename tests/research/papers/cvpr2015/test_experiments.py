@@ -140,8 +140,8 @@ def test_what_the_paper_prints(name, where, column, expected):
 
 def test_numbers_of_a_network_are_distinguished_from_those_of_visual_words():
     text = format_published(find("cvpr2015-table1"), Table([]))
-    assert "metric none, method svm, features network | accuracy | 0.7167 |" in text
-    assert "metric none, method svm, features visual words | accuracy | 0.1811 |" in text
+    assert "| without a metric, SVM, network | accuracy | 71.67 % |" in text
+    assert "| without a metric, SVM, visual words | accuracy | 18.11 % |" in text
 
 
 def test_relations_are_those_that_the_paper_prints_in_brackets():

@@ -158,24 +158,25 @@ def _describe(panel: str, data: str) -> str:
 
 def judge(table: ex.Table) -> list[ex.Finding]:
     """The paper's claims about each panel."""
-    found: list[ex.Finding] = []
+    found: list[tuple[str, ex.Finding]] = []
     for panel, data in _parts(table):
         part = table.where(panel=panel, data=data)
         first, last = (part.where(n_classes=f(part.values("n_classes"))) for f in (min, max))
         where = f"{_describe(panel, data)}, {max(part.values('n_classes'))} classes"
         if panel == "a":
-            found += [
+            judged = [
                 _leads_baselines(table, last, where),
                 _comparable(last, where),
                 _better(table, last, where),
             ]
         else:
-            found += [
+            judged = [
                 _order(table, last, where),
                 *_metrics(table, first, last, where),
                 *_times(table, last, where),
             ]
-    return found
+        found += [(where, finding) for finding in judged]
+    return ex.name_repeated(found)
 
 
 def _listed(last: ex.Table, styles: dict[str, plots.Style], methods: Iterable[str]) -> str:
@@ -294,7 +295,7 @@ def _metric(
     )
     return ex.Finding(
         "In the paper class means with a metric learnt on the initial classes alone fall "
-        "below IGT, RUST and RTST.",
+        f"below IGT, RUST and RTST (here with a metric {kind}).",
         f"With a metric {kind} on {where}: {_listed(last, INCREMENTAL_STYLES, (name, *others))} %. "
         f"On the classes it was learnt from it has {own} %, the forest {forest} %.",
         decision,

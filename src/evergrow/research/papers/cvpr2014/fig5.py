@@ -119,20 +119,20 @@ def _stretches(table: ex.Table) -> list[tuple[str, int]]:
 
 def judge(table: ex.Table) -> list[ex.Finding]:
     """The order on every stream; levels and times only on the paper's stream."""
-    found: list[ex.Finding] = []
+    found: list[tuple[str, ex.Finding]] = []
     usual = table.where(n_train=None)
     for data, initial in _stretches(usual):
         stretch = usual.where(data=data, initial=initial)
         end = max(stretch.values("n_classes"))
         last = stretch.where(n_classes=end)
         where = f"{plots.DATA_NAMES[data]}, {initial} to {end} classes"
-        found.append(_order(usual, last, where))
+        found.append((where, _order(usual, last, where)))
         if initial == PAPER_INITIAL:
             judged = [_levels(table, last, where), *_test_time(table, stretch, end, where)]
             judged.append(_savings(table, last, where))
-            found += [_only_if(end == PAPER_END, finding) for finding in judged]
-        found.append(_widening(stretch, end, where))
-    return found
+            found += [(where, _only_if(end == PAPER_END, finding)) for finding in judged]
+        found.append((where, _widening(stretch, end, where)))
+    return ex.name_repeated(found)
 
 
 def _only_if(as_paper: bool, finding: ex.Finding) -> ex.Finding:

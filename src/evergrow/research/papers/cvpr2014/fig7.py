@@ -98,11 +98,11 @@ def _explain(table: ex.Table) -> str:
 
 def judge(table: ex.Table) -> list[ex.Finding]:
     """Whether there is a gain, and whether it is little."""
-    return [
-        finding
+    return ex.name_repeated(
+        (data, finding)
         for data, end, last in protocol.last_rows(table)
         for finding in _gains_little(table, last, f"On {data}, {end} classes")
-    ]
+    )
 
 
 EXPERIMENT = protocol.make_relative_experiment(

@@ -209,11 +209,12 @@ def judge_last_rows(
     where: str = "On {data}, {end} classes",
 ) -> list[ex.Finding]:
     """Findings on the last rows of each data set; ``where`` begins what was measured."""
-    return [
-        judge(last, where.format(data=data, end=end))
+    judging = [*judges]
+    return ex.name_repeated(
+        (data, judge(last, where.format(data=data, end=end)))
         for data, end, last in last_rows(table)
-        for judge in judges
-    ]
+        for judge in judging
+    )
 
 
 # What the experiments of this paper have in common.

@@ -42,7 +42,7 @@ def judge_best(
         best = max(others, key=lambda name: mine.mean(column, method=name))
         parts.append(
             f"{ex.format_percent(mine, column, method=method)} against {label(best)} "
-            f"{ex.format_percent(mine, column, method=best)} ({over} {percent(value)})"
+            f"{ex.format_percent(mine, column, method=best)} ({ex.say_value(over, value)})"
         )
     return ", ".join(parts), ex.combine_verdicts(verdicts)
 
@@ -59,9 +59,11 @@ def judge_hierarchy(table: ex.Table, over: str, *, column: str = "accuracy") -> 
     for value in table.values(over):
         mine = rows.where(**{over: value})
         found = ex.compare_means(mine, column, {"told": True}, {"told": False})
-        found = replace(found, name=f"with the hierarchy against without, {over} {percent(value)}")
+        found = replace(
+            found, name=f"with the hierarchy against without, {ex.say_value(over, value)}"
+        )
         verdicts.append(found.verdict)
-        parts.append(f"{100 * found.mean:+.1f} points ({over} {percent(value)})")
+        parts.append(f"{100 * found.mean:+.1f} points ({ex.say_value(over, value)})")
     return f"on average {', '.join(parts)}", ex.combine_verdicts(verdicts)
 
 
@@ -78,7 +80,7 @@ def judge_gain(
     }
     (name, value), least = min(found.items(), key=lambda item: item[1].mean)
     gain = f"{100 * least.mean:+.1f} points"
-    text = f"the least gain is {gain} ({label(name)}, {over} {percent(value)})"
+    text = f"the least gain is {gain} ({label(name)}, {ex.say_value(over, value)})"
     return text, ex.combine_verdicts(each.verdict for each in found.values())
 
 
@@ -100,7 +102,7 @@ def format_differences(
 ) -> str:
     """Differences between two sides at some values of a column, in points, as text."""
     found = (ex.compare_means(table.where(**{over: value}), column, one, other) for value in values)
-    return ", ".join(f"{100 * each.mean:+.1f}" for each in found)
+    return ", ".join(ex.say_signed(100 * each.mean) for each in found)
 
 
 def format_gain(table: ex.Table, one: str, other: str, **where: Any) -> str:

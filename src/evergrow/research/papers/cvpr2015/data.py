@@ -69,26 +69,45 @@ _SIZES: dict[str, tuple[int | None, int | None]] = {
     "characters": (None, None),
 }
 
-_DATA_NOTE = (
-    "The paper has 387 fine classes of ILSVRC 2010 under 143 coarse ones, described by 1000 visual "
-    'words. Here "features" are 256 features of a network for the 100 classes of CIFAR-100 under '
-    '20 coarse ones. "words" are square roots of counts of 1000 visual words for the same images. '
-    '"birds" are 1280 features of a network for the 200 kinds of CUB under 70 groups. So '
-    "the percentages cannot be compared with the paper, but the order of the methods can."
-)
-_SIZE_NOTE = (
-    "Forests have 20 trees instead of 50, and try 100 subsets of classes per node instead of "
-    "1000. A large node compares subsets on a part of its samples: 1024, or three per class (at "
-    "least 256) if all samples have fine labels. Of each class of CIFAR-100, 200 samples "
-    "(features) or 150 (words) are used to train and 50 to test. Parameters were not tuned again. "
-    "Accuracies are means over classes."
-)
+_DATA_NOTES = {
+    "features": (
+        '"features" are 256 features of a network for the 100 classes of CIFAR-100 under 20 coarse '
+        "ones."
+    ),
+    "words": '"words" are square roots of counts of 1000 visual words for the images of CIFAR-100.',
+    "birds": '"birds" are 1280 features of a network for the 200 kinds of CUB under 70 groups.',
+}
+_SIZES_OF = {"features": "200 samples (features)", "words": "150 (words)"}
+_SCORED = {
+    "methods": "1024 of its samples",
+    "RNCMF": "three of its samples per class, but at least 256",
+    "both": "1024 of its samples, and RNCMF on three per class, but at least 256",
+}
 _CHANCE_NOTE = (
     "If a comparison was undecided after five seeds, its methods were run with more seeds. Claims "
     "that rest on many comparisons are not corrected for multiple testing, so a single difference "
     "may be chance."
 )
-NOTES = (_DATA_NOTE, _SIZE_NOTE, _CHANCE_NOTE)
+
+
+def notes(*names: str, scored: str = "methods", more_seeds: bool = True) -> tuple[str, ...]:
+    """The differences from the paper that experiments on these data sets share.
+
+    ``scored`` says whose number of samples a node compares subsets on: that of RNCMF, that of all
+    other "methods", or "both".
+    """
+    told = " ".join(note for name, note in _DATA_NOTES.items() if name in names)
+    sizes = " or ".join(text for name, text in _SIZES_OF.items() if name in names)
+    return (
+        "The paper has 387 fine classes of ILSVRC 2010 under 143 coarse ones, described by 1000 "
+        f"visual words. Here {told} So the percentages cannot be compared with the paper, but the "
+        "order of the methods can.",
+        "Forests have 20 trees instead of 50, and try 100 subsets of classes per node instead of "
+        f"1000. A large node compares subsets on {_SCORED[scored]}. Of each class of CIFAR-100, "
+        f"{sizes} are used to train and 50 to test. Parameters were not tuned again. Accuracies "
+        "are means over classes.",
+        *([_CHANCE_NOTE] if more_seeds else []),
+    )
 
 
 def sources(*names: str) -> dict[str, ex.Source]:

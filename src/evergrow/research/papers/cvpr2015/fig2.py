@@ -9,9 +9,9 @@ from typing import Any
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
 from evergrow.research.papers.cvpr2015.data import (
-    NOTES,
     further_seeds,
     make_experiment,
+    notes,
     settings,
     sources,
 )
@@ -152,7 +152,7 @@ EXPERIMENT = make_experiment(
     exact=("accuracy", "comparisons"),
     size=(10.0, 5.6),
     notes=(
-        *NOTES,
+        *notes("features", "words", scored="RNCMF"),
         "While one parameter changes the others are 100 subsets (1000 in the paper), 50 "
         "assignments and a cost of 0.01. All samples have fine labels. The paper prints no "
         "numbers for its curves.",

@@ -10,9 +10,9 @@ from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
 from evergrow.research.papers.cvpr2015.data import (
     FURTHER,
-    NOTES,
     further_seeds,
     make_experiment,
+    notes,
     settings,
     sources,
     usual_seeds,
@@ -213,12 +213,12 @@ EXPERIMENT = make_experiment(
     draw=draw,
     runs=runs,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "fine", "method", "means", "weight", "seed"),
+    keys=("data", "fine", "check", "further", "method", "means", "weight", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     published=PUBLISHED,
     size=(9.0, 3.8),
     notes=(
-        *NOTES,
+        *notes("features", "words"),
         "As in the paper nodes compare with means of fine classes only, but for the point with "
         "means of both levels; half of the samples have fine labels. The best weight is that of "
         "the same test samples, where the paper has others for choosing.",

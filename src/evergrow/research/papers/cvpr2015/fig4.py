@@ -6,7 +6,7 @@ from functools import partial
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
-from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
+from evergrow.research.papers.cvpr2015.data import make_experiment, notes, settings, sources
 
 SCALES = (1.0, 5.0, 10.0, 20.0)
 # One percentage point of accuracy.
@@ -78,7 +78,7 @@ EXPERIMENT = make_experiment(
     exact=("accuracy", "comparisons"),
     size=(11.0, 3.4),
     notes=(
-        *NOTES,
+        *notes("features", "birds", more_seeds=False),
         "The paper uses Fisher vectors. Here they are those of characters, as in table 6, and "
         "features of a network. "
         "CIFAR-100 has too few classes for the claim on c = 10 and 20, which both allow "

@@ -10,7 +10,7 @@ import numpy as np
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation
-from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, settings, sources
+from evergrow.research.papers.cvpr2015.data import make_experiment, notes, settings, sources
 
 N_TREES, N_SUBSETS, ALL = 50, 1000, 500
 USUAL = "as in the tables"
@@ -96,7 +96,9 @@ def _look(name: str) -> Callable[[ex.Table], ex.Seen]:
 
     def look(table: ex.Table) -> ex.Seen:
         found = {size: _contrast(table.where(size=size), name) for size in SIZES}
-        text = ", ".join(f"{100 * each.mean:+.1f} ({size})" for size, each in found.items())
+        text = ", ".join(
+            f"{ex.say_signed(100 * each.mean)} ({size})" for size, each in found.items()
+        )
         mean = ex.compare_each_seed(
             table,
             lambda rows: float(
@@ -156,10 +158,10 @@ EXPERIMENT = make_experiment(
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     size=(10.0, 3.4),
     notes=(
-        *NOTES,
+        *notes("features", "words", scored="both", more_seeds=False),
         "Each run has one size of the paper, and the others as in the tables: 50 trees instead "
         "of 20, 1000 subsets per node instead of 100, or 500 training samples per class instead "
-        "of 200 (features) and 150 (words). NCMF and RNCMF get all fine labels, and the other "
-        "methods those of half of the samples. No metric is used.",
+        "of 200 (features) and 150 (words). NCMF and RNCMF get the fine labels of all "
+        "samples, and the other methods those of half. No metric is used.",
     ),
 )

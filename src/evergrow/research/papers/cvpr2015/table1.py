@@ -8,10 +8,10 @@ from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
 from evergrow.research.papers.cvpr2015.data import (
     FURTHER,
-    NOTES,
     OF_A_NETWORK,
     further_seeds,
     make_experiment,
+    notes,
     settings,
     sources,
     usual_seeds,
@@ -233,12 +233,12 @@ EXPERIMENT = make_experiment(
     judge=judge,
     runs=runs,
     draw=draw,
-    keys=("data", "metric", "method", "seed"),
+    keys=("data", "metric", "check", "further", "method", "seed"),
     exact=("accuracy", "comparisons"),
     published=(*PUBLISHED, *OF_NETWORK),
     size=(12.0, 3.6),
     notes=(
-        *NOTES,
+        *notes("features", "words", "birds", scored="RNCMF"),
         "The SVM is one-against-rest, trained by ten epochs of stochastic gradient steps on "
         "standardised features, with a penalty of 0.001. The number of neighbours is 5. We tuned "
         "neither; the paper tuned both. Features are not standardised after a metric, because "

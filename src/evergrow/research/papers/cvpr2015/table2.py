@@ -10,9 +10,9 @@ from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, learners, plots
 from evergrow.research.papers.cvpr2015.data import (
     FURTHER,
-    NOTES,
     further_seeds,
     make_experiment,
+    notes,
     settings,
     sources,
     usual_seeds,
@@ -217,12 +217,12 @@ EXPERIMENT = make_experiment(
     runs=runs,
     draw=draw,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "metric", "method", "seed"),
+    keys=("data", "metric", "check", "further", "method", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     published=tuple(PUBLISHED),
     size=(12.0, 4.0),
     notes=(
-        *NOTES,
+        *notes("features", "words"),
         "NCM, 5-NN and the SVM see the samples with fine labels only, as in the paper. The SVM is "
         "one against the rest by ten epochs of stochastic steps; its penalty of 0.001 and k = 5 "
         "were not tuned, where the paper tuned both. Metrics are learnt in 15 epochs at most. "

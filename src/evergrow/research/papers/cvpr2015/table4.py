@@ -6,7 +6,7 @@ from functools import partial
 
 from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, learners
-from evergrow.research.papers.cvpr2015.data import NOTES, make_experiment, sources
+from evergrow.research.papers.cvpr2015.data import make_experiment, notes, sources
 from evergrow.research.papers.cvpr2015.share_sweep import (
     FINE_MEANS,
     SHARES,
@@ -83,12 +83,12 @@ EXPERIMENT = make_experiment(
     measure=SWEEP.measure,
     draw=SWEEP.draw,
     judge=partial(ex.findings_by_data, claims=CLAIMS),
-    keys=("data", "coarse", "method", "seed"),
+    keys=("data", "coarse", "check", "further", "method", "seed"),
     exact=("accuracy", "relative", "coarse_accuracy", "comparisons"),
     published=SWEEP.published,
     size=(9.0, 3.8),
     notes=(
-        *NOTES,
+        *notes("features", "words"),
         "Ridge-H, which guesses fine labels by ridge regression, is our addition.",
     ),
 )

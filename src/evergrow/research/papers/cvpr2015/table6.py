@@ -8,10 +8,10 @@ from evergrow.research import experiments as ex
 from evergrow.research.papers.cvpr2015 import claims, evaluation, plots
 from evergrow.research.papers.cvpr2015.data import (
     FURTHER,
-    NOTES,
     OF_IMAGES,
     further_seeds,
     make_experiment,
+    notes,
     settings,
     sources,
     usual_seeds,
@@ -222,12 +222,12 @@ EXPERIMENT = make_experiment(
     draw=draw,
     runs=runs,
     judge=judge,
-    keys=("data", "features", "fine", "check", "method", "seed"),
+    keys=("data", "features", "fine", "check", "further", "method", "seed"),
     exact=("accuracy", "coarse_accuracy", "comparisons"),
     published=tuple(PUBLISHED),
     size=(13.0, 3.8),
     notes=(
-        *NOTES,
+        *notes("features", "birds"),
         "The paper uses Fisher vectors of ILSVRC 2010, whose images are not freely available. Here "
         'they are of "characters": the 242 characters of 8 alphabets of Omniglot, our only images '
         "with two levels of classes. 15 drawings of each character are used to train and 5 to "

@@ -91,13 +91,16 @@ def draw(figure: ex.Figure, table: ex.Table) -> None:
 def judge(table: ex.Table) -> list[ex.Finding]:
     def look(rows: ex.Table) -> ex.Seen:
         gap = heads.compare_heads(rows, AUTO, SCALE)
-        kinds = ", ".join(map(str, rows.where(learner=AUTO).values("features")))
-        return f"it is {100 * gap.mean:+.1f} points, with features {kinds}", gap.above(-NOT_BELOW)
+        kinds = '" or "'.join(map(str, rows.where(learner=AUTO).values("features")))
+        return f'{100 * gap.mean:+.1f} points; "auto" chose "{kinds}"', gap.above(-NOT_BELOW)
 
     findings = []
     for initial in table.values("initial"):
         start = "all classes at once" if initial == 0 else f"{initial} classes at first"
-        claim = f'With {start}, "auto" is not below scaled features.'
+        claim = (
+            f'With {start}, `standardize="auto"` is at most {100 * NOT_BELOW:.1f} points below '
+            '`standardize="scale"`.'
+        )
         findings += ex.findings_by_data(table.where(initial=initial), [ex.Claim(claim, look)])
     return findings
 

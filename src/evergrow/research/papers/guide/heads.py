@@ -89,7 +89,7 @@ def compare_heads(table: ex.Table, one: str, other: str) -> ex.Difference:
 def format_points(table: ex.Table, one: str, others: Iterable[str]) -> str:
     """The difference to each of the others in points, as text."""
     found = {other: 100 * compare_heads(table, one, other).mean for other in others}
-    return ", ".join(f"{gap:+.1f} over {other}" for other, gap in found.items())
+    return ", ".join(f"{ex.say_signed(gap)} against {other}" for other, gap in found.items())
 
 
 def draw_heads(
@@ -110,10 +110,10 @@ def draw_heads(
         )
 
 
-def format_table(table: ex.Table, names: Sequence[str], key: str) -> str:
+def format_table(table: ex.Table, names: Sequence[str], key: str, *, head: str = "learner") -> str:
     """A Markdown table of accuracies in %: one row per head, one column per value of a key."""
     values = table.values(key)
-    lines = [f"| learner | {' | '.join(map(str, values))} |", "|---" * (len(values) + 1) + "|"]
+    lines = [f"| {head} | {' | '.join(map(str, values))} |", "|---" * (len(values) + 1) + "|"]
     for name in names:
         parts = (table.where(learner=name, **{key: value}) for value in values)
         cells = (ex.format_mean(part, "accuracy") if len(part) else "" for part in parts)

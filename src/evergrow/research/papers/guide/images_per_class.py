@@ -74,7 +74,8 @@ def judge(table: ex.Table) -> list[ex.Finding]:
                 ex.Finding(
                     f"With {images} {shown} per class of {data}, least squares or class means "
                     "are the most accurate.",
-                    f"{name}: {accuracy:.1%}, {forest}: {other:.1%}.",
+                    f"The best of them is {name} with {accuracy:.1%}, the best forest is "
+                    f"“{forest}” with {other:.1%}.",
                     lead.verdict,
                     reason=_level_at_once(few),
                 )

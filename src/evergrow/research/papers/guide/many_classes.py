@@ -71,7 +71,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
     points = table.values("classes")
     few, many = (table.where(classes=n) for n in (points[0], points[-1]))
     seconds = {name: [part.mean("seconds", learner=name) for part in (few, many)] for name in NAMES}
-    shown = ", ".join(
+    shown = "; ".join(
         f"{name} {after:.3f} s ({after / before:.1f} times as long as with {points[0]})"
         for name, (before, after) in seconds.items()
     )

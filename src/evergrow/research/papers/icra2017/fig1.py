@@ -306,6 +306,7 @@ EXPERIMENT = ex.Experiment(
     judge=judge,
     keys=("gamma", "method", "width", "n_samples", "seed"),
     exact=("radius", "common", "rare"),
+    drawn=("outline",),
     size=(10.0, 3.1),
     notes=(
         "By the equations, the exact boundaries are circles; the paper prints no numbers. We add "

@@ -83,12 +83,12 @@ def judge(table: ex.Table) -> list[ex.Finding]:
         new, others, total = (100 * gains[column].mean for column in COLUMNS)
         findings.append(
             ex.Finding(
-                f"{name}: the paper finds recoding much better on the new class, comparable on the "
-                "others and better over all; more than "
+                f"{ex.say_value('data', name)}: the paper finds recoding much better on the new "
+                "class, comparable on the others and better over all; more than "
                 f"{100 * MUCH:.0f} points count as much, a loss of {100 * COMPARABLE:.0f} as "
                 "comparable.",
-                f"Here, up to 10 examples, it changes the new class by {new:+.1f} "
-                f"points, the others by {others:+.1f} and all by {total:+.1f}.",
+                f"Here, up to 10 examples, it changes the new class by {ex.say_signed(new)} "
+                f"points, the others by {ex.say_signed(others)} and all by {ex.say_signed(total)}.",
                 ex.combine_verdicts(
                     [
                         gains["new_class"].above(MUCH),

@@ -320,8 +320,8 @@ def _ignored(name: str, table: ex.Table, varied: ex.Table) -> ex.Finding:
         name=f"right of the new class at {n} examples",
     )
     return ex.Finding(
-        f"{name}: the paper finds that plain least squares ignore a class with few examples (less "
-        f"than {100 * IGNORED:.0f} % right).",
+        f"{ex.say_value('data', name)}: the paper finds that plain least squares ignore a class "
+        f"with few examples (less than {100 * IGNORED:.0f} % right).",
         f"Here {100 * share.mean:.1f} % of the new class are right at {n} examples.",
         share.below(IGNORED),
         printed=_printed(name, n, "new_class", NAIVE),
@@ -387,7 +387,8 @@ def _recoding_helps(name: str, table: ex.Table) -> ex.Finding:
     least = min(gains, key=lambda count: gains[count].mean)
     by_count = ", ".join(f"{100 * gain.mean:+.1f}" for gain in gains.values())
     return ex.Finding(
-        f"{name}: the paper finds recoding above plain least squares on the new class throughout.",
+        f"{ex.say_value('data', name)}: the paper finds recoding above plain least squares on the "
+        "new class throughout.",
         f"Here it has {100 * recoded:.1f} % at {n} examples, and its smallest lead up to "
         f"{max(gains)} is {100 * gains[least].mean:.1f} points, at {least}.",
         ex.combine_verdicts(gain.verdict for gain in gains.values()),
@@ -403,7 +404,8 @@ def _total(name: str, table: ex.Table, varied: ex.Table) -> ex.Finding:
         for n in table.values("n_new")
     ]
     return ex.Finding(
-        f"{name}: the paper finds that recoding raises the accuracy over all classes too.",
+        f"{ex.say_value('data', name)}: the paper finds that recoding raises the accuracy over all "
+        "classes too.",
         f"Here by {100 * lead.mean:+.2f} points on average, {100 * min(leads):+.2f} at the least.",
         lead.verdict,
         printed=_printed(name, _at(table, 10), "total", RECODED, NAIVE),
@@ -423,7 +425,7 @@ def _beside_rebalanced(name: str, table: ex.Table, varied: ex.Table) -> ex.Findi
         else "rebalancing, which needs all examples each time, above recoding on the new class"
     )
     return ex.Finding(
-        f"{name}: the paper finds {claim}"
+        f"{ex.say_value('data', name)}: the paper finds {claim}"
         + (" (robots' objects" if robots else " (here")
         + f", on average up to {max(few.values('n_new'))} examples).",
         f"Here recoding has {100 * recoded:.1f} % and rebalancing {100 * batch:.1f} % on average "

@@ -240,11 +240,12 @@ def _draw_leaf(figure: Any, row: ex.Row) -> None:
 
 
 def judge(table: ex.Table) -> list[ex.Finding]:
-    return [
-        _parts_of_it(table.where(data=data, object=name), f"{name} of {data}")
+    named = {
+        f"{name} of {data}": table.where(data=data, object=name)
         for data in table.values("data")
         for name in table.where(data=data).values("object")
-    ]
+    }
+    return ex.name_repeated((name, _parts_of_it(rows, name)) for name, rows in named.items())
 
 
 def _parts_of_it(table: ex.Table, name: str) -> ex.Finding:
@@ -360,6 +361,7 @@ EXPERIMENT = ex.Experiment(
         "on_object",
         "all_on_object",
     ),
+    drawn=("examples", "patches"),
     size=(10.5, 3.9),
     notes=(
         *sweeps.NOTES[:2],

@@ -217,6 +217,7 @@ EXPERIMENT = ex.Experiment(
         "on_object",
         "beside_object",
     ),
+    drawn=("picture", "map"),
     size=(9.5, 3.6),
     notes=(
         *sweeps.NOTES[:2],

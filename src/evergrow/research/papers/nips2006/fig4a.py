@@ -493,6 +493,7 @@ EXPERIMENT = sweeps.make_experiment(
     judge=judge,
     keys=("data", "object", "seed", "codebook", "pooling", "windows"),
     exact=("rate", "area", "filled"),
+    drawn=("roc",),
     published=({"codebook": ERC, "pooling": BINARY, "windows": 8000, "rate": sweeps.PAPER_RATE},),
     sources=photographs.SOURCES_WITH_OUTLINES,
     size=(12.0, 4.6),

@@ -166,7 +166,7 @@ def _explain(table: ex.Table, kind: str) -> str:
     }
     if len(leads) < 2:
         return ""
-    found = ", ".join(f"{100 * lead.mean:+.1f} with {n}" for n, lead in leads.items())
+    found = ", ".join(f"{ex.say_signed(100 * lead.mean)} with {n}" for n, lead in leads.items())
     return (
         "It depends on the number of training samples, which the report does not give: "
         f"compared with thresholds, {TITLES[kind]} have these points: {found} samples per class."
@@ -184,6 +184,7 @@ EXPERIMENT = ex.Experiment(
     judge=judge,
     keys=KEYS,
     exact=("accuracy", "boundary"),
+    drawn=("map", "extent", "points"),
     size=(9.6, 3.9),
     notes=(
         "The spiral has six arms, so that their colours can be distinguished, with 70 training "
