@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.formatting import format_count
 from evergrow.research.experiments.catalogue import PAPERS, Paper, find_paper
 from evergrow.research.experiments.experiment import Experiment, Finding, Verdict
 from evergrow.research.experiments.table import Row, Table
@@ -56,6 +57,8 @@ same data may differ. They say nothing about another data set."""
 
 _PUBLISHED = """\
 Our numbers are means over the seeds ± the standard deviation."""
+
+_NOT_MEASURED = "not measured"
 
 # Shown in the index next to the title of a result.
 _REMARKS = {"quick": "**a quick run**", "own_data": "on your own data"}
@@ -149,7 +152,7 @@ def format_published(experiment: Experiment, table: Table) -> str:
     names = [] if apart else table.values("data")
     columns = {name: table.where(data=name) for name in names} or {"here": table}
     measured = (*experiment.exact, *experiment.timed)
-    lines = []
+    lines, n_missing = [], 0
     for row in experiment.published:
         where = {key: row[key] for key in experiment.keys if key in row}
         # Columns that only the paper has, such as the kind of its features, are shown as well.
@@ -162,13 +165,20 @@ def format_published(experiment: Experiment, table: Table) -> str:
                     _format_mean(_as_published(mine.where(**where), row, measured), name)
                     for mine in columns.values()
                 ]
+                if {*here} == {_NOT_MEASURED}:
+                    n_missing += 1
+                    continue
                 cells = (setting, say_quantity(name), printed, *here)
                 lines.append(f"| {' | '.join(cells)} |")
     if not lines:
         return ""
     heads = [name if name == "here" else f"here, {name}" for name in columns]
     rule = "|---|---|---|" + "---|" * len(heads)
-    return "\n".join([f"| setting | quantity | paper | {' | '.join(heads)} |", rule, *lines])
+    shown = "\n".join([f"| setting | quantity | paper | {' | '.join(heads)} |", rule, *lines])
+    if not n_missing:
+        return shown
+    numbers = format_count(n_missing, "number")
+    return f"{shown}\n\nLeft out: {numbers} of the paper for settings that we did not measure."
 
 
 def _as_published(table: Table, row: Row, measured: Collection[str]) -> Table:
@@ -189,7 +199,7 @@ def _as_published(table: Table, row: Row, measured: Collection[str]) -> Table:
 
 def _format_mean(table: Table, name: str) -> str:
     if not len(table.column(name)):
-        return "not measured"
+        return _NOT_MEASURED
     return say_number(name, table.mean(name), table.deviation(name))
 
 

@@ -152,10 +152,10 @@ TERMS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "ERC forest",
-            "a codebook of randomised trees that see the classes; its leaves are the words",
+            "a codebook of randomised trees, trained with class labels; its leaves are the words",
             ("ERC forests",),
         ),
-        Term("unsupervised trees", "randomised trees that do not see the classes"),
+        Term("unsupervised trees", "randomised trees that are trained without class labels"),
         Term("k-means", "a codebook of the centres that k-means finds"),
         Term(
             "rate at equal error",

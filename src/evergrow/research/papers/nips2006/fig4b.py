@@ -62,9 +62,9 @@ def judge(table: ex.Table) -> list[ex.Finding]:
         sweeps.judge_bound(
             "The paper finds that about 5000 words, 1000 per tree, are enough (larger codebooks "
             "add a point at most).",
-            f"Here {sweeps.N_TREES} x {enough} leaves give {rate:.1f} %; the best of larger sizes, "
-            f"{named}, adds {more.mean:+.1f} points (noise {more.noise:.1f}). With "
-            f"{sizes[0]} leaves per tree it is {few:.1f} %.",
+            f"Here the rate is {rate:.1f} % with {enough} leaves in each of {sweeps.N_TREES} "
+            f"trees. The best larger codebook, {named}, differs by {more.mean:+.1f} ± {more.noise:.1f} "
+            f"points. With {sizes[0]} leaves per tree the rate is {few:.1f} %.",
             ex.combine_verdicts(
                 compare_rates(table, {"leaves": leaves}, {"leaves": enough}).below(sweeps.LITTLE)
                 for leaves in larger
@@ -78,7 +78,7 @@ def judge(table: ex.Table) -> list[ex.Finding]:
 EXPERIMENT = sweeps.make_experiment(
     name="nips2006-fig4b",
     title="Figure 4 b of Moosmann et al.: how many words a codebook needs",
-    shows="rate at equal error over the size of the codebook",
+    shows="how the rate at equal error depends on the number of words",
     runs=runs,
     measure=measure,
     draw=draw,

@@ -30,16 +30,16 @@ N_SEEDS = 10
 
 NOTES = (
     "The paper's photographs are GRAZ-02, where objects are small and partly hidden, so rates "
-    "are lower. Here they are motorbikes of Caltech-101 against Caltech's background: 150 images "
-    "of each to train and 150 to test, even and odd ones as in the paper. Quick runs, and runs "
-    "without the photographs, use scenes drawn by code.",
+    "are lower. Here they are motorbikes of Caltech-101 against Caltech's background: of each, 150 "
+    "images with even numbers to train and 150 with odd numbers to test, as in the paper. Quick "
+    "runs, and runs without the photographs, use scenes drawn by code.",
     "In GRAZ-02 the surroundings are the same with and without the object. Caltech's motorbikes "
     "often stand in front of a white background, so a part of the rates may come from the "
     "surroundings. Figures 2 and 3 show where the words lie.",
     "For bikes of GRAZ-02 the paper prints 84.4 % with codebooks learnt from whole images, as "
     "here, and 84.1 % with patches on the object alone, as in its figure 4. For cars it prints "
-    "79.9 and 79.8 %. The best results before it were 76.5 and 70.7 %. The page "
-    "nips2006-settings compares both settings.",
+    "79.9 and 79.8 %. The best earlier results were 76.5 % (bikes) and 70.7 % (cars). "
+    "[Settings](nips2006-settings.md) compares both.",
 )
 
 PICTURES = (
