@@ -14,6 +14,7 @@ MISSING = "\N{EN DASH}"
 
 # Names less similar than this, from 0 to 1, are not taken for misspelt ones.
 _LEAST_SIMILARITY = 0.65
+_MOST_SIMILAR = 3
 
 # A unit: the least number that is written in it, its size, and its name.
 Unit = tuple[float, float, str]
@@ -127,14 +128,19 @@ def list_names(names: Iterable[object], most: int = 10) -> str:
 def suggest(name: object, known: Iterable[object]) -> str:
     """Ask whether one of the similar names was meant; empty if there is none.
 
-    >>> suggest("sunflwer", ["rose", "sunflower"])
+    Names that differ in upper and lower case only are as similar as equal ones.
+
+    >>> suggest("Sunflwer", ["rose", "sunflower"])
     "did you mean 'sunflower'?"
     >>> suggest("watch", ["ketch"])
     ''
     """
-    by_text = {str(each): each for each in known}
-    near = get_close_matches(str(name), by_text, 3, _LEAST_SIMILARITY)
-    return f"did you mean {' or '.join(repr(by_text[each]) for each in near)}?" if near else ""
+    by_text: dict[str, list[object]] = {}
+    for each in known:
+        by_text.setdefault(str(each).casefold(), []).append(each)
+    close = get_close_matches(str(name).casefold(), by_text, _MOST_SIMILAR, _LEAST_SIMILARITY)
+    near = [each for text in close for each in by_text[text]][:_MOST_SIMILAR]
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def printable(text: str) -> str:

@@ -24,7 +24,7 @@ from evergrow.estimators.sums.accumulation import (
     check_weights,
     iter_batches,
 )
-from evergrow.estimators.sums.changes import subtract_examples
+from evergrow.estimators.sums.changes import check_stored, subtract_examples
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import ExampleLearner, Examples, Method
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -200,6 +200,7 @@ def _without(known: FittedRejection, batch: LabelledBatch) -> tuple[FittedReject
     if not learns_held_out:
         _check_separable(known, np.unique(codes[~found]).tolist())
     moments = subtract_examples(known.labels, known.moments, iter_batches(gone))
+    check_stored(known.labels, known.moments, known.holdout.counts, codes[~found])
     fitted = replace(known, moments=moments, holdout=holdout, fixed=None)
     return fitted, batch if learns_held_out else batch.where(~found)
 
@@ -235,7 +236,7 @@ def predicted_labels(
     if unknown in labels.classes.tolist():
         raise InvalidInputError(
             f"unknown_label must differ from all classes, but there is a class {unknown!r}: rename "
-            "the class or its folder"
+            "the class or its folder, or set unknown_label= to another label"
         )
     grown, _ = labels.extend(_smallest(unknown))
     return unknown, grown.classes

@@ -179,7 +179,7 @@ class ExampleLearner(ExampleFit):
         array(['a', 'c'], dtype='<U1')
         """
         known = self._known("forget")
-        check_forget_arguments(X, y, classes, sample_weight)
+        check_forget_arguments(known.labels, X, y, classes, sample_weight)
         if X is not None and y is not None:
             known = self._forget(known, Examples(*self._checked_more(X, y), sample_weight))
         if classes is not None:
@@ -194,8 +194,8 @@ class ExampleLearner(ExampleFit):
         Parameters
         ----------
         names : mapping
-            Old name to new name. Classes that get the same name, or the name of an existing class,
-            are merged into the first of their columns.
+            Old name to new name, of the same kind (numbers or strings). Classes that get the same
+            name, or the name of an existing class, are merged into the first of their columns.
 
         Returns
         -------
