@@ -122,10 +122,10 @@ class ExampleLearner(ExampleFit):
 
         Examples
         --------
-        >>> from evergrow import RLSClassifier
-        >>> model = RLSClassifier(regularization=0.1, recoding=0.5)
-        >>> model = model.partial_fit([[0, 0], [9, 9]], ["b", "c"]).partial_fit([[0, 9]], ["a"])
-        >>> model.classes_, model.predict([[1, 9]])
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().partial_fit([[0, 0], [9, 9]], ["b", "c"])
+        >>> means = means.partial_fit([[0, 9]], ["a"])
+        >>> means.classes_, means.predict([[1, 9]])
         (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
         """
         if not self.__sklearn_is_fitted__():
@@ -157,9 +157,9 @@ class ExampleLearner(ExampleFit):
         y : array-like of shape (n_samples,), default=None
             Classes of these examples.
         classes : array-like, default=None
-            Classes to remove. Least squares and ``metric="mahalanobis"`` need
-            ``keep_class_statistics=True`` for it, unless all examples of the class were removed
-            before.
+            Classes to remove. With ``metric="mahalanobis"`` this needs
+            ``keep_class_statistics=True``, unless all examples of the class were removed before or
+            are in `X`.
         sample_weight : array-like of shape (n_samples,), default=None
             The weights with which the examples were learnt.
 
