@@ -49,6 +49,12 @@ NEWCOMERS = {
     "How do I add a class?": ("tutorial_photographs", "add a class", "faq"),
     'How do I get the answer "unknown"?': ("how_to unknown", "unknown", "unknown"),
     "Does it forget old classes?": ("faq", "catastrophic forgetting", "faq"),
+    "How do I remove a class?": ("faq", "forget class", "faq"),
+    "How do I search for parameters?": (
+        "how_to getting_started",
+        "grid search",
+        "getting_started",
+    ),
     "My classes are imbalanced": ("faq", "imbalanced classes", "faq"),
     "Do I need a GPU?": ("faq", "gpu", "faq"),
     "Can I use a network of timm?": ("how_to embeddings", "hugging face", "faq"),

@@ -95,7 +95,7 @@ def test_features(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"node : nearest of  means is  at , goes {side}" for side in ("left", "right")
     }
     told, printed = ([x for x in y if not re.match(r"node|leaf", x)] for y in (told, printed))
-    assert len(told) == 15
+    assert len(told) == 17
     for one, other in zip(told, printed, strict=True):
         assert re.sub(r"[\d.]+%", "%", one) == re.sub(r"[\d.]+%", "%", other)
         if shares := re.findall(r"[\d.]+(?=%)", one):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,11 @@ BAD_EXAMPLES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "columns of labels": (X, X, ValueError, "1d array"),
     "sparse": (scipy.sparse.csr_matrix(X), Y, TypeError, "dense"),
     "strings": (np.array([["a", "b"]] * 60), Y, ValueError, "strings"),
+    "a path": ("features.npz", Y, TypeError, "got a str: for pictures use ImageClassifier"),
+    "a folder": (Path("pictures"), Y, TypeError, r"got a \w+Path: for pictures"),
+    "paths": (["a.jpg"] * 60, Y, TypeError, "got a list of str: for pictures"),
+    "column of paths": (pd.Series(["a.jpg"] * 60), Y, TypeError, "got a column of str: for pic"),
+    "array of paths": (np.array(["a.jpg"] * 60), Y, TypeError, "got a column of str: for pictures"),
     "one row": (X[0], Y, ValueError, "2D array"),
     "no labels": (X, None, ValueError, "requires y"),
 }

@@ -203,7 +203,7 @@ def test_feature_names_are_saved_and_loaded(name: str, tmp_path: Path) -> None:
 def test_only_a_class_that_load_knows_is_saved(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
     foreign = type("Own", (type(model),), {})(**model.get_params(deep=False)).fit(X, Y)
-    with pytest.raises(TypeError, match="only Evergrow's own estimators can be saved, got Own"):
+    with pytest.raises(TypeError, match="Own cannot be saved: only Evergrow's own estimators"):
         foreign.save(tmp_path / "model.evergrow")
 
 

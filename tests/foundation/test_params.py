@@ -10,6 +10,7 @@ import pytest
 
 from evergrow import InvalidInputError
 from evergrow.foundation.params import (
+    Choice,
     FilePath,
     Flag,
     Fraction,
@@ -58,4 +59,22 @@ def test_alternatives_are_joined_by_or() -> None:
     assert str(caught.value) == (
         "random_state must be None or an integer from 0 to 4294967295 or a "
         "numpy.random.RandomState, got 'x'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("quik", ": did you mean 'quick'?"),
+        ("Quick", ": did you mean 'quick'?"),
+        (None, ": did you mean 'none'?"),
+        ("red", ""),
+        (3, ""),
+    ],
+)
+def test_a_similar_choice_is_suggested(value: object, hint: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        check_parameters({"mode": value}, {"mode": [Flag(), Choice(("quick", "none"))]})
+    assert str(caught.value) == (
+        f"mode must be True or False or one of ['none', 'quick'], got {value!r}{hint}"
     )

@@ -15,6 +15,7 @@ MISSING = "\N{EN DASH}"
 
 # Names less similar than this, from 0 to 1, are not taken for misspelt ones.
 _LEAST_SIMILARITY = 0.65
+_MOST_SIMILAR = 3
 
 # A unit: the least number that is written in it, its size, and its name.
 Unit = tuple[float, float, str]
@@ -150,9 +151,11 @@ def suggest(
     by_text: dict[str, list[object]] = {}
     for each in known:
         by_text.setdefault(fold_name(str(each)), []).append(each)
-    near = get_close_matches(fold_name(str(name)), by_text, 3, least)
-    meant = " or ".join(repr(each) for text in near for each in by_text[text])
-    return f"did you mean {f'{what} ' if what else ''}{meant}?" if near else ""
+    close = get_close_matches(fold_name(str(name)), by_text, _MOST_SIMILAR, least)
+    near = [each for text in close for each in by_text[text]][:_MOST_SIMILAR]
+    return (
+        f"did you mean {f'{what} ' if what else ''}{' or '.join(map(repr, near))}?" if near else ""
+    )
 
 
 def printable(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import suggest
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kMGT]i?)?B|([0-9]+)")
 _UNITS = {"": 1} | {
@@ -220,9 +221,28 @@ def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rul
     Traceback (most recent call last):
     ...
     evergrow.foundation.errors.InvalidInputError: n_trees must be an integer of at least 1, got 0
+
+    A misspelt choice is named too:
+
+    >>> check_parameters({"mode": "Quik"}, {"mode": [Choice(("quick", "slow"))]})
+    Traceback (most recent call last):
+    ...
+    evergrow.foundation.errors.InvalidInputError: mode must be one of ['quick', 'slow'], \
+got 'Quik': did you mean 'quick'?
     """
     for name, allowed in rules.items():
         value = values[name]
         if not any(rule.admits(value) for rule in allowed):
             expected = " or ".join(str(rule) for rule in allowed)
-            raise InvalidInputError(f"{name} must be {expected}, got {value!r}")
+            raise InvalidInputError(
+                f"{name} must be {expected}, got {value!r}{_hint(value, allowed)}"
+            )
+
+
+def _hint(value: object, allowed: Sequence[Rule]) -> str:
+    """Ask whether a similar choice was meant, such as "none" in place of None."""
+    if not isinstance(value, (str, type(None))):
+        return ""
+    choices = [name for rule in allowed if isinstance(rule, Choice) for name in rule.names]
+    found = suggest(value, choices)
+    return f": {found}" if found else ""

@@ -139,3 +139,50 @@ def test_parameters_that_determine_the_sums_cannot_change_later(
 
 def test_a_batch_learner_has_no_partial_fit() -> None:
     assert not hasattr(RebalancedRLSClassifier(), "partial_fit")
+
+
+def test_the_price_of_class_statistics_is_named() -> None:
+    model = RLSClassifier(fit_intercept=False).fit(np.eye(100)[:4], ["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match=r"True \(80 kB per class with 100 features\)"):
+        model.forget(classes=["b"])
+
+
+@pytest.mark.parametrize(
+    ("X", "hint"),
+    [
+        (["b"], r": did you mean classes=\['b'\]\?$"),
+        ("a", r": did you mean classes=\['a'\]\?$"),
+        (np.array(["a", "z"]), r": did you mean classes=\['a'\]\?$"),
+        (["z"], "$"),
+        (GOOD_X, "$"),
+        ([[1, 2, 3]], "$"),
+    ],
+)
+def test_classes_in_place_of_examples_are_recognised(X: Any, hint: str) -> None:
+    model = RLSClassifier().fit(GOOD_X, GOOD_Y)
+    with pytest.raises(ValueError, match=f"forget needs both X and y, or neither{hint}"):
+        model.forget(X)
+
+
+@pytest.mark.parametrize("weights", [None, np.full(2, 2.0)])
+def test_examples_never_learnt_are_refused_while_all_are_stored(weights: Any) -> None:
+    model = RLSClassifier(random_state=0).fit(GOOD_X, GOOD_Y)
+    before = model.decision_function(GOOD_X)
+    strange = GOOD_X[:2] if weights is not None else GOOD_X[:2] + 1e-3
+    message = "cannot forget 1 example of class 'a': no example with these features and this weight"
+    with pytest.raises(ValueError, match=message):
+        model.forget(strange, GOOD_Y[:2], sample_weight=weights)
+    np.testing.assert_array_equal(model.decision_function(GOOD_X), before)
+    few = RLSClassifier(max_stored=2, random_state=0).fit(GOOD_X, GOOD_Y)
+    few.forget(strange[:1], GOOD_Y[:1])
+
+
+def test_a_warning_after_forgetting_names_examples_never_learnt() -> None:
+    X = np.outer(np.arange(1.0, 21.0), [1e8, 1e8, 1e8])
+    y = np.arange(20) // 10
+    model = RLSClassifier(regularization=1e-300, recoding=0.0).fit(X, y)
+    with pytest.warns(RuntimeWarning, match="regularization=1e-300; solved"):
+        model.predict(X)
+    model.forget(X[:1] * [1.0, 0.9, 1.1], y[:1])
+    with pytest.warns(RuntimeWarning, match="forget was given examples that were never learnt;"):
+        model.predict(X)

@@ -66,7 +66,10 @@ def test_a_model_inside_a_model_inside_a_model_can_be_saved(tmp_path: Path) -> N
 @pytest.mark.parametrize("estimator", [RidgeClassifier(), RememberingClassifier()])
 def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> None:
     model = RejectingClassifier(estimator).fit(*cones(10, range(3)))
-    with pytest.raises(TypeError, match="only Evergrow's own estimators can be saved"):
+    with pytest.raises(
+        TypeError,
+        match="in a RejectingClassifier cannot be saved: only Evergrow's own estimators can",
+    ):
         model.save(tmp_path / "model.evergrow")
     assert not list(tmp_path.iterdir())
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import RidgeClassifier, SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
 from evergrow.estimators.novelty.measures import MEASURES
+from tests.estimators.model_files import reload
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
 from tests.estimators.novelty.test_twin import same_calibration
 
@@ -595,3 +597,18 @@ def test_the_lengths_of_unit_vectors_in_single_precision_are_no_score():
     model = RejectingClassifier(NCMClassifier()).fit(X, np.repeat(np.arange(4), 60))
     assert np.linalg.norm(X.astype(np.float64), axis=1).std() > 1e-9
     assert model._fitted.calibration.scales[:, 1].tolist()[-1] == 0
+
+
+def test_the_unknown_label_is_an_attribute(tmp_path: Path) -> None:
+    X, y = cones(30, [-1, 0, 1])
+    model = RejectingClassifier(NCMClassifier())
+    with pytest.raises(NotFittedError, match="unknown_label_"):
+        _ = model.unknown_label_
+    model = model.fit(X, y)
+    assert model.unknown_label_ == -2
+    assert RejectingClassifier(NCMClassifier()).fit(X, y.astype(str)).unknown_label_ == "unknown"
+    assert reload(model, tmp_path).unknown_label_ == -2
+    assert model.set_params(unknown_label=9).unknown_label_ == 9
+    assert ((model.predict(X) == model.unknown_label_) == ~model.is_known(X)).all()
+    with pytest.raises(ValueError, match="rename the class or its folder, or set unknown_label="):
+        _ = model.set_params(unknown_label=1).unknown_label_

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evergrow
@@ -70,3 +73,36 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="10001 characters"):
         model.save(tmp_path / "model.evergrow")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("features.npy", "a NumPy file"),
+        ("features.npz", "a NumPy file"),
+        ("pictures.zip", "a zip file"),
+        ("model.pkl", "a pickle"),
+    ],
+)
+def test_another_kind_of_file_is_named(name: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name.startswith("features"):
+        write = np.save if name.endswith("npy") else np.savez
+        write(path, np.zeros(3))  # type: ignore[operator]
+    elif name == "model.pkl":
+        path.write_bytes(pickle.dumps({"a": 1}))
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("cat/1.jpg", "no picture")
+    with pytest.raises(ModelFileError, match=rf"{name}' is not a model file: it looks like {kind}"):
+        evergrow.load(path)
+
+
+@pytest.mark.parametrize("start", [b"", b"hello", b"\x80\x04", b"\x80\x04\0\0\0\0\0\0{"])
+def test_a_file_of_no_known_kind_is_refused_without_more_words(
+    start: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.evergrow"
+    path.write_bytes(start)
+    with pytest.raises(ModelFileError, match=r"is incomplete or not a model file$"):
+        evergrow.load(path)

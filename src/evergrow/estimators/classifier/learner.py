@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
@@ -195,6 +196,7 @@ def validate_rows(
     Rows on disk are not read here: their values are checked when they are read. Rows in the memory
     of a GPU stay there.
     """
+    _check_not_paths(X)
     X = from_other_library(X)
     if is_on_gpu(X):
         X = DeviceRows.of(X)
@@ -222,6 +224,7 @@ def validate_examples(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Validate rows and labels; rows on disk and encoded labels of shards stay as they are."""
     options = {"ensure_min_samples": min_samples, "ensure_min_features": 1}
+    _check_not_paths(X)
     # Labels are needed on the processor, wherever the rows are.
     X, y = from_other_library(X), from_other_library(y)
     y = to_host(as_tensor(y)) if is_on_gpu(y) else y
@@ -236,6 +239,20 @@ def validate_examples(
         labels = validate_data(estimator, "no_validation", y)
     check_consistent_length(rows, labels)
     return rows, labels
+
+
+def _check_not_paths(X: object) -> None:
+    """Raise an ``InvalidTypeError`` for names of files, or other text, in place of features."""
+    kinds, given, whole = (str, bytes, os.PathLike), X, ""
+    if isinstance(X, (list, tuple)) or getattr(X, "ndim", 0) == 1:
+        given = next(iter(cast(Any, X)), None)
+        whole = "list of " if isinstance(X, (list, tuple)) else "column of "
+    if isinstance(given, kinds):
+        name = type(given).__name__.removesuffix("_")
+        raise InvalidTypeError(
+            f"X must be an array of features, got a {whole}{name}: for pictures use "
+            "ImageClassifier or Embedder; numpy.load reads an .npz"
+        )
 
 
 def validate_weights(

@@ -18,7 +18,7 @@ from evergrow.estimators.classifier.learner import validate_weights
 from evergrow.estimators.forest.change.addition import add_samples
 from evergrow.estimators.forest.change.growth import check_growable, check_has_rows, grow_forest
 from evergrow.estimators.forest.change.relabeling import rename_classes
-from evergrow.estimators.forest.change.removal import as_ids, forget
+from evergrow.estimators.forest.change.removal import as_ids, forget, refuse_examples
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
 from evergrow.estimators.forest.parameters import ForestParameters, VotingParameters
 from evergrow.estimators.forest.predictor import ForestPredictor
@@ -139,7 +139,10 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
 
     @exclusive
     def forget(
-        self, *, classes: npt.ArrayLike | None = None, samples: npt.ArrayLike | None = None
+        self,
+        *examples: object,
+        classes: npt.ArrayLike | None = None,
+        samples: npt.ArrayLike | None = None,
     ) -> Self:
         """Remove classes or single samples from the forest.
 
@@ -152,6 +155,8 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
 
         Parameters
         ----------
+        *examples : object
+            Nothing: a forest cannot forget examples that are given as `X` and `y`, and says so.
         classes : array-like, default=None
             Classes to remove.
         samples : array-like of int, default=None
@@ -173,6 +178,7 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         >>> forest.forget(samples=[0]).predict([[1]])
         array(['a'], dtype='<U1')
         """
+        refuse_examples(self, examples)
         request = self._request()
         known = self._require_fitted("samples to forget")
         if classes is None and samples is None:
@@ -194,9 +200,9 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         Parameters
         ----------
         names : mapping
-            Old name to new name. Classes that get the same name, or the name of an existing class,
-            are merged into the first of their columns. If the merged class has more samples than
-            `keep_per_class`, the next update removes some.
+            Old name to new name, of the same kind (numbers or strings). Classes that get the same
+            name, or the name of an existing class, are merged into the first of their columns. If
+            the merged class has more samples than `keep_per_class`, the next update removes some.
 
         Returns
         -------

@@ -47,11 +47,15 @@ _PASS_SECONDS = 30e-6
 _SOLVE_SECONDS = 150e-6
 
 
-def factorise(gram: Floats, ridge: Ridge) -> Floats:
+# Another cause of a matrix that is not positive definite than rounding.
+_NEVER_LEARNT = ", or because forget was given examples that were never learnt"
+
+
+def factorise(gram: Floats, ridge: Ridge, *, has_forgotten: bool = False) -> Floats:
     """Return the upper Cholesky factor ``R`` of ``A = gram + penalty I = R'R``.
 
     Values below the diagonal have no meaning. With an intercept the last feature is constant and
-    hardly penalised. The factor lies where the matrix lies.
+    hardly penalised. The factor lies where the matrix lies. ``has_forgotten`` is for the warning.
     """
     penalty = ridge.penalty
     penalties = np.full(len(gram), penalty)
@@ -68,8 +72,9 @@ def factorise(gram: Floats, ridge: Ridge) -> Floats:
             break
         extra = _more(extra, gram)
     if extra:
+        cause = f" because of rounding{_NEVER_LEARNT}" if has_forgotten else ""
         warn_user(
-            f"the Gram matrix is not positive definite with regularization={penalty:g}; "
+            f"the Gram matrix is not positive definite with regularization={penalty:g}{cause}; "
             f"solved with {penalty + extra:.3g} instead",
             RuntimeWarning,
         )
@@ -124,16 +129,16 @@ def solve(moments: Moments, ridge: Ridge) -> Solution:
     some = moments if ridge.columns is None else moments.with_features(places)
     if ridge.standardize:
         change = standardisation(some, ridge)
-        _, (weights, own) = _solve(change.equations, ridge)
+        _, (weights, own) = _solve(change.equations, ridge, moments)
         weights = change.weights(weights)
     else:
-        _, (weights, own) = _solve(Equations.of(some, ridge), ridge)
+        _, (weights, own) = _solve(Equations.of(some, ridge), ridge, moments)
     return Solution(_spread(weights, places, moments.n_features), own)
 
 
-def _solve(equations: Equations, ridge: Ridge) -> tuple[Floats, Solution]:
-    """Return the Cholesky factor and the solution."""
-    factor = factorise(equations.gram, ridge)
+def _solve(equations: Equations, ridge: Ridge, moments: Moments) -> tuple[Floats, Solution]:
+    """Return the Cholesky factor and the solution of the equations of some sums."""
+    factor = factorise(equations.gram, ridge, has_forgotten=moments.has_forgotten)
     weights = back_substitute(factor, equations.sums)
     return factor, Solution(weights, np.einsum("ij,ij->i", weights, equations.sums))
 
@@ -213,9 +218,10 @@ class Solver:
         if new is None or is_fixed or not _is_cheaper(new, moments, ridge):
             self._solve(moments, ridge)
         elif not self._follow(new, moments, ridge):
+            cause = _NEVER_LEARNT if moments.has_forgotten else ""
             warn_user(
-                "the Cholesky factor is no longer positive definite because of rounding; it was "
-                "computed again from the sums",
+                f"the Cholesky factor is no longer positive definite because of rounding{cause}; "
+                "it was computed again from the sums",
                 RuntimeWarning,
             )
             self._solve(moments, ridge)
@@ -229,7 +235,7 @@ class Solver:
         else:
             places = ridge.places(moments.n_features)
             some = moments if ridge.columns is None else moments.with_features(places)
-            self._factor, (solved, own) = _solve(Equations.of(some, ridge), ridge)
+            self._factor, (solved, own) = _solve(Equations.of(some, ridge), ridge, moments)
             weights = _spread(solved, places, moments.n_features)
             self._followed = Followed(moments)
         self._current = _Weights.of(weights, own)

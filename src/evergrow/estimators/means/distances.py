@@ -153,8 +153,7 @@ def shrunk_covariance(moments: Moments, shrinkage: float) -> Floats:
     within = np.diagonal(covariance).copy()
     # After forgetting, features that should be zero may hold rounding errors of forgotten examples,
     # so the limit must be relative to the largest sums ever, not to the size of the feature.
-    has_forgotten = moments.peak > moments.squares * (1 + _ROUNDING)
-    residue = _RESIDUE * moments.peak / moments.weight if has_forgotten else 0.0
+    residue = _RESIDUE * moments.peak / moments.weight if moments.has_forgotten else 0.0
     rounding = 10 * _ROUNDING * mean_squares + residue
     varies = within > rounding
     variances = np.where(varies, within, np.where(total > rounding, total, 1.0))

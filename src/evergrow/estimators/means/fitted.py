@@ -70,11 +70,6 @@ class FittedMeans(FittedSums):
         if self.metric is not None:
             object.__setattr__(self, "_projected", ProjectedDistance(self.metric.components_))
 
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.moments.n_features
-
     def differences(self, other: FittedMeans) -> list[str]:
         """Return what must be equal to merge two models, but is not."""
         if self.n_features != other.n_features:

@@ -24,7 +24,7 @@ from evergrow.estimators.sums.accumulation import (
     check_weights,
     iter_batches,
 )
-from evergrow.estimators.sums.changes import subtract_examples
+from evergrow.estimators.sums.changes import check_stored, subtract_examples
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import ExampleLearner, Examples, Method
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -74,6 +74,126 @@ class RejectionLearner(ExampleLearner):
         "max_held_out": [Integer(20)],
         "random_state": [Nothing(), RandomState()],
     }
+
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Train the estimator, and store examples for the calibration.
+
+        Everything learnt before is replaced.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features: an array of floats or integers, which may be memory-mapped or read-only, a
+            DataFrame, or :class:`evergrow.Shards`.
+        y : array-like of shape (n_samples,)
+            Classes: integers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the examples, at least 0; None gives each a weight of 1. An example of weight
+            2 counts as two equal examples, one of weight 0 as none. The estimator
+            must accept them.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If training fails or is interrupted, it is unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow import RejectingClassifier, RLSClassifier
+        >>> X = np.random.default_rng(0).normal(np.repeat(np.eye(2, 3), 99, axis=0), 0.1)
+        >>> model = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
+        >>> model.fit(X, np.repeat(["cat", "dog"], 99)).predict([[0, 1, 0], [0, 0, 1]])
+        array(['dog', 'unknown'], dtype='<U7')
+        """
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Add examples of known and new classes, if the estimator can learn them.
+
+        The first call on a new estimator trains it. Known classes keep their columns. New classes
+        are sorted and get the next ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Classes, of the same kind (numbers or strings) as the known ones.
+        classes : array-like, default=None
+            Classes that get a column before their first example. Only estimators of scikit-learn
+            need them: all classes in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, as in :meth:`fit`.
+
+        Returns
+        -------
+        self : estimator
+            The updated estimator. If the update fails or is interrupted, it is unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from evergrow import RejectingClassifier, RLSClassifier
+        >>> X = np.random.default_rng(0).normal(np.repeat(np.eye(3), 99, axis=0), 0.1)
+        >>> model = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
+        >>> model = model.partial_fit(X[:198], np.repeat(["cat", "dog"], 99))
+        >>> model.partial_fit(X[198:], ["bird"] * 99).predict([[0, 1, 0], [0, 0, 1]])
+        array(['dog', 'bird'], dtype='<U7')
+        """
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def forget(
+        self,
+        X: npt.ArrayLike | None = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Remove examples or whole classes, if the estimator can forget them.
+
+        What can be forgotten, and how exactly, depends on the estimator: a forest forgets classes,
+        least squares and class means also examples. A class in `classes` loses its column; the
+        other columns keep their order. After a class was forgotten of which not all examples are
+        stored, ``measure="auto"`` uses the cosine alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Features of the examples to remove, exactly as they were learnt.
+        y : array-like of shape (n_samples,), default=None
+            Classes of these examples.
+        classes : array-like, default=None
+            Classes to remove. :class:`RLSClassifier` and ``metric="mahalanobis"`` need
+            ``keep_class_statistics=True`` for it, unless all examples of the class were removed
+            before or are in `X`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights with which the examples were learnt.
+
+        Returns
+        -------
+        self : estimator
+            The estimator; unchanged if an error is raised. Examples that were never learnt
+            are an error if that can be told.
+
+        Examples
+        --------
+        >>> from evergrow import NCMClassifier, RejectingClassifier
+        >>> model = RejectingClassifier(NCMClassifier())
+        >>> model = model.fit([[0], [4], [5], [9]], ["a", "a", "b", "c"])
+        >>> model.forget([[4]], ["a"]).forget(classes=["b"]).classes_
+        array(['a', 'c'], dtype='<U1')
+        """
+        return super().forget(X, y, classes=classes, sample_weight=sample_weight)
 
     def _start(self, given: Examples, method: Method) -> Self:
         if method == "partial_fit":
@@ -200,6 +320,7 @@ def _without(known: FittedRejection, batch: LabelledBatch) -> tuple[FittedReject
     if not learns_held_out:
         _check_separable(known, np.unique(codes[~found]).tolist())
     moments = subtract_examples(known.labels, known.moments, iter_batches(gone))
+    check_stored(known.labels, known.moments, known.holdout.counts, codes[~found])
     fitted = replace(known, moments=moments, holdout=holdout, fixed=None)
     return fitted, batch if learns_held_out else batch.where(~found)
 
@@ -235,7 +356,7 @@ def predicted_labels(
     if unknown in labels.classes.tolist():
         raise InvalidInputError(
             f"unknown_label must differ from all classes, but there is a class {unknown!r}: rename "
-            "the class or its folder"
+            "the class or its folder, or set unknown_label= to another label"
         )
     grown, _ = labels.extend(_smallest(unknown))
     return unknown, grown.classes

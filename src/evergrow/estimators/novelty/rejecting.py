@@ -91,6 +91,8 @@ class RejectingClassifier(RejectionLearner):
         The fitted estimator.
     classes_ : ndarray of shape (n_classes,)
         The known classes, in the order of the columns of :meth:`predict_proba`.
+    unknown_label_ : int, float or str
+        The prediction for rejected examples: `unknown_label`, or what None stands for.
     level_ : float
         Novelty above which an example is rejected; infinite if nothing is rejected.
     usual_scores_ : ndarray of shape (n_classes,)
@@ -144,6 +146,12 @@ class RejectingClassifier(RejectionLearner):
     def estimator_(self) -> Any:
         """The fitted estimator; do not train it separately."""
         return self._require_fitted("estimator_").estimator
+
+    @property
+    def unknown_label_(self) -> Any:
+        """The prediction for rejected examples."""
+        labels = self._require_fitted("unknown_label_").labels
+        return predicted_labels(labels, self.unknown_label)[0]
 
     @property
     def level_(self) -> float:
@@ -363,7 +371,7 @@ class RejectingClassifier(RejectionLearner):
         # The file could not be loaded otherwise.
         reader._check_same_measure(fitted)
         predicted_labels(fitted.labels, reader.unknown_label)
-        check_saveable(type(fitted.estimator))
+        check_saveable(type(fitted.estimator), " in a RejectingClassifier")
         parameters = plain_parameters(reader.get_params(deep=False))
         del parameters["estimator"]
         learnt, arrays = fitted_to_arrays(fitted)

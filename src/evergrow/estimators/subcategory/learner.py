@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import validate_rows, validate_weights
 from evergrow.estimators.forest.change.growth import check_growable, check_has_rows
-from evergrow.estimators.forest.change.removal import as_ids, check_stored
+from evergrow.estimators.forest.change.removal import as_ids, check_stored, refuse_examples
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.changes import (
@@ -232,7 +232,7 @@ class SubcategoryLearner(SubcategoryPredictor):
     @exclusive
     def forget(
         self,
-        *,
+        *examples: object,
         classes: npt.ArrayLike | None = None,
         coarse: npt.ArrayLike | None = None,
         samples: npt.ArrayLike | None = None,
@@ -244,6 +244,8 @@ class SubcategoryLearner(SubcategoryPredictor):
 
         Parameters
         ----------
+        *examples : object
+            Nothing: a forest cannot forget examples that are given as `X` and `y`, and says so.
         classes : array-like, default=None
             Classes of ``classes_`` to remove. A coarse class that loses all its fine classes is
             predicted as itself again.
@@ -267,6 +269,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         >>> forest.forget(classes=["a1"]).classes_, forest.forget(coarse=["b"]).hierarchy_
         (array(['a2', 'b1'], dtype='<U2'), {'a2': 'a'})
         """
+        refuse_examples(self, examples)
         self._check_parameters()
         known = self._value("samples to forget")
         if classes is None and coarse is None and samples is None:

@@ -18,6 +18,7 @@ from evergrow.estimators.sums.accumulation import IDENTITY, RowMap, add_examples
 from evergrow.estimators.sums.gram import add_class_products, copy_columns
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import format_count, format_size
 from evergrow.foundation.labels import ClassList
 
 # Rounding error that forgotten examples may leave, relative to the sums just before, and to the
@@ -35,6 +36,11 @@ class FittedSums:
 
     labels: ClassList
     moments: Moments
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the input."""
+        return self.moments.n_features
 
     @property
     def row_map(self) -> RowMap:
@@ -64,10 +70,12 @@ class FittedSums:
         check_examples_left(moments, removed)
         learnt = [k for k in removed if moments.class_examples[k]]
         if learnt and moments.settled is not None and moments.class_settled is None:
+            price = format_size(8 * moments.n_features**2)
             raise InvalidInputError(
                 f"cannot forget the classes {labels.classes[learnt].tolist()} without their "
                 "examples: forget those first with forget(X, y), or train with "
-                "keep_class_statistics=True"
+                f"keep_class_statistics=True ({price} per class with "
+                f"{format_count(self.n_features, 'feature')})"
             )
         return self.relabel(*labels.without(removed), request)
 
@@ -132,20 +140,54 @@ def subtract_examples(labels: ClassList, moments: Moments, batches: Iterable[Bat
         raise InvalidInputError(f"cannot forget examples of class {label!r}: {error}") from error
 
 
+def check_stored(
+    labels: ClassList,
+    moments: Moments,
+    n_stored: npt.NDArray[np.int64],
+    missing: npt.NDArray[np.int32],
+) -> None:
+    """Raise a ``ValueError`` for examples that are not stored if all of their class are.
+
+    ``n_stored`` counts the stored examples per class, ``missing`` are the columns of examples to
+    forget that are not among them.
+    """
+    is_complete = n_stored == moments.class_examples
+    for column in np.unique(missing[is_complete[missing]]).tolist():
+        n_missing = format_count(int((missing == column).sum()), "example")
+        raise InvalidInputError(
+            f"cannot forget {n_missing} of class {labels.classes.tolist()[column]!r}: no example "
+            "with these features and this weight was learnt"
+        )
+
+
 def check_examples_left(moments: Moments, removed: Sequence[int] = ()) -> None:
     """Raise a ``ValueError`` if there are no examples outside of the removed columns."""
     if not np.delete(moments.class_examples, removed).any():
         raise InvalidInputError("forget would leave no examples: train a new model instead")
 
 
-def check_forget_arguments(X: object, y: object, classes: object, sample_weight: object) -> None:
+def check_forget_arguments(
+    labels: ClassList, X: object, y: object, classes: object, sample_weight: object
+) -> None:
     """Raise a ``ValueError`` if it is not clear what to forget."""
     if (X is None) != (y is None):
-        raise InvalidInputError("forget needs both X and y, or neither")
+        named = _named_classes(labels, X) if classes is None else []
+        hint = f": did you mean classes={named!r}?" if named else ""
+        raise InvalidInputError(f"forget needs both X and y, or neither{hint}")
     if X is None and classes is None:
         raise InvalidInputError("forget needs examples (X and y), classes, or both")
     if X is None and sample_weight is not None:
         raise InvalidInputError("forget needs X and y if sample_weight is given")
+
+
+def _named_classes(labels: ClassList, X: object) -> list[Any]:
+    """Return the classes of a flat list in place of examples; none if it is something else."""
+    flat = np.atleast_1d(X) if isinstance(X, (str, int, np.ndarray)) else X
+    found = list(flat) if isinstance(flat, (list, tuple, np.ndarray)) else []
+    if not all(isinstance(each, (str, int, np.integer)) for each in found):
+        return []
+    known = set(labels.classes.tolist())
+    return [each for each in np.array(found).tolist() if each in known]
 
 
 def _check_learnt(moments: Moments, batch: Batch) -> None:

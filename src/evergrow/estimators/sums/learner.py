@@ -122,10 +122,10 @@ class ExampleLearner(ExampleFit):
 
         Examples
         --------
-        >>> from evergrow import RLSClassifier
-        >>> model = RLSClassifier(regularization=0.1, recoding=0.5)
-        >>> model = model.partial_fit([[0, 0], [9, 9]], ["b", "c"]).partial_fit([[0, 9]], ["a"])
-        >>> model.classes_, model.predict([[1, 9]])
+        >>> from evergrow import NCMClassifier
+        >>> means = NCMClassifier().partial_fit([[0, 0], [9, 9]], ["b", "c"])
+        >>> means = means.partial_fit([[0, 9]], ["a"])
+        >>> means.classes_, means.predict([[1, 9]])
         (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
         """
         if not self.__sklearn_is_fitted__():
@@ -160,7 +160,7 @@ class ExampleLearner(ExampleFit):
             Classes to remove. :class:`~evergrow.RLSClassifier`, and
             :class:`~evergrow.NCMClassifier` with ``metric="mahalanobis"``, need
             ``keep_class_statistics=True`` for it, unless all examples of the class were removed
-            before.
+            before or are in `X`.
         sample_weight : array-like of shape (n_samples,), default=None
             The weights with which the examples were learnt.
 
@@ -185,7 +185,7 @@ class ExampleLearner(ExampleFit):
         array(['a', 'c'], dtype='<U1')
         """
         known = self._known("forget")
-        check_forget_arguments(X, y, classes, sample_weight)
+        check_forget_arguments(known.labels, X, y, classes, sample_weight)
         if X is not None and y is not None:
             known = self._forget(known, Examples(*self._checked_more(X, y), sample_weight))
         if classes is not None:
@@ -200,8 +200,8 @@ class ExampleLearner(ExampleFit):
         Parameters
         ----------
         names : mapping
-            Old name to new name. Classes that get the same name, or the name of an existing class,
-            are merged into the first of their columns.
+            Old name to new name, of the same kind (numbers or strings). Classes that get the same
+            name, or the name of an existing class, are merged into the first of their columns.
 
         Returns
         -------

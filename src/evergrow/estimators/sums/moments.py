@@ -36,6 +36,8 @@ Codes = npt.NDArray[np.int32]
 WAITING = 256
 # Batches of this many rows are added at once.
 FEW = 32
+# Rounding error of a sum, relative to it.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,11 @@ class Moments:
     def squares(self) -> float:
         """``sum w x.x`` over all examples, the trace of the Gram matrix."""
         return float(self.class_squares.sum())
+
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether the sums were once larger than now, because examples were forgotten."""
+        return self.peak > self.squares * (1 + _ROUNDING)
 
     @cached_property
     def sums(self) -> Floats:

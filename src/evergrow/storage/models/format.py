@@ -31,6 +31,8 @@ FORMAT_VERSION = 3
 Tensors = Mapping[str, npt.NDArray[Any]]
 
 _CHUNK_BYTES = 8 << 20
+# At the start of a file these tell its kind: the name of the first file in a zip file is there.
+_START_BYTES = 256
 # The safetensors library reads no more.
 _MAX_HEADER_BYTES = 100_000_000
 # Lists and objects in a header: each takes many times its two characters.
@@ -139,9 +141,11 @@ def read_model(
             _check_types(source, {file.get_slice(name).get_dtype() for name in names})
             tensors = {name: file.get_tensor(name) for name in names}
     except SafetensorError as error:
-        raise ModelFileError(
-            f"{str(source)!r} is incomplete or not a model file: {error}"
-        ) from error
+        kind = _other_kind(source)
+        problem = (
+            f"not a model file: it looks like {kind}" if kind else "incomplete or not a model file"
+        )
+        raise ModelFileError(f"{str(source)!r} is {problem}") from error
     if any(array.ndim == 0 for array in tensors.values()):
         raise ModelFileError(f"{str(source)!r} contains a zero-dimensional array")
     if _digest(text, tensors) != expected:
@@ -149,6 +153,21 @@ def read_model(
             f"{str(source)!r} is damaged: its content does not match its SHA-256 checksum"
         )
     return header, tensors
+
+
+def _other_kind(source: Path) -> str:
+    """Return what kind of file the first bytes tell, empty if they do not."""
+    with source.open("rb") as file:
+        start = file.read(_START_BYTES)
+    if start.startswith(b"\x93NUMPY"):
+        return "a NumPy file (numpy.load reads it)"
+    if start.startswith(b"PK\x03\x04"):
+        # The name of the first file in it.
+        is_arrays = b".npy" in start[30:]
+        return "a NumPy file (numpy.load reads it)" if is_arrays else "a zip file"
+    # A model file may begin with these two bytes too, but its ninth is a brace.
+    is_pickle = start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+    return "a pickle" if is_pickle and start[8:9] not in (b"", b"{") else ""
 
 
 def _check_types(source: Path, found: set[str]) -> None:

@@ -40,12 +40,12 @@ _MAX_EXPANSION = 32
 _FREE_NAMES = 1 << 20
 
 
-def check_saveable(kind: type) -> None:
-    """Raise a ``TypeError`` for a class that ``load`` would not find."""
+def check_saveable(kind: type, where: str = "") -> None:
+    """Raise a ``TypeError`` for a class that ``load`` would not find; ``where`` it was found."""
     if not kind.__module__.startswith("evergrow."):
         raise InvalidTypeError(
-            f"only Evergrow's own estimators can be saved, got {kind.__name__}: "
-            "load would not find it"
+            f"{kind.__name__}{where} cannot be saved: only Evergrow's own estimators can, because "
+            "load knows no others"
         )
 
 

@@ -295,8 +295,8 @@ class ImageLearner(GrowingClassifier):
         Parameters
         ----------
         names : mapping
-            Old name to new name. Classes that get the same name, or the name of an existing class,
-            are merged into the first of their columns.
+            Old name to new name, of the same kind (numbers or strings). Classes that get the same
+            name, or the name of an existing class, are merged into the first of their columns.
 
         Returns
         -------

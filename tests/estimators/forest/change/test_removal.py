@@ -234,3 +234,11 @@ def test_counts_are_exact_whatever_is_forgotten(gone: set[int], case: Any, boot:
     assert stored_ids(forest).tolist() == left.tolist()
     if not boot:
         assert leaf_counts(forest, 0).tolist() == np.bincount(Y[left], minlength=5).tolist()
+
+
+@pytest.mark.parametrize("arguments", [(X[:2], Y[:2]), ([0],)])
+def test_examples_or_names_by_position_are_refused_with_what_is_possible(arguments: Any) -> None:
+    forest = NCMForestClassifier(2, random_state=0).fit(X, Y)
+    with pytest.raises(TypeError, match=r"needs classes= or samples= .* by name: a forest"):
+        forest.forget(*arguments)
+    assert len(forest.stored_ids_) == len(X)

@@ -14,7 +14,7 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.value.fitted import FittedForest, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
@@ -70,6 +70,15 @@ def _rows_to_remove(known: FittedForest, codes: list[int], ids: Ids) -> npt.NDAr
     if leaving.sum() == is_stored.sum() or len(codes) == len(known.labels):
         raise InvalidInputError("forget would leave no samples: train a new forest instead")
     return np.flatnonzero(leaving).astype(np.int32)
+
+
+def refuse_examples(forest: object, examples: tuple[object, ...]) -> None:
+    """Raise a ``TypeError`` if ``forget`` got examples, as other classifiers take them."""
+    if examples:
+        raise InvalidTypeError(
+            f"{type(forest).__name__}.forget needs classes= or samples= (ids from sample_ids_ or "
+            "stored_ids_) by name: a forest cannot forget examples given as X and y"
+        )
 
 
 def as_ids(samples: npt.ArrayLike, name: str = "samples") -> Ids:

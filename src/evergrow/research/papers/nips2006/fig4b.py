@@ -63,8 +63,8 @@ def judge(table: ex.Table) -> list[ex.Finding]:
             "The paper finds that about 5000 words, 1000 per tree, are enough (larger codebooks "
             "add a point at most).",
             f"Here the rate is {rate:.1f} % with {enough} leaves in each of {sweeps.N_TREES} "
-            f"trees. The best larger codebook, {named}, differs by {more.mean:+.1f} ± {more.noise:.1f} "
-            f"points. With {sizes[0]} leaves per tree the rate is {few:.1f} %.",
+            f"trees. The best larger codebook, {named}, differs by {more.mean:+.1f} ± "
+            f"{more.noise:.1f} points. With {sizes[0]} leaves per tree the rate is {few:.1f} %.",
             ex.combine_verdicts(
                 compare_rates(table, {"leaves": leaves}, {"leaves": enough}).below(sweeps.LITTLE)
                 for leaves in larger
