@@ -5,7 +5,6 @@ The weights only change how the leaves are read, so that each stream is grown on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from unittest.mock import patch
 
 import numpy as np
@@ -61,7 +60,7 @@ def _shares(split: Split, n_classes: int, factor: float, seed: int) -> Array:
 
 
 def _accuracies(
-    forest: NCMForestClassifier, split: Split, known: Sequence[object], weight: float, gain: float
+    forest: NCMForestClassifier, split: Split, known: Array, weight: float, gain: float
 ) -> Array:
     """Accuracy over all known classes, and over the newest five."""
     tests = np.isin(split.y_test, known)
