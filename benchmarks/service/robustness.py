@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def measure_two_services(quick: bool) -> None:
                 one.n_first,
                 one.n_second,
                 one.n_lost,
-                "started" if one.second_started else one.second_says[:90],
+                "started" if one.second_started else _without_paths(one.second_says)[:90],
             )
             for one in found
         ],
@@ -89,6 +90,11 @@ def measure_two_services(quick: bool) -> None:
     for one in found:
         for line in (*one.damage[:5], *one.failures[:5]):
             print(f"{one.trick}: {line}")
+
+
+def _without_paths(message: str) -> str:
+    """A message without the names of temporary folders."""
+    return re.sub(r" '[^']*/[^']*'", "", message)
 
 
 def measure_full_disk(quick: bool) -> None:
