@@ -52,7 +52,7 @@ NO_FOLLOW_LINKS = click.option(
     flag_value=False,
     default=True,
     show_default=False,
-    help="Skip links (symlinks) to images and folders.",
+    help="Count links (symlinks) to images and folders as images that cannot be read.",
 )
 
 
