@@ -30,31 +30,19 @@ numbers = _load_tool()
 PAGES = numbers.pages()
 
 # Tables with numbers that no result file provides: how many are under a heading, and the reason.
-# docs/benchmarks.md says which machine "earlier" was. This list may only shrink: a new table of
-# measurements names its source in the page.
+# This list may only shrink: a new table of measurements names its source in the page.
 WITHOUT_SOURCE: dict[str, tuple[int, str]] = {
-    "benchmarks.md: At a glance": (1, "photographs: earlier machine"),
-    "benchmarks.md: Clusters and memory limits": (2, "needs Ray: earlier machine"),
-    "benchmarks.md: Images": (3, "photographs and networks: earlier machine"),
+    "benchmarks.md: Clusters and memory limits": (1, "what is done, not measured"),
     "benchmarks.md: Least squares": (2, "need 16 cores and a GPU"),
     "benchmarks.md: Predicting": (1, "needs a GPU"),
     "benchmarks.md: Scaling": (1, "needs 16 cores"),
-    "benchmarks.md: Service": (5, "needs a quiet machine and root: earlier machine"),
-    "benchmarks.md: Visual words": (3, "photographs: earlier machine"),
-    "clean_data.md: Labels saved": (1, "earlier machine"),
-    "cluster.md: Updates": (1, "needs Ray: earlier machine"),
+    "benchmarks.md: Service": (1, "what is done, not measured"),
     "cluster.md: What runs on workers": (1, "sizes of tasks, not measured"),
     "codebooks.md: Settings": (1, "effects, of experiments nips2006"),
     "codebooks.md: Train a classifier": (1, "lengths of descriptors, not measured"),
-    "compare.md: Example: 200 kinds of birds": (2, "output of evergrow compare"),
     "compare.md: The learners": (1, "settings, not measured"),
     "compare.md: What is measured": (1, "settings, not measured"),
-    "export.md: Accuracy of the export": (1, "earlier machine"),
-    "export.md: Latency and memory": (1, "earlier machine"),
-    "export.md: Smaller files": (1, "earlier machine"),
     "export_page.md: Inside the file": (1, "sizes of files"),
-    "export_page.md: Size, latency and accuracy": (1, "needs a browser"),
-    "formats.md: Time and memory": (1, "earlier machine"),
     "formats.md: Read labelled pictures": (1, "limits, not measured"),
     "getting_started.md: Which parameters of a forest matter": (1, "settings, not measured"),
     "gpu.md: Least squares and class means": (1, "needs a GPU"),
