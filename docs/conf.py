@@ -45,6 +45,8 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+# A command that goes on in the next line, which has no prompt, is copied whole.
+copybutton_line_continuation_character = "\\"
 
 autodoc_typehints = "none"
 # The name of a default value, where it has one, instead of a long representation.
