@@ -84,8 +84,9 @@ console.log(JSON.stringify(found.map((result) => result[0])));
 COPY = """
 const { script, texts } = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const call = script.match(/return (formatCopyText\\(text, .*\\))/)[1];
-const functions = script.slice(script.indexOf("function escapeRegExp"), script.indexOf("var copyTargetText"));
-const copied = new Function("text", `${functions.replaceAll("export ", "")}; return ${call}`);
+const places = ["function escapeRegExp", "var copyTargetText"].map((part) => script.indexOf(part));
+const functions = script.slice(...places).replaceAll("export ", "");
+const copied = new Function("text", `${functions}; return ${call}`);
 console.log(JSON.stringify(texts.map((text) => copied(text))));
 """
 # Blocks of code on a built page, and a shell's or Python's first and next lines in them.

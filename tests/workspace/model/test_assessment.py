@@ -286,6 +286,7 @@ def test_a_workspace_shows_the_results_of_an_assessment(tmp_path: Path) -> None:
         assert status.assessed_event == 240
         assert entry.confused_with == "class 4"
         assert workspace.class_named("class 1").sign == "enough"
+        assert entry.n_unknown == (workspace.assessment.unknown or {}).get(entry.id, 0)
         review = workspace.review()
         assert {one.reason for one in review} == {"doubt"}
         doubted = review[0].example
