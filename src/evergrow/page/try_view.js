@@ -9,7 +9,7 @@ import { announce } from "./notifications.js";
 import { isOnlyClass, predictionText } from "./prediction_text.js";
 import { Stage } from "./stage.js";
 import { pictureTile } from "./teach_view.js";
-import { tray, tried } from "./tray.js";
+import { problemText, tray, tried } from "./tray.js";
 import { workspace } from "./workspace.js";
 
 const stage = new Stage("try-");
@@ -64,7 +64,7 @@ function show() {
   if (stage.picture !== null && !pictures.includes(stage.picture)) stage.show(pictures[0] ?? null);
   byId("try-nothing").hidden = !workspace.empty || workspace.status === null;
   byId("try-answer").hidden = workspace.empty;
-  byId("try-teach").hidden = stage.picture === null || !workspace.teaches;
+  byId("try-teach").hidden = stage.picture === null || stage.picture.problem !== null || !workspace.teaches;
   byId("try-clear").hidden = pictures.length === 0;
   byId("try-pictures").hidden = pictures.length < 2;
   const items = pictures.map((picture) => {
@@ -84,7 +84,7 @@ function showAnswer() {
     else if (!hasFrame) panel.clear("Looking …");
     return;
   }
-  if (picture.problem !== null) panel.clear(picture.problem);
+  if (picture.problem !== null) panel.clear(problemText([picture]), { bad: true });
   else if (picture.answer === null) {
     panel.clear(connection.online ? "Looking …" : "No prediction while the service cannot be reached.");
   } else {

@@ -107,8 +107,8 @@ for (const [step, expected] of steps) {
 test("an undone step is told in a sentence", () => {
   const told = (step) => joined(undoneText(step));
   const taught = stepOf("teach", { label: "a" }, 6, ["a"], 6);
-  assert.equal(told(stepOf("teach", { label: "a" })), "Undone: 1 picture of [a] was removed again.");
-  assert.equal(told(taught), "Undone: 6 pictures of [a] were removed again.");
+  assert.equal(told(stepOf("teach", { label: "a" })), "Undone: 1 picture of [a] was removed.");
+  assert.equal(told(taught), "Undone: 6 pictures of [a] were removed.");
   assert.equal(told(stepOf("split", { label: "a" }, 3)), "Undone: split [a].");
   assert.equal(told(stepOf("relabel", moved)), "Undone: moved 1 picture to [b].");
   assert.equal(told({ ...taught, kinds: { teach: 5, relabel: 1 } }), "Undone: 6 changes.");
