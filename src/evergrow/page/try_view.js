@@ -17,8 +17,8 @@ const panel = new AnswerPanel(byId("try-answer"));
 const live = new LivePredictions(stage.camera, () => stage.usesCamera && !workspace.empty, showLive);
 
 let hasFrame = false;
-// The picture whose prediction was announced, and whether it was that of the only class.
-let announced = { picture: null, only: false };
+// The picture whose prediction was announced, and what was said of it, without its probability.
+let announced = { picture: null, said: "" };
 
 export const tryView = {
   enter() {
@@ -89,10 +89,16 @@ function showAnswer() {
     panel.clear(connection.online ? "Looking …" : "No prediction while the service cannot be reached.");
   } else {
     panel.show(picture.answer);
-    const only = isOnlyClass(picture.answer);
-    if (announced.picture !== picture || announced.only !== only) announce(predictionText(picture.answer));
-    announced = { picture, only };
+    announceAnswer(picture);
   }
+}
+
+/** Announces a prediction once, and again if another one has taken its place. */
+function announceAnswer(picture) {
+  const { known, label, fine } = picture.answer;
+  const said = JSON.stringify([isOnlyClass(picture.answer), known, label, fine]);
+  if (announced.picture !== picture || announced.said !== said) announce(predictionText(picture.answer));
+  announced = { picture, said };
 }
 
 function showLive(image, answer) {

@@ -436,7 +436,7 @@ def test_a_form_with_too_many_parts_is_refused() -> None:
 def test_the_name_of_a_file_in_place_of_the_file_is_told() -> None:
     form = '--x\r\nContent-Disposition: form-data; name="image"{}\r\n\r\n{}\r\n--x--\r\n'
     kind = "multipart/form-data; boundary=x"
-    with pytest.raises(ProblemError, match="-F image=@what.jpg"):
+    with pytest.raises(ProblemError, match=r"-F image=@what\.jpg"):
         parse_form(form.format("", "what.jpg").encode(), kind, max_parts=1)
     file = form.format('; filename="a.jpg"', "what.jpg").encode()
     assert parse_form(file, kind, max_parts=1) == [("image", b"what.jpg")]

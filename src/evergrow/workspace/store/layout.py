@@ -162,6 +162,11 @@ def read_values(layout: Layout) -> dict[str, Any]:
         with open_regular(layout.manifest, follow_links=False) as file:
             content = json.loads(file.read())
     except FileNotFoundError as error:
+        if not layout.folder.exists():
+            raise WorkspaceError(
+                f"the folder {str(layout.folder)!r} does not exist; create a workspace with "
+                "'evergrow init'"
+            ) from error
         raise WorkspaceError(
             f"{str(layout.folder)!r} is not a workspace: it has no {layout.manifest.name}; "
             "create one with 'evergrow init'"
