@@ -51,7 +51,7 @@ const ADVICE = {
   new: () => "Show a few different views of it.",
   more: (entry, isOnly) => (isOnly ? ONLY_CLASS : `${accuracyText(entry)} Add a few more to be sure.`),
   confused: (entry) => `${accuracyText(entry)} Show it where it looks most like the other one.`,
-  enough: (entry) => `${accuracyText(entry)}${hasManyUnknown(entry) ? " More pictures help." : ""}`,
+  enough: (entry) => `${accuracyText(entry)}${unknownText(entry)}`,
 };
 
 const ONLY_CLASS = "Teach a second thing; then this is measured.";
@@ -63,8 +63,11 @@ function accuracyText({ accuracy, n_unknown: nUnknown }) {
   return `${percent(accuracy.rate)} right${unknown}.`;
 }
 
-function hasManyUnknown({ accuracy, n_unknown: nUnknown }) {
-  return accuracy !== null && nUnknown >= MANY_UNKNOWN * accuracy.n;
+/** What keeps a class from being taught enough, although it is not taken for others. */
+function unknownText({ accuracy, n_unknown: nUnknown }) {
+  if (accuracy === null) return "";
+  if (nUnknown === null) return " How many are reported as unknown is not measured.";
+  return nUnknown >= MANY_UNKNOWN * accuracy.n ? " More pictures help." : "";
 }
 
 /** How sure the measured accuracy is. */

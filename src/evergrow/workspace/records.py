@@ -356,7 +356,7 @@ class ClassEntry(Record):
         The share of its examples that are mistaken for that class.
     n_unknown : int or None
         How many of the ``accuracy.n`` measured examples are answered "unknown", right or not; None
-        if there are too few examples to tell.
+        if there are fewer than 40 examples in all.
     """
 
     id: Count
