@@ -45,7 +45,8 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-# Blank lines are output; a command may go on in the next line.
+# Blank lines are output. A command that goes on in the next line, which has no prompt, is copied
+# whole.
 copybutton_copy_empty_lines = False
 copybutton_line_continuation_character = "\\"
 

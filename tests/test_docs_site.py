@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
@@ -85,6 +86,20 @@ const ask = "return Search._performSearch(...Search._parseQuery(query)).reverse(
 const found = new Function("query", [...scripts, ask].join(String.fromCharCode(10)))(query);
 console.log(JSON.stringify(found.map((result) => result[0])));
 """
+# Prints what the button of the site copies of each of the texts.
+COPY = """
+const { script, texts } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const call = script.match(/return (formatCopyText\\(text, .*\\))/)[1];
+const places = ["function escapeRegExp", "var copyTargetText"].map((part) => script.indexOf(part));
+const functions = script.slice(...places).replaceAll("export ", "");
+const copied = new Function("text", `${functions}; return ${call}`);
+console.log(JSON.stringify(texts.map((text) => copied(text))));
+"""
+# Blocks of code on a built page, and a shell's or Python's first and next lines in them.
+CODE = re.compile(
+    r'<div class="highlight-(\w+) notranslate"><div class="highlight"><pre>(.*?)</pre>', re.S
+)
+PROMPTS = {"console": ("$ ",), "python": (">>> ", "... ")}
 # Where the service and its routes are described, and the programs of the integrations.
 NEEDED = ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx_design")
 NEEDED += ("fastapi", "mlflow", "river")
@@ -306,8 +321,54 @@ def test_pictures_of_the_gallery_are_on_the_pages_of_methods(site: Site) -> None
 
 
 needs_node = pytest.mark.skipif(
-    not shutil.which("node"), reason="the search is a program of Node.js"
+    not shutil.which("node"), reason="scripts of the site are run by Node.js"
 )
+
+
+def code_of(page: Path) -> Iterator[tuple[str, str]]:
+    """The language and text of each block of code."""
+    for language, code in CODE.findall(page.read_text(encoding="utf-8")):
+        yield language, unescape(re.sub(r"<.*?>", "", code))
+
+
+def commands_of(text: str, *prompts: str) -> list[str]:
+    """The lines that a person types; all of them if there is no prompt."""
+    lines = [line for line in text.splitlines() if line]
+    if not any(line.startswith(prompts) for line in lines):
+        return lines
+    found: list[str] = []
+    goes_on = False
+    for line in lines:
+        if goes_on or line.startswith(prompts):
+            prompt = next(filter(line.startswith, prompts), "")
+            found.append(line.removeprefix(prompt))
+            goes_on = line.endswith("\\")
+    return found
+
+
+@needs_node
+@pytest.mark.parametrize("language", PROMPTS)
+def test_the_copy_button_copies_whole_commands_without_their_output(
+    site: Site, language: str
+) -> None:
+    texts = [text for page in site.pages for kind, text in code_of(page) if kind == language]
+    script = (site.folder / "_static/copybutton.js").read_text(encoding="utf-8")
+    given = json.dumps({"script": script, "texts": texts})
+    command = ["node", "-e", COPY]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    expected = [commands_of(text, *PROMPTS[language]) for text in texts]
+    copied = [[line for line in text.splitlines() if line] for text in json.loads(done.stdout)]
+    assert len(texts) > 50
+    assert copied == expected
+
+
+def test_a_command_of_two_lines_is_one_command(site: Site) -> None:
+    texts = [text for _, text in code_of(site.path("tutorial_camera"))]
+    (asks,) = (text for text in texts if "v1/predictions" in text)
+    assert commands_of(asks, "$ ")[-2:] == [
+        'curl -H "Authorization: Bearer $(tail -1 token)" \\',
+        "    -F image=@what.jpg http://127.0.0.1:8080/v1/predictions",
+    ]
 
 
 def search(site: Site, words: str) -> list[str]:

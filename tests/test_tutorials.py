@@ -117,7 +117,9 @@ def test_camera(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ServiceProcess(folder / "things") as service:
         here = f"127.0.0.1:{service.port}"
         assert '"label":"cup"' in run_shell(asks.replace("127.0.0.1:8080", here))
-        assert '"n_examples":11' in run_shell(teaches.replace("127.0.0.1:8080", here))
+        assert '"class":{"name":"cup","n_examples":11,"new":false}' in run_shell(
+            teaches.replace("127.0.0.1:8080", here)
+        )
         robot = robot.replace("127.0.0.1:8080", here)
         exec(compile(robot, "tutorial_camera.md", "exec"), {})
         answer, *classes = capsys.readouterr().out.splitlines()

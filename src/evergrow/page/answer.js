@@ -12,7 +12,7 @@ export class AnswerPanel {
   #rows = [];
   #words = element("p", { class: "verdict" });
   #kind = element("p", { class: "muted" });
-  #if = element("p", { class: "muted small" }, "If it is one of these:");
+  #if = element("p", { class: "muted small" }, "The nearest classes:");
   #bars = element("ul", { class: "bars", "aria-label": "Classes that fit best" });
   #right = button("", () => this.#accept(), {});
   #actions = element("div", { class: "row" }, this.#right);
@@ -42,10 +42,12 @@ export class AnswerPanel {
     return this.#chosen;
   }
 
-  clear(text) {
+  /** @param {boolean} bad whether the text is that of an error */
+  clear(text, { bad = false } = {}) {
     this.#answer = null;
     fill(this.#words, text);
-    this.#words.classList.add("muted");
+    this.#words.classList.toggle("muted", !bad);
+    this.#words.classList.toggle("problem", bad);
     for (const part of [this.#kind, this.#if, this.#bars, this.#actions]) part.hidden = true;
   }
 
@@ -58,7 +60,7 @@ export class AnswerPanel {
     const only = isOnlyClass(answer);
     this.#answer = answer;
     this.#root.classList.toggle("live", live);
-    this.#words.classList.remove("muted");
+    this.#words.classList.remove("muted", "problem");
     fill(this.#words, ...predictionParts(answer));
     this.#showKind(answer);
     this.#if.hidden = answer.known || only;

@@ -42,7 +42,7 @@ export function taughtText({ label, n, total, moved = false }) {
 export function undoneText(step) {
   const what = describeStep(step);
   if (Object.keys(step.kinds).join() !== "teach") return ["Undone: ", ...what, "."];
-  return ["Undone: ", ...what, step.n_examples > 1 ? " were removed again." : " was removed again."];
+  return ["Undone: ", ...what, step.n_examples > 1 ? " were removed." : " was removed."];
 }
 
 function pictures({ n_examples: n }) {

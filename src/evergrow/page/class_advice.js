@@ -4,6 +4,8 @@ import { counted, nameMark, percent } from "./text.js";
 
 // Before that many pictures an accuracy means little.
 export const FIRST_PICTURES = 5;
+// Share of known pictures reported as unknown that is too large: one in ten is meant to be.
+const MANY_UNKNOWN = 0.25;
 
 export const SIGN_TITLES = {
   new: "Just begun",
@@ -17,7 +19,7 @@ export function sumText({ n_classes: n, n_examples: pictures, accuracy, measured
   const all = `${counted(n, "class", "classes")}, ${counted(pictures, "picture")}`;
   const measured = classes.filter((entry) => entry.accuracy !== null).length;
   const part = measured < n ? ` (${measured} of ${counted(n, "class", "classes")} measured)` : "";
-  const known = accuracy === null ? "" : `; ${percent(accuracy.rate)} recognised${part}`;
+  const known = accuracy === null ? "" : `; ${percent(accuracy.rate)} right${part}`;
   const unknown = alarms === null ? "" : `; ${percent(alarms)} of known things are reported as unknown`;
   return `${all}${known}${unknown}.`;
 }
@@ -30,9 +32,14 @@ export function countText(entry, waiting = 0) {
   return `${shown}${rest}${queued}`;
 }
 
-/** Parts of one or two sentences about how well a class is recognised. */
-export function advice(entry) {
-  const parts = [ADVICE[entry.sign](entry)];
+/**
+ * Parts of one or two sentences about how well a class is recognised.
+ *
+ * @param {object} entry
+ * @param {boolean} isOnly whether there is no other class
+ */
+export function advice(entry, isOnly) {
+  const parts = [ADVICE[entry.sign](entry, isOnly)];
   if (entry.confused_with !== null && entry.sign !== "new") {
     const share = entry.confused_share === null ? "" : ` (${percent(entry.confused_share)} of its pictures)`;
     parts.push(" Often mistaken for ", nameMark(entry.confused_with), `${share}.`);
@@ -42,13 +49,25 @@ export function advice(entry) {
 
 const ADVICE = {
   new: () => "Show a few different views of it.",
-  more: (entry) => `${accuracyText(entry)} Add a few more to be sure.`,
+  more: (entry, isOnly) => (isOnly ? ONLY_CLASS : `${accuracyText(entry)} Add a few more to be sure.`),
   confused: (entry) => `${accuracyText(entry)} Show it where it looks most like the other one.`,
-  enough: accuracyText,
+  enough: (entry) => `${accuracyText(entry)}${unknownText(entry)}`,
 };
 
-function accuracyText({ accuracy }) {
-  return accuracy === null ? "Not measured yet." : `${percent(accuracy.rate)} recognised.`;
+const ONLY_CLASS = "Teach a second thing; then this is measured.";
+
+/** The accuracy alone does not count pictures that are reported as unknown. */
+function accuracyText({ accuracy, n_unknown: nUnknown }) {
+  if (accuracy === null) return "Not measured yet.";
+  const unknown = nUnknown > 0 ? `, ${nUnknown} of ${accuracy.n} reported as unknown` : "";
+  return `${percent(accuracy.rate)} right${unknown}.`;
+}
+
+/** What keeps a class from being taught enough, although it is not taken for others. */
+function unknownText({ accuracy, n_unknown: nUnknown }) {
+  if (accuracy === null) return "";
+  if (nUnknown === null) return " How many are reported as unknown is not measured.";
+  return nUnknown >= MANY_UNKNOWN * accuracy.n ? " More pictures help." : "";
 }
 
 /** How sure the measured accuracy is. */

@@ -90,7 +90,7 @@ function show() {
   byId("class-body").hidden = entry === null;
   fill(byId("class-title"), entry === null ? "Class" : named(entry.name));
   if (entry === null) return;
-  fill(byId("class-sign"), badge(entry), " ", countText(entry), ". ", ...advice(entry));
+  fill(byId("class-sign"), badge(entry), " ", countText(entry), ". ", ...advice(entry, workspace.classes.length === 1));
   byId("class-sign").title = entry.accuracy === null ? "" : intervalText(entry.accuracy);
   byId("class-tools").hidden = !workspace.teaches;
   byId("class-split").hidden = entry.split;

@@ -68,7 +68,7 @@ function cardOf({ entry }) {
   link.append(
     element("strong", {}, named(entry.name)),
     element("span", { class: "row" }, badge(entry), element("span", { class: "muted" }, countText(entry))),
-    element("span", { class: "muted small", title: sure }, ...advice(entry)),
+    element("span", { class: "muted small", title: sure }, ...advice(entry, workspace.classes.length === 1)),
   );
   const bar = accuracyBar(entry);
   if (bar !== null) link.append(bar);

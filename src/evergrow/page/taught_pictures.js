@@ -11,6 +11,8 @@ import { counted, isolated, nameMark } from "./text.js";
 import { tray } from "./tray.js";
 
 const CONFLICT = 409;
+// A picture that is too large, or none at all.
+const UNREADABLE = [413, 415];
 
 /** What this page taught, by steps of undo. */
 export const taughtSteps = new TaughtSteps();
@@ -105,7 +107,9 @@ outbox.addEventListener("refused", ({ detail: { example, problem } }) => {
     return;
   }
   const { name } = pictureOfKey.get(example.key) ?? example.image ?? {};
-  restore(example);
+  // Another name would not help.
+  if (UNREADABLE.includes(problem.status)) pictureOfKey.delete(example.key);
+  else restore(example);
   notify("bad", ...(name ? [isolated(name), ": not"] : ["Not"]), " taught as ", nameMark(example.label), `. ${problem.message}`);
 });
 

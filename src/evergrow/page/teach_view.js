@@ -15,7 +15,7 @@ import { badge, dots } from "./class_progress.js";
 import { isOnlyClass, predictionText, shortParts } from "./prediction_text.js";
 import { Stage } from "./stage.js";
 import { teachPicture } from "./taught_pictures.js";
-import { tray } from "./tray.js";
+import { problemText, tray } from "./tray.js";
 
 const MAX_CLASSES = 30;
 // A prediction is announced once it is the same for so many frames.
@@ -101,7 +101,7 @@ function showAnswer() {
     else if (frame === null) panel.clear("Looking …");
     return;
   }
-  if (picture.problem !== null) panel.clear(picture.problem);
+  if (picture.problem !== null) panel.clear("This picture is left out.");
   else if (picture.answer === null) panel.clear(connection.online ? "Looking …" : OFFLINE);
   else panel.show(picture.answer, { main: acceptIsMain() });
 }
@@ -172,6 +172,7 @@ function take(isFirst) {
     teachPicture({ image: await image, ...agreed, picture, action: press });
     // The next picture of the tray may show another thing.
     if (picture !== null && tray.pictures.length > 0) setName("");
+    if (picture !== null && tray.usable.length === 0) tray.removeUnusable();
   });
   return picture === null && !asks;
 }
@@ -182,6 +183,7 @@ function takeAll() {
   const action = newKey();
   teachWith(names, (agreed) => {
     for (const picture of tray.usable) teachPicture({ image: picture.image, ...agreed, picture, action });
+    tray.removeUnusable();
   });
 }
 
@@ -207,6 +209,7 @@ function showTray() {
   showTake();
   byId("view-teach").classList.toggle("with-tray", pictures.length > 0);
   byId("tray").hidden = pictures.length === 0;
+  byId("tray-problem").textContent = problemText(pictures);
   byId("tray-title").textContent = `${counted(pictures.length, "picture")} without a name`;
   const items = pictures.map((picture) => {
     const pressed = stage.picture === picture;
@@ -233,9 +236,9 @@ function tileOf({ picture, pressed }) {
 /** A button with a small picture and its prediction in few words. */
 export function pictureTile(picture, pressed, choose) {
   const { answer, problem } = picture;
-  const says = problem === null ? (answer === null ? [] : shortParts(answer)) : ["Cannot be used"];
+  const says = problem === null ? (answer === null ? [] : shortParts(answer)) : ["Left out"];
   const image = element("span", { class: "thumb" });
-  picture.tile.then((canvas) => canvas !== null && image.append(canvas));
+  picture.tile.then((canvas) => image.append(canvas ?? element("span", { class: "muted small" }, "No preview")));
   const tile = button(image, choose, { class: "tile", "aria-pressed": String(pressed), title: problem });
   tile.append(element("span", { class: "sr" }, `${isolated(picture.name)}: `));
   tile.append(element("span", { class: problem === null ? "caption" : "caption problem" }, ...says));

@@ -2,12 +2,15 @@
 
 import { expectProblem, predict, Problem } from "./api.js";
 import { connection } from "./connection.js";
+import { isolated } from "./text.js";
 import { firstBatch } from "./upload_batch.js";
 import { workspace } from "./workspace.js";
 
 // Pixels: twice the size of a tile, for high-resolution screens.
 const TILE_SIDE = 240;
 const LARGE_SIDE = 1280;
+// Pictures that cannot be used, and are named.
+const MAX_NAMED = 3;
 // As many as there are number keys.
 const N_CHOICES = 9;
 // What the service reads; pictures of other types are drawn again by the browser.
@@ -59,6 +62,12 @@ class PictureList extends EventTarget {
 
   remove(picture) {
     this.#pictures = this.#pictures.filter((other) => other !== picture);
+    this.#changed();
+  }
+
+  /** Removes those that the service cannot read. */
+  removeUnusable() {
+    this.#pictures = this.usable;
     this.#changed();
   }
 
@@ -147,6 +156,14 @@ function oneAtATime(work) {
 /** The picture large enough to look at. */
 export async function largeOf(picture) {
   return (await draw(picture.image, LARGE_SIDE)) ?? document.createElement("canvas");
+}
+
+/** Which pictures are left out and why; empty if there are none. */
+export function problemText(pictures) {
+  const refused = pictures.filter((picture) => picture.problem !== null);
+  const lines = refused.slice(0, MAX_NAMED).map(({ name, problem }) => `${isolated(name)} is left out. ${problem}`);
+  const rest = refused.length - lines.length;
+  return [...lines, ...(rest > 0 ? [`${rest} more are left out.`] : [])].join(" ");
 }
 
 /** Pictures to teach, which have no name yet. */

@@ -9,7 +9,7 @@ import { announce } from "./notifications.js";
 import { isOnlyClass, predictionText } from "./prediction_text.js";
 import { Stage } from "./stage.js";
 import { pictureTile } from "./teach_view.js";
-import { tray, tried } from "./tray.js";
+import { problemText, tray, tried } from "./tray.js";
 import { workspace } from "./workspace.js";
 
 const stage = new Stage("try-");
@@ -17,8 +17,8 @@ const panel = new AnswerPanel(byId("try-answer"));
 const live = new LivePredictions(stage.camera, () => stage.usesCamera && !workspace.empty, showLive);
 
 let hasFrame = false;
-// The picture whose prediction was announced, and whether it was that of the only class.
-let announced = { picture: null, only: false };
+// The picture whose prediction was announced, and what was said of it, without its probability.
+let announced = { picture: null, said: "" };
 
 export const tryView = {
   enter() {
@@ -64,7 +64,7 @@ function show() {
   if (stage.picture !== null && !pictures.includes(stage.picture)) stage.show(pictures[0] ?? null);
   byId("try-nothing").hidden = !workspace.empty || workspace.status === null;
   byId("try-answer").hidden = workspace.empty;
-  byId("try-teach").hidden = stage.picture === null || !workspace.teaches;
+  byId("try-teach").hidden = stage.picture === null || stage.picture.problem !== null || !workspace.teaches;
   byId("try-clear").hidden = pictures.length === 0;
   byId("try-pictures").hidden = pictures.length < 2;
   const items = pictures.map((picture) => {
@@ -84,15 +84,21 @@ function showAnswer() {
     else if (!hasFrame) panel.clear("Looking …");
     return;
   }
-  if (picture.problem !== null) panel.clear(picture.problem);
+  if (picture.problem !== null) panel.clear(problemText([picture]), { bad: true });
   else if (picture.answer === null) {
     panel.clear(connection.online ? "Looking …" : "No prediction while the service cannot be reached.");
   } else {
     panel.show(picture.answer);
-    const only = isOnlyClass(picture.answer);
-    if (announced.picture !== picture || announced.only !== only) announce(predictionText(picture.answer));
-    announced = { picture, only };
+    announceAnswer(picture);
   }
+}
+
+/** Announces a prediction once, and again if another one has taken its place. */
+function announceAnswer(picture) {
+  const { known, label, fine } = picture.answer;
+  const said = JSON.stringify([isOnlyClass(picture.answer), known, label, fine]);
+  if (announced.picture !== picture || announced.said !== said) announce(predictionText(picture.answer));
+  announced = { picture, said };
 }
 
 function showLive(image, answer) {

@@ -345,7 +345,7 @@ class LabelStudioSync(Record):
     n_moved : int
         Number of examples that were moved to another class.
     n_removed : int
-        Number of examples that were removed again.
+        Number of examples that were removed.
     problems : tuple of str
         The first few problems with tasks or projects.
     """

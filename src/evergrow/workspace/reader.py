@@ -550,10 +550,11 @@ class WorkspaceReader:
         """A class with its results in the last assessment."""
         assessment = self.assessment
         found = None if assessment is None else assessment.recognised.get(entry.id)
-        if found is None:
+        if assessment is None or found is None:
             return replace(entry, sign=sign_of(entry.n_examples, None))
-        accuracy = found.accuracy
-        entry = replace(entry, sign=sign_of(entry.n_examples, accuracy), accuracy=accuracy)
+        sign = sign_of(entry.n_examples, found.accuracy)
+        n_unknown = assessment.n_unknown(entry.id)
+        entry = replace(entry, sign=sign, accuracy=found.accuracy, n_unknown=n_unknown)
         name = self.snapshot.names.get(found.confused_with or 0)
         if name is None:
             return entry

@@ -354,6 +354,9 @@ class ClassEntry(Record):
         The class for which its examples are most often mistaken.
     confused_share : float or None
         The share of its examples that are mistaken for that class.
+    n_unknown : int or None
+        How many of the ``accuracy.n`` measured examples are answered "unknown", right or not; None
+        if there are fewer than 40 examples in all.
     """
 
     id: Count
@@ -366,6 +369,7 @@ class ClassEntry(Record):
     accuracy: Accuracy | None
     confused_with: str | None
     confused_share: Share | None
+    n_unknown: Count | None
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_a_mistaken_learn_is_taken_back_at_once(run, things, tmp_path):
     result = run(f"learn {things}", folder_of(tmp_path / "photos", "blue", "red", n=3, seed=50))
     (way_back,) = [line for line in result.stderr.splitlines() if "evergrow undo" in line]
     result = run.ok(*way_back.split("evergrow ")[1].split())
-    assert "Undone: 6 examples of 2 classes removed again" in result.stderr
+    assert "Undone: 6 examples of 2 classes removed" in result.stderr
     assert counts(things) == before
 
 

@@ -172,6 +172,7 @@ def test_an_empty_folder_is_not_a_workspace(run, tmp_path):
     folder_of(tmp_path / "photos", "red", n=1)
     for command in ("status", "classes", "check", "undo"):
         run.fails(command, "photos", says="is not a workspace")
+        run.fails(command, "nowhere", says="nowhere' does not exist")
 
 
 def test_evaluate_says_how_many_images_of_new_classes_are_noticed(run, things, tmp_path):

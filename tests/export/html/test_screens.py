@@ -82,4 +82,4 @@ def test_signs_say_whether_a_class_has_enough(opened, page_file):
     visit.teach("plant", range(1))
     visit.go("classes")
     visit.page.wait_for_selector(".class-card:has-text('plant') .badge.new")
-    visit.page.wait_for_selector(".class-card:has-text('mug'):has-text('recognised')")
+    visit.page.wait_for_selector(".class-card:has-text('mug'):has-text(' right')")

@@ -186,6 +186,7 @@ def make_class(number: int, label: str) -> records.ClassEntry:
         accuracy=None,
         confused_with=None,
         confused_share=None,
+        n_unknown=None,
     )
 
 

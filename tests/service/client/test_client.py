@@ -265,6 +265,8 @@ def test_a_wrong_token_is_not_repeated() -> None:
     with pytest.raises(ValueError, match="token must be") as caught:
         Client("http://127.0.0.1:8080", "secret\r\nX-Header: 1")
     assert "secret" not in str(caught.value)
+    with pytest.raises(ValueError, match="one token, without spaces or line breaks"):
+        Client("http://127.0.0.1:8080", "eg_teach_abc\neg_read_abc\n")
     assert "secret" not in repr(Client("http://127.0.0.1:8080", "secret"))
 
 

@@ -283,7 +283,9 @@ def listening() -> Iterator[Listener]:
 
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(listening: Listener) -> None:
     host, port = listening.getsockname()
-    with pytest.raises(OSError, match=rf"cannot listen at {host} port {port} .*--port"):
+    with pytest.raises(
+        OSError, match=rf"cannot listen at {host} port {port} .*already runs.*--port"
+    ):
         Listener(host, port, listening._pool, listening.triage)
 
 

@@ -428,9 +428,21 @@ def test_an_invalid_form_is_refused(body: bytes, kind: str) -> None:
 
 
 def test_a_form_with_too_many_parts_is_refused() -> None:
-    part = b'--x\r\nContent-Disposition: form-data; name="image"\r\n\r\na\r\n'
+    part = b'--x\r\nContent-Disposition: form-data; name="label"\r\n\r\na\r\n'
     with pytest.raises(ProblemError, match="more than 3 parts"):
         parse_form(part * 4 + b"--x--\r\n", "multipart/form-data; boundary=x", max_parts=3)
+
+
+def test_the_name_of_a_file_in_place_of_the_file_is_told() -> None:
+    form = '--x\r\nContent-Disposition: form-data; name="image"{}\r\n\r\n{}\r\n--x--\r\n'
+    kind = "multipart/form-data; boundary=x"
+    with pytest.raises(ProblemError, match=r"-F image=@what\.jpg"):
+        parse_form(form.format("", "what.jpg").encode(), kind, max_parts=1)
+    file = form.format('; filename="a.jpg"', "what.jpg").encode()
+    assert parse_form(file, kind, max_parts=1) == [("image", b"what.jpg")]
+    # Programs may send a file without its name.
+    nameless = form.format("", "P3\n1 1\n255\n0 0 0").encode()
+    assert len(parse_form(nameless, kind, max_parts=1)) == 1
 
 
 def test_only_files_of_known_kinds_are_served(tmp_path: Path) -> None:

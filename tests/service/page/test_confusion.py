@@ -25,7 +25,7 @@ def test_unknown_pictures_are_counted_once(measured):
     page = measured(counts=[[4, 6], [0, 10]], unknown=[5, 0])
     page.wait_for_selector("#confusion-pairs li:has-text('6 of 10 pictures (60%)')")
     assert page.inner_text("#confusion-table thead").split()[-1] == "unknown"
-    page.wait_for_selector("#table-note:has-text('also counted in another column.')")
+    page.wait_for_selector("#table-note:has-text('counted in one of the other columns too.')")
 
 
 def test_an_older_measurement_has_no_column_of_unknown_pictures(measured):

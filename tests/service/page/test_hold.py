@@ -38,5 +38,5 @@ def test_holding_takes_pictures_of_a_new_class_as_one_step(opened, size):
     assert visit.served.counts()["mug"] == taken
     page.wait_for_selector(f"#undo:has-text('{taken} pictures of mug')", state="attached")
     page.click("#undo")
-    page.wait_for_selector(f".note:has-text('Undone: {taken} pictures of mug were removed again.')")
+    page.wait_for_selector(f".note:has-text('Undone: {taken} pictures of mug were removed.')")
     assert visit.served.counts() == {"bowl": 3}

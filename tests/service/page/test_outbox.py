@@ -63,6 +63,26 @@ def test_unsent_examples_survive_a_closed_tab(opened):
     assert visit.served.counts() == {"mug": 1}
 
 
+def test_pictures_that_wait_for_another_token_are_counted(opened):
+    visit = opened(expected=(UNREACHABLE, "status of 401"))
+    page = visit.page
+    visit.add("mug", range(1))
+    page.context.set_offline(True)
+    page.fill("#label", "mug")
+    page.click("#take")
+    page.wait_for_selector("#offline:has-text('1 picture stored here')")
+    # As a service that was started again, with another token.
+    refusal = {"status": 401, "json": {"detail": "the token is not valid"}}
+    page.route("**/v1/**", lambda route: route.fulfill(**refusal))
+    page.context.set_offline(False)
+    said = "1 picture stored here will be sent when you have entered."
+    page.wait_for_selector(f"#enter-problem:has-text('{said}')")
+    page.unroute("**/v1/**")
+    visit.enter()
+    visit.settle()
+    assert visit.served.counts() == {"mug": 1}
+
+
 def test_the_page_opens_and_teaches_offline(opened):
     visit = opened(expected=(UNREACHABLE,), service_workers="allow")
     page = visit.page

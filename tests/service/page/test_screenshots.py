@@ -148,7 +148,7 @@ def wait_until_assessed(visit):
     """Wait until the service has measured every class, in the background."""
     visit.go("classes")
     for label in PHOTOGRAPHS:
-        measured = f".class-card:has-text('{label}'):has-text('recognised')"
+        measured = f".class-card:has-text('{label}'):has-text(' right')"
         visit.page.wait_for_selector(measured, timeout=ASSESSMENT_PATIENCE)
 
 

@@ -38,6 +38,25 @@ def test_dropped_and_chosen_pictures_are_answered_and_not_kept(visit):
     page.wait_for_selector("#try-viewer-empty:visible")
 
 
+def test_a_prediction_that_changes_is_announced_again(visit):
+    page = visit.page
+    taught(visit)
+    page.set_input_files("#try-files", files("mug", range(10, 11)))
+    page.wait_for_selector("#spoken:has-text('mug')", state="attached")
+
+    def refuse(route):
+        answer = route.fetch().json()
+        unknown = [{**one, "known": False, "label": None} for one in answer["predictions"]]
+        route.fulfill(json={**answer, "predictions": unknown})
+
+    page.route("**/v1/predictions*", refuse)
+    # After a change of the workspace the page asks again.
+    visit.served.ask("v1/rename", {"label": "bowl", "to": "dish"})
+    visit.settle()
+    page.wait_for_selector("#try-answer .verdict:has-text('know this')")
+    page.wait_for_selector("#spoken:has-text('know this')", state="attached")
+
+
 def test_the_camera_is_answered_and_nothing_is_kept(visit):
     page = visit.page
     taught(visit)

@@ -68,7 +68,7 @@ def test_undo_waits_for_the_example_that_is_being_sent_and_undoes_just_that(open
     page.wait_for_selector("#undo:has-text('Undo: 1 picture of bowl'):not(:has-text('not sent'))")
     page.click("#undo")
     held[0].continue_()
-    page.wait_for_selector(".note:has-text('Undone: 1 picture of bowl was removed again.')")
+    page.wait_for_selector(".note:has-text('Undone: 1 picture of bowl was removed.')")
     assert visit.served.counts() == {"mug": 1}
 
 
@@ -103,7 +103,7 @@ def test_an_example_that_may_have_been_learnt_is_not_reported_as_withdrawn(opene
     page.unroute("**/healthz")
     visit.settle()
     page.click("#undo")
-    page.wait_for_selector(".note:has-text('Undone: 1 picture of bowl was removed again.')")
+    page.wait_for_selector(".note:has-text('Undone: 1 picture of bowl was removed.')")
     assert visit.served.counts() == {}
 
 
@@ -114,7 +114,7 @@ def test_what_was_taught_together_is_undone_together(opened):
     visit.teach("bowl", range(6), label="passion flower")
     page.wait_for_selector("#undo:has-text('Undo: 6 pictures of passion flower')")
     page.click("#undo")
-    said = "Undone: 6 pictures of passion flower were removed again."
+    said = "Undone: 6 pictures of passion flower were removed."
     page.wait_for_selector(f".note:has-text('{said}')")
     assert visit.served.counts() == {"mug": 2}
     assert page.locator("#tray-pictures li").count() == 6
@@ -138,7 +138,7 @@ def test_undo_while_pictures_are_sent_takes_back_all_of_them(opened):
         page.wait_for_timeout(20)
     page.click("#undo")
     held[1].continue_()
-    page.wait_for_selector(".note:has-text('Undone: 2 pictures of mug were removed again.')")
+    page.wait_for_selector(".note:has-text('Undone: 2 pictures of mug were removed.')")
     assert visit.served.counts() == {}
     assert page.locator("#tray-pictures li").count() == 4
 

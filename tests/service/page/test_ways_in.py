@@ -106,7 +106,7 @@ def test_dropped_folders_are_taught_as_classes_with_one_question_and_one_undo(vi
     page.reload()
     page.wait_for_selector("#undo:has-text('5 pictures of 2 classes')")
     page.click("#undo")
-    page.wait_for_selector(".note:has-text('were removed again')")
+    page.wait_for_selector(".note:has-text('were removed.')")
     assert visit.served.counts() == {}
 
 
@@ -128,6 +128,49 @@ def test_files_that_are_left_out_are_named(opened):
     visit.page.wait_for_selector(".note:has-text('bad.png'):has-text('not taught as mug')")
     # The other picture is still being taught, which the next test would see.
     visit.settle()
+
+
+FAKE = {"name": "fake.jpg", "mimeType": "image/jpeg", "buffer": b"no picture"}
+
+
+def test_a_file_that_is_no_picture_is_named_next_to_its_tile_until_the_others_are_taught(opened):
+    visit = opened(expected=("status of 415",))
+    page = visit.page
+    visit.teach("bowl", range(1))
+    page.set_input_files("#files", [*files("mug", range(2)), FAKE])
+    page.wait_for_selector("#tray-problem:has-text('fake.jpg'):has-text('is left out')")
+    assert "not an image of a known format" in page.inner_text("#tray-problem")
+    page.wait_for_selector("#tray-pictures .tile:has-text('No preview'):has-text('Left out')")
+    page.click("#tray-pictures .tile:has-text('fake.jpg')")
+    assert page.is_disabled("#take")
+    page.fill("#label", "mug")
+    page.click("#take-all:has-text('Teach all 2 as mug')")
+    page.wait_for_selector("#tray", state="hidden")
+    visit.settle()
+    assert visit.served.counts() == {"bowl": 1, "mug": 2}
+
+
+def test_a_file_that_is_no_picture_is_left_out_of_the_first_lesson(opened):
+    visit = opened(expected=("status of 415",))
+    page = visit.page
+    page.set_input_files("#files", [*files("mug", range(1)), FAKE])
+    page.wait_for_selector("#tray:not([hidden])")
+    page.fill("#label", "mug")
+    page.click("#take-all")
+    page.wait_for_selector(".note:has-text('fake.jpg'):has-text('not taught as mug')")
+    visit.settle()
+    assert visit.served.counts() == {"mug": 1}
+    assert not page.is_visible("#tray")
+
+
+def test_a_file_that_is_no_picture_is_named_where_it_is_tried(opened):
+    visit = opened(expected=("status of 415",))
+    page = visit.page
+    visit.teach("mug", range(1))
+    visit.go("try")
+    page.set_input_files("#try-files", [FAKE])
+    page.wait_for_selector("#try-answer .verdict.problem:has-text('fake.jpg')")
+    assert not page.is_visible("#try-teach")
 
 
 def test_dropped_folders_can_be_added_without_names(visit):

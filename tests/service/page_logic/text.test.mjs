@@ -107,8 +107,8 @@ for (const [step, expected] of steps) {
 test("an undone step is told in a sentence", () => {
   const told = (step) => joined(undoneText(step));
   const taught = stepOf("teach", { label: "a" }, 6, ["a"], 6);
-  assert.equal(told(stepOf("teach", { label: "a" })), "Undone: 1 picture of [a] was removed again.");
-  assert.equal(told(taught), "Undone: 6 pictures of [a] were removed again.");
+  assert.equal(told(stepOf("teach", { label: "a" })), "Undone: 1 picture of [a] was removed.");
+  assert.equal(told(taught), "Undone: 6 pictures of [a] were removed.");
   assert.equal(told(stepOf("split", { label: "a" }, 3)), "Undone: split [a].");
   assert.equal(told(stepOf("relabel", moved)), "Undone: moved 1 picture to [b].");
   assert.equal(told({ ...taught, kinds: { teach: 5, relabel: 1 } }), "Undone: 6 changes.");
@@ -182,7 +182,7 @@ test("pictures are known by their type, or by the ending of their name", () => {
   assert.deepEqual(facts.map(([name, type]) => isPicture({ name, type })), [true, true, true, false, false]);
 });
 
-const begun = { sign: "new", n_examples: 2, accuracy: null, confused_with: null, confused_share: null };
+const begun = { sign: "new", n_examples: 2, accuracy: null, confused_with: null, confused_share: null, n_unknown: null };
 const measured = { rate: 0.9, low: 0.75, high: 0.97, n: 20 };
 
 test("a new class needs about five pictures", () => {
@@ -194,13 +194,31 @@ test("a new class needs about five pictures", () => {
 test("a confused class names the other one", () => {
   const confused = { ...begun, sign: "confused", accuracy: measured, confused_with: "cup", confused_share: 0.1 };
   const text = joined(advice(confused));
-  assert.match(text, /^90% recognised\./);
+  assert.match(text, /^90% right\./);
   assert.match(text, /Often mistaken for \[cup\] \(10% of its pictures\)\.$/);
   assert.equal(intervalText(measured), "Measured on 20 pictures; likely between 75% and 97%.");
 });
 
 test("a class may have enough pictures before it is measured", () => {
   assert.equal(joined(advice({ ...begun, sign: "enough" })), "Not measured yet.");
+});
+
+test("an accuracy is never told without the pictures that are reported as unknown", () => {
+  const sure = { rate: 1, low: 0.76, high: 1, n: 12 };
+  const told = (n_unknown, sign = "enough") => joined(advice({ ...begun, sign, accuracy: sure, n_unknown }));
+  assert.equal(told(null), "100% right. How many are reported as unknown is not measured.");
+  assert.equal(told(null, "more"), "100% right. Add a few more to be sure.");
+  assert.equal(told(0), "100% right.");
+  assert.equal(told(2), "100% right, 2 of 12 reported as unknown.");
+  assert.equal(told(7), "100% right, 7 of 12 reported as unknown. More pictures help.");
+  assert.equal(told(7, "more"), "100% right, 7 of 12 reported as unknown. Add a few more to be sure.");
+});
+
+test("the only class is measured after a second one was taught", () => {
+  const only = joined(advice({ ...begun, sign: "more", n_examples: 12 }, true));
+  assert.equal(only, "Teach a second thing; then this is measured.");
+  const measured = { ...begun, sign: "more", n_examples: 12 };
+  assert.equal(joined(advice(measured, false)), "Not measured yet. Add a few more to be sure.");
 });
 
 test("a token fits into a header", () => {
@@ -223,8 +241,8 @@ test("what was taught is counted by step and by class", () => {
 test("the accuracy of all classes says how many were measured", () => {
   const status = { n_classes: 2, n_examples: 9, accuracy: { rate: 0.9 }, measured_false_alarms: null };
   const [measured, begun] = [{ accuracy: { rate: 0.9 } }, { accuracy: null }];
-  assert.equal(sumText(status, [measured, measured]), "2 classes, 9 pictures; 90% recognised.");
-  const part = "2 classes, 9 pictures; 90% recognised (1 of 2 classes measured).";
+  assert.equal(sumText(status, [measured, measured]), "2 classes, 9 pictures; 90% right.");
+  const part = "2 classes, 9 pictures; 90% right (1 of 2 classes measured).";
   assert.equal(sumText(status, [measured, begun]), part);
   const alarms = { ...status, accuracy: null, measured_false_alarms: 0.1 };
   const unknown = "2 classes, 9 pictures; 10% of known things are reported as unknown.";

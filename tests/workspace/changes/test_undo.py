@@ -23,7 +23,7 @@ CHANGES = {
 }
 
 SUMMARIES = {
-    "teach": "1 example of 'mug' removed again",
+    "teach": "1 example of 'mug' removed",
     "relabel": "3 examples of 2 classes moved back",
     "remove": "3 examples of 2 classes restored",
     "forget": "4 examples of 'cup' restored",
@@ -198,7 +198,7 @@ def test_the_changes_of_one_action_are_one_step(workspace):
     assert (step.event, step.kind, step.n_changes, step.n_examples) == (9, "rename", 4, 3)
     change = workspace.undo(event=9)
     assert (change.n_changes, change.n_examples) == (4, 3)
-    assert change.summary == "Undone: 'beaker' is 'mug' again; 3 examples of 'mug' removed again"
+    assert change.summary == "Undone: 'beaker' is 'mug' again; 3 examples of 'mug' removed"
     assert state(workspace) == before
     assert workspace.check() == []
 

@@ -208,11 +208,43 @@ def test_an_assessment_is_due_when_examples_or_classes_have_changed_much() -> No
     assert not is_due(many, {**many.class_counts, 1: 119})
     assert is_due(many, {**many.class_counts, 1: 120})
     assert is_due(many, {**many.class_counts, 1: 80})
-    assert not is_due(found, {**counts, 5: 1})
-    assert is_due(found, {**counts, 5: 2})
     assert is_due(found, {k: n for k, n in counts.items() if k != 1})
     assert is_due(None, counts)
     assert not is_due(None, {})
+
+
+def test_an_assessment_is_due_when_a_class_comes_goes_or_has_its_second_example() -> None:
+    X, class_ids = mixture(41)
+    class_ids[-1] = 9
+    found = assessed(X, class_ids)
+    counts = dict(found.class_counts)
+    assert not is_due(found, counts)
+    assert is_due(found, {**counts, 5: 1})
+    assert is_due(found, {**counts, 9: 2})
+    assert is_due(found, {k: n for k, n in counts.items() if k != 9})
+
+
+def test_after_a_class_with_one_example_all_scores_decide_again(tmp_path: Path) -> None:
+    X, class_ids = mixture(40)
+    with Workspace.create(tmp_path / "w", features=None) as workspace:
+        examples = zip(X[class_ids < 3], class_ids[class_ids < 3], strict=True)
+        workspace.teach([NewExample(x, f"class {k}") for x, k in examples])
+        workspace.maintain()
+        before = limits_in_use(workspace)
+        assert len(before.scales)
+        workspace.teach([NewExample(X[-1], "class 4")])
+        assert not len(limits_in_use(workspace).scales)
+        workspace.maintain()
+        after = limits_in_use(workspace)
+        assert len(after.scales)
+        assert len(after.class_ids) == 3
+        assert workspace.assess() is None
+
+
+def limits_in_use(workspace: Workspace) -> NoveltyLimits:
+    limits = workspace.snapshot.limits
+    assert limits is not None
+    return limits
 
 
 def test_the_log_does_not_grow_faster_with_many_classes(tmp_path: Path) -> None:
@@ -254,6 +286,7 @@ def test_a_workspace_shows_the_results_of_an_assessment(tmp_path: Path) -> None:
         assert status.assessed_event == 240
         assert entry.confused_with == "class 4"
         assert workspace.class_named("class 1").sign == "enough"
+        assert entry.n_unknown == (workspace.assessment.unknown or {}).get(entry.id, 0)
         review = workspace.review()
         assert {one.reason for one in review} == {"doubt"}
         doubted = review[0].example

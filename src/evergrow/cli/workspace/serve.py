@@ -138,8 +138,9 @@ def serve(
     is_announced = not (quiet or json_logs)
     session = is_announced and sys.stderr.isatty()
 
+    name = click.format_filename(folder)
+
     def announce(url: str) -> None:
-        name = click.format_filename(folder)
         way = "open" if session else "serving at"
         report(f"{name}: {way} {for_others(url)} (end with Ctrl-C).", quiet=not is_announced)
 
@@ -156,6 +157,7 @@ def serve(
         label_studio_token=_label_studio_token(label_studio, label_studio_token_file),
         **choices,
     )
+    report(f"{name}: stopped; everything that was taught is saved.", quiet=not is_announced)
 
 
 def for_others(url: str) -> str:

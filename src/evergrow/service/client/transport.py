@@ -147,7 +147,8 @@ def resolve_token(token: str | None) -> str:
     if not _TOKEN.fullmatch(found):
         # The token is a secret: the message does not repeat it.
         raise InvalidInputError(
-            "token must be what 'evergrow init' or 'evergrow token add' printed"
+            "token must be one token, without spaces or line breaks, as 'evergrow init' or "
+            "'evergrow token add' printed it"
         )
     return found
 

@@ -144,8 +144,11 @@ class Listener(socket.socket):
         except OSError as error:
             self.close()
             text = f"cannot listen at {host} port {port} ({error.strerror})"
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                text += ": choose another port (--port), such as 0 for a free one"
+            other = "choose another port (--port), such as 0 for a free one"
+            if error.errno == errno.EADDRINUSE:
+                text += f": if a service of this workspace already runs, use it; otherwise {other}"
+            elif error.errno == errno.EACCES:
+                text += f": {other}"
             raise OSError(text) from error
 
     def accept(self) -> tuple[socket.socket, Any]:

@@ -224,6 +224,8 @@ async def apply_change(request: Request, change: Callable[[Workspace], records.C
 FORM_TYPE = "multipart/form-data"
 _MAX_BOUNDARY = 200
 _MAX_HEADER_BYTES = 4096
+# Bytes that show whether a part is the name of a file: images have others among their first ones.
+_MAX_NAME = 16
 
 # The name and the content of one field.
 Part = tuple[str, bytes]
@@ -303,6 +305,13 @@ def parse_form(body: bytes, content_type: str, *, max_parts: int) -> list[Part]:
     return collector.parts
 
 
+def _is_text(content: bytes) -> bool:
+    try:
+        return content[:_MAX_NAME].decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
 class _PartCollector:
     """Callbacks of the parser, which collect the parts as slices of the body."""
 
@@ -349,6 +358,10 @@ class _PartCollector:
         except UnicodeDecodeError:
             raise invalid_request("the name of a part is not UTF-8") from None
         content = self._data[0] if len(self._data) == 1 else b"".join(self._data)
+        if name == "image" and b"filename" not in options and _is_text(content):
+            raise invalid_request(
+                "the part image is text, not a file; send the file, with curl: -F image=@what.jpg"
+            )
         self.parts.append((name, content))
 
     def on_end(self) -> None:

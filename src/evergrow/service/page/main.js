@@ -116,9 +116,11 @@ function startToken() {
     enter();
   });
   token.addEventListener("refused", ({ detail }) => {
+    const { waiting } = outbox;
     close();
     const command = "evergrow token add DIR NAME --scope teach";
-    askForToken(`${detail} Open the address that evergrow serve prints, or make a token with ${command}.`);
+    const stored = waiting > 0 ? ` ${counted(waiting, "picture")} stored here will be sent when you have entered.` : "";
+    askForToken(`${detail} Open the address that evergrow serve prints, or make a token with ${command}.${stored}`);
   });
   byId("leave").addEventListener("click", signOut);
 }
@@ -150,7 +152,7 @@ function close() {
 function showState() {
   const stored =
     outbox.written > 0
-      ? `${counted(outbox.written, "picture")} stored here will be sent when it is back.${storageWarning()}`
+      ? `${counted(outbox.written, "picture")} stored here will be sent when it is back: after a restart, when you enter a token or open the new address.${storageWarning()}`
       : "What you teach now is stored here and sent later.";
   byId("offline").hidden = connection.online;
   byId("offline").textContent = `The service cannot be reached. ${stored}`;

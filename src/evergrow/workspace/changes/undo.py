@@ -205,7 +205,7 @@ def _add_undo(transaction: ChangeTransaction, change: _Change) -> int:
 
 # What an undo did to examples, by kind of change.
 _OUTCOMES = {
-    "teach": "removed again",
+    "teach": "removed",
     "relabel": "moved back",
     "remove": "restored",
     "forget": "restored",

@@ -26,7 +26,7 @@ from evergrow.workspace.records import (
     WorkspaceLockedError,
     WorkspaceLostError,
 )
-from evergrow.workspace.store.layout import Layout, is_workspace
+from evergrow.workspace.store.layout import Layout, is_workspace, no_workspace
 from evergrow.workspace.store.ownership import ReplacedDatabaseError
 from evergrow.workspace.store.store import Store, open_store
 from evergrow.workspace.store.trust import NotPlainError
@@ -56,7 +56,7 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
     """
     layout = Layout(path)
     if not is_workspace(layout.folder):
-        raise WorkspaceError(f"{str(layout.folder)!r} is not a workspace")
+        raise no_workspace(layout)
     try:
         return _open_and_check(layout, repair=repair)
     except (NewerWorkspaceError, WorkspaceLockedError, WorkspaceLostError):

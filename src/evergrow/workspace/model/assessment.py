@@ -276,6 +276,12 @@ class Assessment:
         right = [(k, k, seen.n_right) for k, seen in self.recognised.items() if seen.n_right]
         return sorted([*right, *self.mistakes])
 
+    def n_unknown(self, class_id: int) -> int | None:
+        """Measured examples of a class that would be called unknown; None if nobody can tell."""
+        if self.unknown is None:
+            return None
+        return min(self.unknown.get(class_id, 0), self.recognised[class_id].n)
+
     def to_event(self) -> dict[str, Any]:
         """The body of the event, whose size does not grow with the number of classes."""
         return {

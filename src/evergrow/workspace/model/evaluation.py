@@ -31,7 +31,6 @@ from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.workspace.events import ExampleBlock
 from evergrow.workspace.model.assessment import (
-    MIN_EXAMPLES,
     Assessment,
     Doubt,
     Mistaken,
@@ -166,22 +165,18 @@ def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
     """Whether the examples changed so much since the last assessment that it should be repeated.
 
     It is due when the number of examples, in total or of any class, has changed by a fifth, so that
-    a few wrong examples in a small class are noticed, or when the set of classes changed; also if
-    it was made by an earlier version. Classes with a single example cannot be assessed and do not
-    count.
+    a few wrong examples in a small class are noticed; also if it was made by an earlier version. It
+    is due when the set of classes changed too, even by a class with a single example, which is not
+    measured: until then only the cosine tells known from unknown things.
     """
     if last is None or last.mistaken is None:
         return bool(class_counts)
-    then, now = _assessable(last.class_counts), _assessable(class_counts)
+    then, now = last.class_counts, class_counts
     if then.keys() != now.keys():
         return True
-    pairs = [(sum(class_counts.values()), sum(last.class_counts.values()))]
+    pairs = [(sum(now.values()), sum(then.values()))]
     pairs += [(now[class_id], then[class_id]) for class_id in then]
-    return any(abs(after - before) >= _DUE_SHARE * before > 0 for after, before in pairs)
-
-
-def _assessable(class_counts: Mapping[int, int]) -> dict[int, int]:
-    return {class_id: n for class_id, n in class_counts.items() if n >= MIN_EXAMPLES}
+    return any(abs(after - before) >= _DUE_SHARE * before for after, before in pairs)
 
 
 def _select(

@@ -150,6 +150,19 @@ def is_workspace(folder: Path) -> bool:
     return Layout(folder).manifest.is_file()
 
 
+def no_workspace(layout: Layout) -> WorkspaceError:
+    """The error about a folder that has no manifest, or does not exist."""
+    folder = repr(str(layout.folder))
+    if not layout.folder.exists():
+        return WorkspaceError(
+            f"the folder {folder} does not exist; create a workspace with 'evergrow init'"
+        )
+    return WorkspaceError(
+        f"{folder} is not a workspace: it has no {layout.manifest.name}; create one with "
+        "'evergrow init'"
+    )
+
+
 def write_manifest(layout: Layout, manifest: Manifest) -> None:
     """Write the manifest atomically."""
     with atomic_write(layout.manifest, private=True) as file:
@@ -162,10 +175,7 @@ def read_values(layout: Layout) -> dict[str, Any]:
         with open_regular(layout.manifest, follow_links=False) as file:
             content = json.loads(file.read())
     except FileNotFoundError as error:
-        raise WorkspaceError(
-            f"{str(layout.folder)!r} is not a workspace: it has no {layout.manifest.name}; "
-            "create one with 'evergrow init'"
-        ) from error
+        raise no_workspace(layout) from error
     except NotADirectoryError as error:
         raise WorkspaceError(
             f"{str(layout.folder)!r} is not a workspace but a file; 'evergrow add', 'forget' and "

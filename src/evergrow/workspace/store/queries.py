@@ -135,6 +135,7 @@ def _with_fine(connection: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) 
             accuracy=None,
             confused_with=None,
             confused_share=None,
+            n_unknown=None,
         )
         for number, name, n_examples, n_pictures, split in rows
     ]

@@ -74,6 +74,7 @@ export async function classes() {
     accuracy,
     confused_with: confusedWith,
     confused_share: confusedShare,
+    n_unknown: null,
   }));
   return entries.filter((entry) => entry.n_examples > 0);
 }
