@@ -37,6 +37,8 @@ WITHOUT_SOURCE: dict[str, tuple[int, str]] = {
     "benchmarks.md: Predicting": (1, "needs a GPU"),
     "benchmarks.md: Scaling": (1, "needs 16 cores"),
     "benchmarks.md: Service": (1, "what is done, not measured"),
+    "benchmarks.md: Visual words": (1, "older machine"),
+    "clean_data.md: Labels saved": (1, "older machine"),
     "cluster.md: What runs on workers": (1, "sizes of tasks, not measured"),
     "codebooks.md: Settings": (1, "effects, of experiments nips2006"),
     "codebooks.md: Train a classifier": (1, "lengths of descriptors, not measured"),
