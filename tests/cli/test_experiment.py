@@ -52,7 +52,9 @@ def test_a_figure_that_is_kept_is_reported(run, tmp_path):
 
 def test_results_that_are_not_there_cannot_be_rendered(run, tmp_path):
     run.fails("experiment guide-nightly --render", says="does not exist: measure the experiment")
-    run.fails("experiment all --render", code=2, says="no results of all in 'results'")
+    run.fails(
+        "experiment all --render", code=2, says="no results of these experiments in 'results'"
+    )
     run.fails("experiment all --render --quick", code=2, says="--render measures nothing")
 
 

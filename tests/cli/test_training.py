@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import evergrow
 from evergrow import ImageClassifier, NCMForestClassifier, RejectingClassifier, RLSClassifier
 from evergrow.cli.fit import fit
+from evergrow.cli.suggestions import report_new_classes
 from evergrow.foundation.locks import lock_or_wait, lock_path
 from evergrow.vision.classifier.components import FEATURES, LEARNER_TITLES, LEARNERS
 from tests.vision.classifier.pictures import folder_of
@@ -314,6 +316,18 @@ def put_pictures(folder, name, n, seed):
     """Pictures of the class red in a folder of another name."""
     folder_of(folder, "red", n=n, seed=seed)
     (folder / "red").rename(folder / name)
+
+
+def test_near_names_of_many_new_classes_are_told_in_short_time(capsys):
+    known = [f"kind {'abcdefghij'[i % 10]}{i}" for i in range(3000)]
+    new = [name.upper() for name in known[:1000]]
+    start = time.process_time()
+    report_new_classes(known, [*known, *new], "correct it", quiet=True)
+    assert time.process_time() - start < 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 4
+    assert told[0].startswith("Warning: 'KIND A0' is new; did you mean the known class 'kind a0'?")
+    assert told[3] == "Warning: more new classes have names that are nearly those of known ones"
 
 
 def test_add_names_new_classes(run, model, tmp_path):

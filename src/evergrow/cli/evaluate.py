@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ _MOST_MIX_UPS = 5
 _MOST_ANSWERS = 3
 # Classes without a known name for which similar names are listed.
 _MOST_HINTS = 3
+# How many of them are compared with the known names.
+_MOST_COMPARED = 20
 
 
 @dataclass(frozen=True)
@@ -294,9 +297,9 @@ def _explain_no_class(asked: Iterable[str], known: Iterable[str]) -> str:
     """Say that the model knows none of the classes, and which of its own were meant."""
     asked, known = (sorted(names, key=natural_order) for names in (asked, known))
     text = f"the model knows none of the classes {list_names(asked)}; it knows {list_names(known)}"
-    pairs = [(name, hint) for name in asked if (hint := suggest(name, known))]
-    hints = [hint if len(asked) == 1 else f"{name!r}: {hint}" for name, hint in pairs]
-    return "; ".join([text, *hints[:_MOST_HINTS]])
+    pairs = ((name, suggest(name, known)) for name in asked[:_MOST_COMPARED])
+    hints = (hint if len(asked) == 1 else f"{name!r}: {hint}" for name, hint in pairs if hint)
+    return "; ".join([text, *islice(hints, _MOST_HINTS)])
 
 
 def _answer_unknown(

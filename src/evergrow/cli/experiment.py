@@ -130,7 +130,7 @@ def _render(names: tuple[str, ...], out: str, *, quiet: bool) -> None:
     found = find_experiments(names)
     stored = [each for each in found if each.name in names or has_results(each, out)]
     if not stored:
-        raise click.UsageError(f"no results of {', '.join(names)} in {out!r}: measure them first")
+        raise click.UsageError(f"no results of these experiments in {out!r}: measure them first")
     for each in stored:
         _write_findings(render_experiment(each, out))
         if not each.can_draw_stored:

@@ -6,12 +6,16 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 from evergrow.cli.output import report
-from evergrow.foundation.formatting import list_names, suggest
+from evergrow.foundation.formatting import fold_name, list_names, suggest
 
 # New classes are often a little like known ones: "house" and "horse" have 0.8.
 _LEAST_SIMILARITY = 0.82
+# With more pairs of names than this, only case and spaces are looked at.
+_MOST_PAIRS = 100_000
+_MOST_WARNINGS = 3
 
 
 @contextmanager
@@ -47,21 +51,34 @@ def report_new_classes(
 
     ``advice`` says what to do then. Names in ``confirmed`` are not asked about.
     """
-    known = [str(name) for name in before]
-    new = [name for name in map(str, after) if name not in set(known)]
+    known = {str(name) for name in before}
+    new = [name for name in map(str, after) if name not in known]
     if new:
         which = "New class" if len(new) == 1 else "New classes"
         report(f"{which}: {list_names(new)}.", quiet=quiet)
+    unsure = [name for name in new if name not in confirmed]
+    hints = _similar_names(unsure, known)
+    for name, hint in islice(hints, _MOST_WARNINGS):
+        report(f"Warning: {name!r} is new; {hint} If so, {advice}")
+    if next(hints, None) is not None:
+        report("Warning: more new classes have names that are nearly those of known ones")
+
+
+def _similar_names(new: Collection[str], known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each new name that is nearly a known one, and the question which was meant."""
+    by_text: dict[str, list[str]] = {}
+    for each in sorted(known):
+        by_text.setdefault(fold_name(each), []).append(each)
+    stems = {each: _without_digits(each) for each in known}
+    compares = len(new) * len(known) <= _MOST_PAIRS
     for name in new:
-        hint = "" if name in confirmed else _suggest_known(name, known)
-        if hint:
-            report(f"Warning: {name!r} is new; {hint} If so, {advice}")
-
-
-def _suggest_known(name: str, known: list[str]) -> str:
-    # Names such as 'part 1' and 'part 2' are no typing errors.
-    others = [each for each in known if _without_digits(each) != _without_digits(name)]
-    return suggest(name, others, least=_LEAST_SIMILARITY, what="the known class")
+        others: Iterable[str] = by_text.get(fold_name(name), [])
+        if compares:
+            # Names such as 'part 1' and 'part 2' are no typing errors.
+            stem = _without_digits(name)
+            others = [each for each in stems if stems[each] != stem]
+        if hint := suggest(name, others, least=_LEAST_SIMILARITY, what="the known class"):
+            yield name, hint
 
 
 def _without_digits(name: str) -> str:

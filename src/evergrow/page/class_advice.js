@@ -66,6 +66,8 @@ function accuracyText({ accuracy, n_unknown: nUnknown }) {
 /** What keeps a class from being taught enough, although it is not taken for others. */
 function unknownText({ accuracy, n_unknown: nUnknown }) {
   if (accuracy === null) return "";
+  // An exported page never measures it.
+  if (nUnknown === undefined) return "";
   if (nUnknown === null) return " How many are reported as unknown is not measured.";
   return nUnknown >= MANY_UNKNOWN * accuracy.n ? " More pictures help." : "";
 }

@@ -83,7 +83,7 @@ function progressOf(label) {
   }
   return [
     element("p", { class: "row" }, badge(entry), dots(entry.n_examples), countText(entry, waiting)),
-    element("p", { class: "muted" }, ...advice(entry)),
+    element("p", { class: "muted" }, ...advice(entry, workspace.classes.length === 1)),
   ];
 }
 

@@ -355,8 +355,8 @@ class ClassEntry(Record):
     confused_share : float or None
         The share of its examples that are mistaken for that class.
     n_unknown : int or None
-        How many of the ``accuracy.n`` measured examples are answered "unknown", right or not; None
-        if there are fewer than 40 examples in all.
+        How many of the ``accuracy.n`` measured examples are answered "unknown", right or not, at
+        most; None if fewer than 40 examples of classes with two or more were measured.
     """
 
     id: Count

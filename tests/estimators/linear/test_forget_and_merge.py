@@ -152,7 +152,7 @@ def test_the_price_of_class_statistics_is_named() -> None:
     [
         (["b"], r": did you mean classes=\['b'\]\?$"),
         ("a", r": did you mean classes=\['a'\]\?$"),
-        (np.array(["a", "z"]), r": did you mean classes=\['a'\]\?$"),
+        (np.array(["a", "z"]), "$"),
         (["z"], "$"),
         (GOOD_X, "$"),
         ([[1, 2, 3]], "$"),
@@ -164,17 +164,11 @@ def test_classes_in_place_of_examples_are_recognised(X: Any, hint: str) -> None:
         model.forget(X)
 
 
-@pytest.mark.parametrize("weights", [None, np.full(2, 2.0)])
-def test_examples_never_learnt_are_refused_while_all_are_stored(weights: Any) -> None:
-    model = RLSClassifier(random_state=0).fit(GOOD_X, GOOD_Y)
-    before = model.decision_function(GOOD_X)
-    strange = GOOD_X[:2] if weights is not None else GOOD_X[:2] + 1e-3
-    message = "cannot forget 1 example of class 'a': no example with these features and this weight"
-    with pytest.raises(ValueError, match=message):
-        model.forget(strange, GOOD_Y[:2], sample_weight=weights)
-    np.testing.assert_array_equal(model.decision_function(GOOD_X), before)
-    few = RLSClassifier(max_stored=2, random_state=0).fit(GOOD_X, GOOD_Y)
-    few.forget(strange[:1], GOOD_Y[:1])
+@pytest.mark.parametrize(("learnt", "given"), [("f4", "f8"), ("f8", "f4")])
+def test_examples_may_be_given_in_another_precision(learnt: str, given: str) -> None:
+    model = RLSClassifier(random_state=0).fit(GOOD_X.astype(learnt), GOOD_Y)
+    model.forget(GOOD_X[:1].astype(given), GOOD_Y[:1])
+    assert model.class_counts_.sum() == len(GOOD_Y) - 1
 
 
 def test_a_warning_after_forgetting_names_examples_never_learnt() -> None:

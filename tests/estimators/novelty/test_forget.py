@@ -203,10 +203,3 @@ def test_evicted_held_out_examples_are_forgotten_too(inside: str, measure: Any) 
     # Every sixth of the remaining examples, regardless of which were held out.
     every = 1 if measure == "auto" else 6
     np.testing.assert_allclose(represented, np.bincount(y[180:]) / every, atol=4)
-
-
-def test_examples_never_learnt_are_refused_while_all_are_stored() -> None:
-    X, y = cones(20, range(3))
-    model = RejectingClassifier(RLSClassifier(regularization=1.0, recoding=0.0)).fit(X, y)
-    with pytest.raises(ValueError, match="cannot forget 1 example of class 0: no example with"):
-        model.forget(X[y == 0][:1] + 1e-3, [0])

@@ -440,6 +440,10 @@ def test_the_name_of_a_file_in_place_of_the_file_is_told() -> None:
         parse_form(form.format("", "what.jpg").encode(), kind, max_parts=1)
     file = form.format('; filename="a.jpg"', "what.jpg").encode()
     assert parse_form(file, kind, max_parts=1) == [("image", b"what.jpg")]
+    # A name may be cut off within a character.
+    with pytest.raises(ProblemError, match=r"-F image=@what\.jpg"):
+        parse_form(form.format("", "Schöne_Bilder_äöü.jpg").encode(), kind, max_parts=1)
+    assert parse_form(form.format("", "").encode(), kind, max_parts=1) == [("image", b"")]
     # Programs may send a file without its name.
     nameless = form.format("", "P3\n1 1\n255\n0 0 0").encode()
     assert len(parse_form(nameless, kind, max_parts=1)) == 1

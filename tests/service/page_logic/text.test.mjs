@@ -206,6 +206,8 @@ test("a class may have enough pictures before it is measured", () => {
 test("an accuracy is never told without the pictures that are reported as unknown", () => {
   const sure = { rate: 1, low: 0.76, high: 1, n: 12 };
   const told = (n_unknown, sign = "enough") => joined(advice({ ...begun, sign, accuracy: sure, n_unknown }));
+  // An exported page never measures it, and says nothing.
+  assert.ok(!told(undefined).includes("unknown"));
   assert.equal(told(null), "100% right. How many are reported as unknown is not measured.");
   assert.equal(told(null, "more"), "100% right. Add a few more to be sure.");
   assert.equal(told(0), "100% right.");

@@ -93,7 +93,7 @@ def test_another_kind_of_file_is_named(name: str, kind: str, tmp_path: Path) -> 
         path.write_bytes(pickle.dumps({"a": 1}))
     else:
         with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("cat/1.jpg", "no picture")
+            archive.writestr("notes.npy.txt", "no array")
     with pytest.raises(ModelFileError, match=rf"{name}' is not a model file: it looks like {kind}"):
         evergrow.load(path)
 

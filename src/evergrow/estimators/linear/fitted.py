@@ -27,7 +27,7 @@ from evergrow.estimators.linear.selection import (
 from evergrow.estimators.linear.solver import Solution, Solver
 from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.accumulation import add_examples
-from evergrow.estimators.sums.changes import FittedSums, check_stored
+from evergrow.estimators.sums.changes import FittedSums
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -132,9 +132,7 @@ class FittedRLS(FittedSums):
     def forget(self, gone: Batch, request: RLSRequest) -> FittedRLS:
         """Remove examples; a ``ValueError`` if they cannot have been learnt."""
         left = super().forget(gone, request)
-        holdout, found = self.holdout.remove(gone)
-        check_stored(self.labels, self.moments, self.holdout.counts, gone.codes[~found])
-        return replace(left, holdout=holdout)._select(request)
+        return replace(left, holdout=self.holdout.remove(gone)[0])._select(request)
 
     def relabel(self, labels: ClassList, columns: list[int], request: RLSRequest) -> FittedRLS:
         """Replace the classes: class ``k`` becomes class ``columns[k]``, -1 if it is removed."""

@@ -301,8 +301,7 @@ class RLSClassifier(RLSPredictor, SumsLearner):
         -------
         self : estimator
             The estimator; unchanged if an error is raised. More examples of a class than were
-            learnt are an error, and so are examples that the sums, or the stored examples of the
-            class if all are stored, show were never learnt.
+            learnt are an error, and so are examples that the sums show were never learnt.
 
         Examples
         --------

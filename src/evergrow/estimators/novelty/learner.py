@@ -24,7 +24,7 @@ from evergrow.estimators.sums.accumulation import (
     check_weights,
     iter_batches,
 )
-from evergrow.estimators.sums.changes import check_stored, subtract_examples
+from evergrow.estimators.sums.changes import subtract_examples
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import ExampleLearner, Examples, Method
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -91,8 +91,8 @@ class RejectionLearner(ExampleLearner):
             Classes: integers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the examples, at least 0; None gives each a weight of 1. An example of weight
-            2 counts as two equal examples, one of weight 0 as none. The estimator
-            must accept them.
+            2 counts as two equal examples, one of weight 0 as none. The estimator must accept
+            them.
 
         Returns
         -------
@@ -320,7 +320,6 @@ def _without(known: FittedRejection, batch: LabelledBatch) -> tuple[FittedReject
     if not learns_held_out:
         _check_separable(known, np.unique(codes[~found]).tolist())
     moments = subtract_examples(known.labels, known.moments, iter_batches(gone))
-    check_stored(known.labels, known.moments, known.holdout.counts, codes[~found])
     fitted = replace(known, moments=moments, holdout=holdout, fixed=None)
     return fitted, batch if learns_held_out else batch.where(~found)
 

@@ -140,26 +140,6 @@ def subtract_examples(labels: ClassList, moments: Moments, batches: Iterable[Bat
         raise InvalidInputError(f"cannot forget examples of class {label!r}: {error}") from error
 
 
-def check_stored(
-    labels: ClassList,
-    moments: Moments,
-    n_stored: npt.NDArray[np.int64],
-    missing: npt.NDArray[np.int32],
-) -> None:
-    """Raise a ``ValueError`` for examples that are not stored if all of their class are.
-
-    ``n_stored`` counts the stored examples per class, ``missing`` are the columns of examples to
-    forget that are not among them.
-    """
-    is_complete = n_stored == moments.class_examples
-    for column in np.unique(missing[is_complete[missing]]).tolist():
-        n_missing = format_count(int((missing == column).sum()), "example")
-        raise InvalidInputError(
-            f"cannot forget {n_missing} of class {labels.classes.tolist()[column]!r}: no example "
-            "with these features and this weight was learnt"
-        )
-
-
 def check_examples_left(moments: Moments, removed: Sequence[int] = ()) -> None:
     """Raise a ``ValueError`` if there are no examples outside of the removed columns."""
     if not np.delete(moments.class_examples, removed).any():
@@ -181,13 +161,13 @@ def check_forget_arguments(
 
 
 def _named_classes(labels: ClassList, X: object) -> list[Any]:
-    """Return the classes of a flat list in place of examples; none if it is something else."""
+    """Return a flat list of classes in place of examples; empty if it is something else."""
     flat = np.atleast_1d(X) if isinstance(X, (str, int, np.ndarray)) else X
     found = list(flat) if isinstance(flat, (list, tuple, np.ndarray)) else []
     if not all(isinstance(each, (str, int, np.integer)) for each in found):
         return []
-    known = set(labels.classes.tolist())
-    return [each for each in np.array(found).tolist() if each in known]
+    named = np.array(found).tolist()
+    return named if {*named} <= {*labels.classes.tolist()} else []
 
 
 def _check_learnt(moments: Moments, batch: Batch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from http import HTTPStatus
@@ -307,9 +308,11 @@ def parse_form(body: bytes, content_type: str, *, max_parts: int) -> list[Part]:
 
 def _is_text(content: bytes) -> bool:
     try:
-        return content[:_MAX_NAME].decode().isprintable()
+        # A character may be cut off at the end.
+        start = getincrementaldecoder("utf-8")().decode(content[:_MAX_NAME])
     except UnicodeDecodeError:
         return False
+    return bool(start) and start.isprintable()
 
 
 class _PartCollector:

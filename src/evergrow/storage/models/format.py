@@ -162,8 +162,9 @@ def _other_kind(source: Path) -> str:
     if start.startswith(b"\x93NUMPY"):
         return "a NumPy file (numpy.load reads it)"
     if start.startswith(b"PK\x03\x04"):
-        # The name of the first file in it.
-        is_arrays = b".npy" in start[30:]
+        # The name of the first file in it, whose length is in the header.
+        name = start[30 : 30 + int.from_bytes(start[26:28], "little")]
+        is_arrays = name.endswith(b".npy")
         return "a NumPy file (numpy.load reads it)" if is_arrays else "a zip file"
     # A model file may begin with these two bytes too, but its ninth is a brace.
     is_pickle = start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")

@@ -277,7 +277,7 @@ class Assessment:
         return sorted([*right, *self.mistakes])
 
     def n_unknown(self, class_id: int) -> int | None:
-        """Measured examples of a class that would be called unknown; None if nobody can tell."""
+        """Measured examples of a class that would be called unknown; None if not measured."""
         if self.unknown is None:
             return None
         return min(self.unknown.get(class_id, 0), self.recognised[class_id].n)

@@ -31,6 +31,7 @@ from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.workspace.events import ExampleBlock
 from evergrow.workspace.model.assessment import (
+    MIN_EXAMPLES,
     Assessment,
     Doubt,
     Mistaken,
@@ -55,6 +56,8 @@ _MOST_PAIRS = 2000
 _MOST_MISTAKEN = 100
 # An assessment is repeated when this share of the examples of a class has changed.
 _DUE_SHARE = 0.2
+# Or when this share of the classes came or went.
+_DUE_CLASSES = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,18 +168,27 @@ def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
     """Whether the examples changed so much since the last assessment that it should be repeated.
 
     It is due when the number of examples, in total or of any class, has changed by a fifth, so that
-    a few wrong examples in a small class are noticed; also if it was made by an earlier version. It
-    is due when the set of classes changed too, even by a class with a single example, which is not
-    measured: until then only the cosine tells known from unknown things.
+    a few wrong examples in a small class are noticed; when the set of the classes that are measured
+    changed; and if it was made by an earlier version. Classes with a single example are not
+    measured, but until the next assessment only the cosine tells known from unknown things: it is
+    due when a twentieth of the classes, at least one, came or went. So a stream of such classes
+    does not make every change due where assessing takes long.
     """
     if last is None or last.mistaken is None:
         return bool(class_counts)
-    then, now = last.class_counts, class_counts
+    n_changed = len(last.class_counts.keys() ^ class_counts.keys())
+    if n_changed and n_changed >= _DUE_CLASSES * len(last.class_counts):
+        return True
+    then, now = _assessable(last.class_counts), _assessable(class_counts)
     if then.keys() != now.keys():
         return True
-    pairs = [(sum(now.values()), sum(then.values()))]
+    pairs = [(sum(class_counts.values()), sum(last.class_counts.values()))]
     pairs += [(now[class_id], then[class_id]) for class_id in then]
-    return any(abs(after - before) >= _DUE_SHARE * before for after, before in pairs)
+    return any(abs(after - before) >= _DUE_SHARE * before > 0 for after, before in pairs)
+
+
+def _assessable(class_counts: Mapping[int, int]) -> dict[int, int]:
+    return {class_id: n for class_id, n in class_counts.items() if n >= MIN_EXAMPLES}
 
 
 def _select(

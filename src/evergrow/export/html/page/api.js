@@ -74,7 +74,8 @@ export async function classes() {
     accuracy,
     confused_with: confusedWith,
     confused_share: confusedShare,
-    n_unknown: null,
+    // Not measured here, so that nothing is said about it.
+    n_unknown: undefined,
   }));
   return entries.filter((entry) => entry.n_examples > 0);
 }
