@@ -177,7 +177,7 @@ def test_reasons_name_what_was_varied():
     rows = rows_of_table1(0.0, 0.45).rows
     judged = table1.EXPERIMENT.judge(Table(rows + varied_rows(rows, "penalty", (0.1, 1.0))))
     assert judged[3].agrees is False
-    assert "With 0.1, 1 times the mean square" in judged[3].reason
+    assert "0.1, 1 times the mean square" in judged[3].reason
     assert "-5.0 points" in judged[3].reason
     assert judged[0].reason == judged[1].reason == ""
 
@@ -195,7 +195,7 @@ def test_other_new_classes_explain_a_total_that_does_not_rise():
     other = [{**row, "others": 0.8} for row in rows_of_table1(0.0, 0.3).rows]
     total = table1.EXPERIMENT.judge(Table(rows + varied_rows(other, "place", (3, 4))))[2]
     assert total.agrees is False
-    assert "With 2 other classes in turn" in total.reason
+    assert "With 2 other classes as the new one, each in turn" in total.reason
     assert "the total by +3.0 points" in total.reason
 
 
@@ -234,7 +234,7 @@ def test_a_class_as_large_as_the_others_is_not_judged():
     level = [{**row, "n_new": 500, "new_class": 0.9, "total": 0.9} for row in rows]
     helps = table1.EXPERIMENT.judge(Table(rows + level))[1]
     assert helps.agrees is True
-    assert "up to 10 is" in helps.here
+    assert "smallest with 1 example:" in helps.here
 
 
 def test_own_data_stand_neither_for_digits_nor_for_objects(tmp_path):
