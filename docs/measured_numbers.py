@@ -108,7 +108,7 @@ class Benchmark:
             raise SourceError(f"{path.name} is from a quick run")
 
     def find(self, key: str) -> list[Measurement]:
-        """All values that a key may mean: figures, or cells if there is no such figure."""
+        """Return all values that match a key: figures, or table cells if no figure matches."""
         return [*self._find_figures(key)] or [*self._find_cells(key)]
 
     def _find_figures(self, key: str) -> Iterator[Measurement]:
@@ -173,7 +173,7 @@ class Results:
             elif experiment.exists():
                 self._files[name] = ExperimentResult(experiment)
             else:
-                raise SourceError(f"there is no result file {name!r}")
+                raise SourceError(f"the result file {name!r} does not exist")
         return self._files[name]
 
     def measurement(self, key: str) -> Measurement:

@@ -167,8 +167,8 @@ def evaluate(
     """Measure the accuracy of MODEL, or of the workspace DIR, on SOURCE.
 
     SOURCE is a folder with one folder of images per class, a zip file of such folders, a CSV or TSV
-    table of paths and labels, COCO annotations (.json) or WebDataset tar files. If there are
-    splits, test is used, or val if there is no test. --split names another.
+    table of paths and labels, COCO annotations (.json) or WebDataset tar files. Of
+    splits, test is used, or val if test is missing; --split chooses another.
 
     The output has the number of images that are right, wrong and answered "unknown". The mean class
     accuracy weights all classes equally. The top-5 accuracy counts an image as right if its class

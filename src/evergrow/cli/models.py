@@ -45,7 +45,7 @@ def load_model(path: str) -> Any:
 
 
 def explain_no_model(path: str) -> str:
-    """Say what a path is that is no model, such as the images that come after it; else empty."""
+    """Explain why a path is not a model, such as an image or a folder; empty if it may be one."""
     name = click.format_filename(path)
     if is_workspace(path):
         return ""

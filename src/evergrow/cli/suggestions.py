@@ -74,7 +74,7 @@ def _similar_names(new: Collection[str], known: Collection[str]) -> Iterator[tup
     for name in new:
         others: Iterable[str] = by_text.get(fold_name(name), [])
         if compares:
-            # Names such as 'part 1' and 'part 2' are no typing errors.
+            # Names such as 'part 1' and 'part 2' are not typing errors.
             stem = _without_digits(name)
             others = [each for each in stems if stems[each] != stem]
         if hint := suggest(name, others, least=_LEAST_SIMILARITY, what="the known class"):

@@ -46,7 +46,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
     """Use an Evergrow classifier in river, which learns from a stream of dictionaries.
 
     Each feature name gets a column. A feature that is missing in an example is 0. Before the first
-    example, predictions are None and there are no probabilities.
+    example, predictions are None and probabilities are empty.
 
     :meth:`learn_many` learns a batch in one update, which is much faster than one example at a
     time. Class means learn the same model either way. Forests do not, nor does least squares if it

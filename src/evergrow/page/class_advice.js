@@ -36,7 +36,7 @@ export function countText(entry, waiting = 0) {
  * Parts of one or two sentences about how well a class is recognised.
  *
  * @param {object} entry
- * @param {boolean} isOnly whether there is no other class
+ * @param {boolean} isOnly whether it is the only class
  */
 export function advice(entry, isOnly) {
   const parts = [ADVICE[entry.sign](entry, isOnly)];

@@ -29,9 +29,9 @@ BLOCK_BYTES = 64 << 20
 class ReLU:
     """Random features: random projections with negative values set to zero.
 
-    A linear model on them approximates one with the arc-cosine kernel of Cho and Saul (2009). There
-    is no scale to choose: if the input doubles, the features double. Pass a `ReLU` as `feature_map`
-    to :class:`~evergrow.RLSClassifier`.
+    A linear model on them approximates one with the arc-cosine kernel of Cho and Saul (2009). It
+    needs no scale parameter: if the input doubles, the features double. Pass a `ReLU` as
+    `feature_map` to :class:`~evergrow.RLSClassifier`.
 
     Examples
     --------

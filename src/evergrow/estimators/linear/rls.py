@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow.estimators.linear.equations import SCORINGS
 from evergrow.estimators.linear.feature_map import RFF, ReLU
@@ -201,115 +200,3 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     verbose: int = 0
     device: str | None = None
     precision: Precision = "double"
-
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Train on examples and their classes, replacing everything learnt before.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features: an array of floats or integers, which may be memory-mapped or read-only, a
-            DataFrame, or :class:`evergrow.Shards`.
-        y : array-like of shape (n_samples,)
-            Classes: integers or strings.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the examples, at least 0; None gives each a weight of 1. An example of weight
-            2 counts as two equal examples, one of weight 0 as none.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator. If training fails or is interrupted, it is unchanged.
-
-        Examples
-        --------
-        >>> from evergrow import RLSClassifier
-        >>> X = [[0, 0], [0, 1], [9, 8], [9, 9]]
-        >>> RLSClassifier().fit(X, ["cat", "cat", "dog", "dog"]).predict([[8, 8]])
-        array(['dog'], dtype='<U3')
-        """
-        return super().fit(X, y, sample_weight)
-
-    def partial_fit(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Add examples of known and new classes.
-
-        The first call on a new estimator trains it. Known classes keep their columns. New classes
-        are sorted and get the next ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, as in :meth:`fit`.
-        y : array-like of shape (n_samples,)
-            Classes, of the same kind (numbers or strings) as the known ones.
-        classes : array-like, default=None
-            Classes that get a column before their first example; they are not predicted until then.
-            Not needed, because new classes may come in any call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, as in :meth:`fit`.
-
-        Returns
-        -------
-        self : estimator
-            The updated estimator. If the update fails or is interrupted, it is unchanged.
-
-        Examples
-        --------
-        >>> from evergrow import RLSClassifier
-        >>> model = RLSClassifier(regularization=0.1, recoding=0.5)
-        >>> model = model.partial_fit([[0, 0], [9, 9]], ["b", "c"]).partial_fit([[0, 9]], ["a"])
-        >>> model.classes_, model.predict([[1, 9]])
-        (array(['b', 'c', 'a'], dtype='<U1'), array(['a'], dtype='<U1'))
-        """
-        return super().partial_fit(X, y, classes, sample_weight)
-
-    def forget(
-        self,
-        X: npt.ArrayLike | None = None,
-        y: npt.ArrayLike | None = None,
-        *,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Remove examples or whole classes, as if they had never been learnt.
-
-        Pass examples as `X` and `y`, or whole classes as `classes`, or both. A class in `classes`
-        loses its column; the other columns keep their order. If all examples of a class are removed
-        one by one, the class keeps its column and is no longer predicted.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            Features of the examples to remove, exactly as they were learnt.
-        y : array-like of shape (n_samples,), default=None
-            Classes of these examples.
-        classes : array-like, default=None
-            Classes to remove. This needs ``keep_class_statistics=True``, unless all examples of the
-            class were removed before or are in `X`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weights with which the examples were learnt.
-
-        Returns
-        -------
-        self : estimator
-            The estimator; unchanged if an error is raised. More examples of a class than were
-            learnt are an error, and so are examples that the sums show were never learnt.
-
-        Examples
-        --------
-        >>> from evergrow import RLSClassifier
-        >>> X, y = [[0], [4], [5], [9]], ["a", "a", "b", "c"]
-        >>> RLSClassifier().fit(X, y).forget([[5]], ["b"], classes=["b"]).classes_
-        array(['a', 'c'], dtype='<U1')
-        >>> RLSClassifier(keep_class_statistics=True).fit(X, y).forget(classes=["b"]).classes_
-        array(['a', 'c'], dtype='<U1')
-        """
-        return super().forget(X, y, classes=classes, sample_weight=sample_weight)

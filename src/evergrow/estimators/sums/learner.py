@@ -148,7 +148,7 @@ class ExampleLearner(ExampleFit):
 
         Pass examples as `X` and `y`, or whole classes as `classes`, or both. A class in `classes`
         loses its column; the other columns keep their order. If all examples of a class are removed
-        one by one, the class keeps its column and is no longer predicted.
+        one by one, the class keeps its column but is not predicted any more.
 
         Parameters
         ----------

@@ -143,7 +143,7 @@ class Difference:
             text = f"{value:+.{3 + more}g}"
         else:
             text = f"{value * (100 if self.unit == 'points' else 1):+.{1 + more}f}"
-        # There is no negative zero.
+        # Zero is positive.
         return text if float(text) else text.replace("-", "+")
 
     def _verdict(self, agrees: bool | None, side: str, bound: float) -> Verdict:

@@ -184,7 +184,7 @@ def say_setting(setting: Mapping[str, Any]) -> str:
 
 
 def say_signed(value: float, digits: int = 1) -> str:
-    """A number with its sign; there is no negative zero.
+    """A number with its sign; zero is positive.
 
     Examples
     --------
