@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
-from evergrow.estimators.sums.moments import Moments
+from evergrow.estimators.sums.moments import ROUNDING, Moments
 from evergrow.foundation.device import to_host
 from evergrow.foundation.errors import InvalidInputError
 
 Floats = npt.NDArray[np.float64]
 
-# Rounding error of differences between sums, relative to the sums.
-_ROUNDING = 1e-14
 # Rounding error that forgotten examples leave in squares, relative to the largest sums ever.
 _RESIDUE = 1e-15
 
@@ -131,11 +129,11 @@ def spread(moments: Moments) -> float:
     1 if that is zero too.
     """
     within = moments.squares - _squares_of_means(moments)
-    if within <= _ROUNDING * moments.squares:
+    if within <= ROUNDING * moments.squares:
         present = moments.means[moments.class_examples > 0]
         centred = present - present.mean(axis=0)
         among = float((centred**2).sum()) / len(present)
-        enough = among > _ROUNDING * float((present**2).mean(axis=0).sum())
+        enough = among > ROUNDING * float((present**2).mean(axis=0).sum())
         return among / moments.n_features if enough else 1.0
     return within / (moments.weight * moments.n_features)
 
@@ -154,7 +152,7 @@ def shrunk_covariance(moments: Moments, shrinkage: float) -> Floats:
     # After forgetting, features that should be zero may hold rounding errors of forgotten examples,
     # so the limit must be relative to the largest sums ever, not to the size of the feature.
     residue = _RESIDUE * moments.peak / moments.weight if moments.has_forgotten else 0.0
-    rounding = 10 * _ROUNDING * mean_squares + residue
+    rounding = 10 * ROUNDING * mean_squares + residue
     varies = within > rounding
     variances = np.where(varies, within, np.where(total > rounding, total, 1.0))
     # All other entries are rounding errors.

@@ -36,8 +36,8 @@ Codes = npt.NDArray[np.int32]
 WAITING = 256
 # Batches of this many rows are added at once.
 FEW = 32
-# Rounding error of a sum, relative to it.
-_ROUNDING = 1e-14
+# Rounding error of sums and of differences between them, relative to the sums.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ class Moments:
     @property
     def has_forgotten(self) -> bool:
         """Whether the sums were once larger than now, because examples were forgotten."""
-        return self.peak > self.squares * (1 + _ROUNDING)
+        return self.peak > self.squares * (1 + ROUNDING)
 
     @cached_property
     def sums(self) -> Floats:
