@@ -1,0 +1,289 @@
+"""Figures by table: panels of curves or bars, with the numbers that the papers print.
+
+A figure is a :class:`Panels` value. Each :class:`Panel` names the columns of its axes and the
+column whose values are the curves; a :class:`Style` says how each curve looks. The few figures
+that are no curves, such as maps and pictures, are functions of a matplotlib figure and the table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from evergrow.foundation.atomic import atomic_write
+from evergrow_papers.claims import Words
+from evergrow_papers.table import Row, Table
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
+
+    from evergrow_papers.frame import Experiment
+
+    Axes = matplotlib.axes.Axes
+    Figure = matplotlib.figure.Figure
+else:
+    # Matplotlib is imported when a figure is drawn; at run time these names are annotations only.
+    Axes = Figure = Any
+
+# Colours that can be told apart with any colour vision (Okabe and Ito), without yellow, which is
+# too pale for lines on white.
+BLACK, ORANGE, BLUE, GREEN, RED, PINK, SKY, GREY = (
+    "#000000",
+    "#e69f00",
+    "#0072b2",
+    "#009e73",
+    "#d55e00",
+    "#cc79a7",
+    "#56b4e9",
+    "#7f7f7f",
+)
+COLOURS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, BLACK, GREY)
+# Markers tell curves apart where colours do not, as in print.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+LOOK: dict[Any, Any] = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9,
+    "figure.constrained_layout.use": True,
+    "font.size": 9,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+    # The same figure gives the same file.
+    "svg.hashsalt": "evergrow",
+    # Text as text: smaller files that can be searched and read aloud.
+    "svg.fonttype": "none",
+}
+
+LegendPlace = Literal["upper center", "lower center", "right center"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """Label, colour, marker and dashes of a curve."""
+
+    label: str
+    colour: str
+    marker: str = "o"
+    dashes: str = "-"
+
+
+def styles(labels: Mapping[Any, str]) -> dict[Any, Style]:
+    """A style for each of these values, by the order of colours and markers.
+
+    Examples
+    --------
+    >>> from evergrow_papers.figures import styles
+    >>> styles({"igt": "IGT", "uls": "ULS"})["uls"].marker
+    's'
+    """
+    looks = zip(labels.items(), COLOURS, MARKERS, strict=False)
+    return {value: Style(label, colour, marker) for (value, label), colour, marker in looks}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One column over another, a curve for each value of a third column.
+
+    Attributes
+    ----------
+    x, y : str
+        Columns of the axes.
+    series : str or tuple of str
+        The column whose values are the curves; of several columns their tuples.
+    styles : mapping of value to Style
+        How the curves look, and their order.
+    where : mapping
+        Selects the rows that are drawn.
+    title, xlabel, ylabel : str
+        Texts; the axes are labelled by the words of the paper unless they have labels here.
+    ticks : sequence, str or None
+        "measured" puts ticks at the measured values of ``x`` on a logarithmic axis, "each" at equal
+        distances; None leaves them to matplotlib.
+    bars : bool
+        Whether each value is a bar instead of a point of a curve.
+    options : mapping
+        Passed to ``Axes.set``, for example ``ylim`` or ``yscale``.
+    """
+
+    x: str
+    y: str
+    series: str | tuple[str, ...]
+    styles: Mapping[Any, Style]
+    where: Row = field(default_factory=dict)
+    title: str = ""
+    xlabel: str = ""
+    ylabel: str = ""
+    ticks: Literal["measured", "each"] | None = None
+    bars: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """A grid of panels, one row of them for each value of some columns, and one legend.
+
+    Attributes
+    ----------
+    panels : sequence of Panel
+        The panels of a row, from left to right.
+    rows : tuple of str
+        Columns whose values make the rows and their titles; without them there is one row.
+    columns : int
+        Columns of the legend; by default all labels are in one line.
+    legend : str
+        Where the legend is.
+    n_columns : int
+        Panels in a line of the figure, if they are not to stand side by side.
+    height : float
+        Inches of each row, if there is more than one.
+    """
+
+    panels: Sequence[Panel]
+    rows: tuple[str, ...] = ()
+    columns: int | None = None
+    legend: LegendPlace = "upper center"
+    n_columns: int | None = None
+    height: float = 2.5
+
+
+Drawing = Panels | Callable[[Figure, Table], None]
+
+
+def draw_figure(
+    path: str | os.PathLike[str], experiment: Experiment, table: Table, words: Words
+) -> None:
+    """Draw a figure and write it as SVG; no window opens and no global state changes.
+
+    The numbers that the paper prints are drawn into panels that have their columns.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=experiment.size)
+        if isinstance(experiment.figure, Panels):
+            draw_panels(figure, experiment.figure, table, words, Table(experiment.published))
+        else:
+            experiment.figure(figure, table)
+        with atomic_write(path) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def draw_panels(
+    figure: Figure, drawing: Panels, table: Table, words: Words, published: Table
+) -> None:
+    """Draw all panels of a figure, and one legend for them."""
+    places = [*dict.fromkeys(tuple(row.get(k) for k in drawing.rows) for row in table)]
+    n_wide = drawing.n_columns or len(drawing.panels)
+    n_lines = -(-len(drawing.panels) // n_wide) * len(places)
+    if n_lines > 1:
+        figure.set_size_inches(figure.get_figwidth(), drawing.height * n_lines + 0.5)
+    axes = figure.subplots(n_lines, n_wide, squeeze=False).ravel()
+    for spare in axes[len(drawing.panels) * len(places) :]:
+        spare.set_visible(False)
+    for number, place in enumerate(places):
+        where = dict(zip(drawing.rows, place, strict=True))
+        mine = axes[number * len(drawing.panels) :][: len(drawing.panels)]
+        for each, panel in zip(mine, drawing.panels, strict=True):
+            draw_panel(each, panel, table.where(**where), words)
+            draw_published(each, panel, published.where(**where), words)
+        if place:
+            mine[0].set_title(words.setting(where))
+    add_legend(figure, *axes, place=drawing.legend, columns=drawing.columns)
+
+
+def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
+    """Draw the curves or bars of a panel, with standard deviations over the seeds."""
+    chosen, scale = table.where(**panel.where), _scale(panel, words)
+    xs = sorted(chosen.values(panel.x)) if panel.ticks != "each" else chosen.values(panel.x)
+    place = {x: (n if panel.ticks == "each" or panel.bars else x) for n, x in enumerate(xs)}
+    drawn = [(v, s) for v, s in panel.styles.items() if len(chosen.where(**_place(panel, v)))]
+    for number, (value, style) in enumerate(drawn):
+        rows = chosen.where(**_place(panel, value))
+        at = [x for x in xs if len(rows.where(**{panel.x: x}).column(panel.y))]
+        means = np.array([rows.mean(panel.y, **{panel.x: x}) for x in at]) * scale
+        spread = np.array([rows.deviation(panel.y, **{panel.x: x}) for x in at]) * scale
+        # A single seed has no deviation.
+        error = spread if np.any(spread > 0) else None
+        if panel.bars:
+            width = 0.8 / len(drawn)
+            left = [place[x] + (number - (len(drawn) - 1) / 2) * width for x in at]
+            look: Any = {"color": style.colour, "label": style.label, "error_kw": {"lw": 1}}
+            axes.bar(left, means, width, yerr=error, **look)
+            continue
+        axes.errorbar(
+            [place[x] for x in at],
+            means,
+            yerr=error,
+            color=style.colour,
+            marker=style.marker,
+            linestyle=style.dashes,
+            label=style.label,
+            capsize=2,
+            elinewidth=1,
+        )
+    if panel.bars or panel.ticks == "each":
+        axes.set_xticks([*place.values()], [str(x) for x in xs])
+    elif panel.ticks == "measured" and xs:
+        set_log_ticks(axes, xs)
+    percent = panel.y in (*words.shares, *words.percentages)
+    ylabel = panel.ylabel or words.quantity(panel.y) + (", %" if percent else "")
+    xlabel = panel.xlabel or words.quantity(panel.x)
+    axes.set(title=panel.title, xlabel=xlabel, ylabel=ylabel, **panel.options)
+
+
+def _scale(panel: Panel, words: Words) -> float:
+    return 100.0 if panel.y in words.shares else 1.0
+
+
+def draw_published(axes: Axes, panel: Panel, published: Table, words: Words) -> None:
+    """Draw the numbers that a paper prints: the same markers, hollow and larger."""
+    label: str | None = "printed in the paper"
+    for value, style in panel.styles.items():
+        found = published.where(**_place(panel, value))
+        rows = Table(r for r in found if r.get(panel.y) is not None and panel.x in r)
+        if len(rows) and not panel.bars:
+            look: Any = {"color": style.colour, "marker": style.marker, "linestyle": "none"}
+            ys = _scale(panel, words) * rows.column(panel.y)
+            axes.plot(
+                rows.column(panel.x), ys, markerfacecolor="none", markersize=9, label=label, **look
+            )
+            label = None
+
+
+def _place(panel: Panel, value: Any) -> dict[str, Any]:
+    if isinstance(panel.series, str):
+        return {panel.series: value}
+    return dict(zip(panel.series, value, strict=True))
+
+
+def add_legend(
+    figure: Figure,
+    *panels: Axes,
+    place: LegendPlace = "upper center",
+    columns: int | None = None,
+) -> None:
+    """One legend for all panels, outside of them, with every label once."""
+    named: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    n_columns = columns or (1 if place == "right center" else len(named))
+    outside: Any = f"outside {place}"
+    figure.legend(named.values(), named.keys(), loc=outside, ncols=n_columns)
+
+
+def set_log_ticks(axes: Axes, values: Sequence[Any]) -> None:
+    """Make the x axis logarithmic, with ticks at the measured values only."""
+    axes.set_xscale("log")
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
