@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from evergrow.cli.options import JOBS, QUIET, command, verbosity
 from evergrow.cli.output import report, write_text
-from evergrow_papers import frame, page
+
+if TYPE_CHECKING:
+    from evergrow_papers import frame
 
 
 @command(
@@ -60,7 +63,7 @@ def experiment(
     jobs: int,
     quiet: bool,
 ) -> None:
-    """Repeat experiments of the papers: NAME is one, a paper's name, or "all".
+    """Repeat the experiments of the papers: NAME is one, a paper's name, or "all".
 
     Prints which claims of the paper hold. Writes the tables NAME.csv and NAME-timings.csv, the
     figure NAME.svg, the page NAME.md, and NAME.json with versions, processor and hashes of the
@@ -77,6 +80,8 @@ def experiment(
         return
     if not names:
         raise click.UsageError("name an experiment, or use --list")
+    from evergrow_papers import frame, page
+
     out = out or ("results-quick" if quick else "results")
     found = frame.find_experiments(names)
     if render:
@@ -117,6 +122,8 @@ def _write_findings(outcome: frame.Outcome) -> None:
 
 def _render(found: Sequence[frame.Experiment], out: str) -> None:
     """Write the pages of stored results again."""
+    from evergrow_papers import frame, page
+
     if not found:
         raise click.UsageError(f"no results of these experiments in {out!r}: measure them first")
     for each in found:
@@ -130,6 +137,8 @@ def _render(found: Sequence[frame.Experiment], out: str) -> None:
 def _expected_time(
     experiment: frame.Experiment, folder: str, context: frame.Context, workers: int
 ) -> str:
+    from evergrow_papers import frame
+
     seconds = frame.estimate_seconds(experiment, folder, context, workers)
     if seconds is None:
         return f"{experiment.name}: no earlier results to estimate the time from"
@@ -152,6 +161,8 @@ def _taking_data(experiments: Sequence[frame.Experiment]) -> list[frame.Experime
 
 
 def _write_list() -> None:
+    from evergrow_papers import frame
+
     for name in frame.PAPERS:
         paper = frame.load_paper(name)
         click.echo(paper.citation)

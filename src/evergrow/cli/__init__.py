@@ -9,6 +9,7 @@ Start reading with ``fit`` and ``workspace/learn``.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 
 import click
 
@@ -53,10 +54,8 @@ _COMMANDS = {
         "shard": ("shard", "Store features in shards, for data larger than memory."),
         "plan": ("plan", "Estimate time, memory, disk and network of training."),
     },
-    "Research": {
+    "Comparisons": {
         "compare": ("compare", "Compare learners on your data and recommend one."),
-        "experiment": ("experiment", "Repeat the experiments of the papers."),
-        "download": ("download", "Download a public data set."),
     },
 }
 
@@ -91,3 +90,8 @@ for title, commands in _COMMANDS.items():
     for name, (module, summary) in commands.items():
         command = getattr(import_module(f"evergrow.cli.{module}"), name.replace("-", "_"))
         main.add_to_section(title, command, summary)
+
+# Other packages add commands of their own, such as those that repeat the papers.
+for entry in sorted(entry_points(group="evergrow.commands"), key=lambda each: each.name):
+    added = entry.load()
+    main.add_to_section("Papers", added, added.get_short_help_str(limit=100))

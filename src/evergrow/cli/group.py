@@ -25,6 +25,8 @@ _OTHER_NAMES = {
     "teach": "learn",
     "start": "serve",
 }
+# Commands of the package evergrow-papers, which a checkout has.
+_PAPERS = ("experiment", "download")
 
 
 class _InternalError(click.ClickException):
@@ -70,6 +72,11 @@ class Commands(click.Group):
         meant = _OTHER_NAMES.get(args[0])
         if meant is not None and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
+        if args[0] in _PAPERS and args[0] not in self.commands:
+            ctx.fail(
+                f"'evergrow {args[0]}' is in the package evergrow-papers: in a checkout of Evergrow, "
+                "run 'pip install ./papers'."
+            )
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
