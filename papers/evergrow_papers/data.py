@@ -20,6 +20,12 @@ import numpy.typing as npt
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import DatasetError
 from evergrow.research.datasets import Dataset, digits, load_dataset
+from evergrow.research.peers import (
+    FlyCLClassifier,
+    KLDAClassifier,
+    RanPACClassifier,
+    StreamingLDAClassifier,
+)
 from evergrow.research.streams import (
     ClassStream,
     Learner,
@@ -27,20 +33,27 @@ from evergrow.research.streams import (
     Retrained,
     follow,
     forgetting,
+    model_bytes,
 )
 
 __all__ = [
+    "Array",
     "ClassStream",
     "Dataset",
+    "FlyCLClassifier",
+    "KLDAClassifier",
     "Learner",
     "Measured",
+    "RanPACClassifier",
     "Retrained",
+    "StreamingLDAClassifier",
     "digits",
     "download",
     "follow",
     "forgetting",
     "load_dataset",
     "mixture",
+    "model_bytes",
     "spirals",
 ]
 
