@@ -42,69 +42,27 @@ IMPORTING = {
         ROOT / "docs/integrations.md",
     ],
 }
-# Copies of the gallery that `make docs` makes (tests/test_gallery.py runs the originals), and
+# Copies of the gallery that `make docs` makes, and
 # extensions of Sphinx, which import each other from the folder that docs/conf.py adds to the path.
 collect_ignore_glob = ["docs/_build/*", "docs/_extensions/*", "docs/gallery/*"]
-# These tests read the sources. An installed wheel is tested in a folder without them.
-OF_SOURCES = ("cpp_layout", "deploy", "docs_numbers", "docs_output", "docs_paths", "release")
-
 # A test that holds Python's lock stops the timer of pytest-timeout too, and a process may hang
 # after its last test. Then a thread outside of Python prints all stacks and ends the process.
 HANGING_TEST = 330.0
 HANGING_END = 180.0
 STDERR = pytest.StashKey[int]()
 
-# Slow tiers: a test belongs to one if it uses one of these fixtures or lies under one of these
-# paths. `make quick` leaves them out; `make test` runs everything.
-FIXTURE_TIERS = {
-    "chromium": "browser",
-    "measuring_data": "papers",
-    "two_nodes": "ray",
-}
-PATH_TIERS = {
-    "docs": "guides",
-    "tests/cli/test_experiment.py": "process",
-    "tests/cli/test_main.py": "process",
-    "tests/service/client/test_real_service.py": "process",
-    "tests/distributed/test_": "ray",
-    "tests/research/papers": "papers",
-    "tests/estimators/forest/test_endurance.py": "process",
-    "tests/export/html/test_firefox.py": "browser",
-    "tests/export/html/test_page.py": "browser",
-    "tests/export/onnx/test_examples.py": "process",
-    "tests/estimators/forest/storage/test_memory_limit_processes.py": "process",
-    "tests/estimators/forest/test_threads.py": "process",
-    "tests/fuzz/test_targets.py": "process",
-    "tests/service/label_studio/test_real_server.py": "process",
-    "tests/service/page/": "browser",
-    "tests/service/http/test_broken_downloads.py": "process",
-    "tests/service/http/test_server.py": "process",
-    "tests/service/http/test_crashes.py": "process",
-    "tests/service/http/test_malicious_images.py": "process",
-    "tests/storage/shards/test_interrupted.py": "process",
-    "tests/storage/shards/test_killed.py": "process",
-    "tests/test_docs_commands.py": "guides",
-    "tests/test_docs_formats.py": "guides",
-    "tests/test_gallery.py": "guides",
-    "tests/test_kernels.py": "process",
-    "tests/test_docs_site.py": "guides",
-    "tests/test_readme.py": "guides",
-    "tests/test_tutorials.py": "guides",
-    "tests/workspace/test_crashes.py": "process",
-    "tests/workspace/test_full_disk.py": "process",
-}
+# `make quick` leaves out tests that are marked as slow, `make test` those that are marked as
+# nightly, and `make nightly` none. Tests that use one of these fixtures are slow too. Those that
+# share a browser or a cluster run on one worker, one after the other.
+SLOW_FIXTURES = {"chromium": "browser", "measuring_data": None, "two_nodes": "cluster"}
 # MLflow and transformers warn of their own future, and of that of what they import.
 WARNING_PATHS = (
     "docs/embeddings.md",
     "docs/integrations.md",
     "tests/integrations/test_mlflow.py",
 )
-# Tests that are marked as slow, and scikit-learn's checks of further configurations.
-OTHER_TIERS = ("configurations", "slow")
 # Tests of this marker run the code of GPUs on a GPU; others run it by torch on the processor.
 GPU = "gpu"
-# Tests of these tiers share one cluster or browser, so they run on one worker, one after the other.
-SHARED_TIERS = ("ray", "browser")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,8 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     The workers of pytest-xdist inherit it, so a network is converted once per run.
     """
-    for tier in sorted({*FIXTURE_TIERS.values(), *PATH_TIERS.values(), *OTHER_TIERS}):
-        config.addinivalue_line("markers", f"{tier}: a slow tier that `make quick` leaves out")
+    config.addinivalue_line("markers", "slow: `make quick` leaves it out")
+    config.addinivalue_line("markers", "nightly: only `make nightly` runs it")
     # Not by `collect_ignore`: an installed package lies outside of this folder.
     config.option.ignore = [*(config.option.ignore or ()), *map(str, _not_collected())]
     # Output of tests is captured; stacks of a hanging one must get past that.
@@ -127,20 +85,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tiers of each test, choose its worker, and run the slow tiers first."""
-    tiers = {item: _tiers_of(item) for item in items}
-    for item in _repeated_checks(items):
-        tiers[item].add("configurations")
-    for item, names in tiers.items():
-        for name in names:
-            item.add_marker(name)
+    """Mark slow tests, choose the worker of each test, and run slow ones first."""
+    for item in items:
+        shared = [SLOW_FIXTURES[name] for name in _fixtures(item) if name in SLOW_FIXTURES]
+        # Pages of the documentation run all their examples.
+        if shared or item.path.suffix == ".md":
+            item.add_marker("slow")
         if item.path.as_posix().endswith(WARNING_PATHS):
             item.add_marker(pytest.mark.filterwarnings("ignore"))
         # The tests of one file share its fixtures.
-        worker = next((tier for tier in SHARED_TIERS if tier in names), str(item.path))
+        worker = next((name for name in shared if name), str(item.path))
         item.add_marker(pytest.mark.xdist_group(worker))
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    for item in _repeated_checks(items):
+        item.add_marker("slow")
     _skip_without_gpu([item for item in items if item.get_closest_marker(GPU)])
-    items.sort(key=lambda item: not tiers[item] - {"configurations"})
 
 
 @pytest.hookimpl(wrapper=True)
@@ -170,16 +129,10 @@ def _not_collected() -> Iterator[Path]:
     for package, paths in IMPORTING.items():
         if find_spec(package) is None:
             yield from paths
-    if not (ROOT / "src").exists():
-        yield from (ROOT / f"tests/test_{name}.py" for name in OF_SOURCES)
 
 
-def _tiers_of(item: pytest.Item) -> set[str]:
-    fixtures = getattr(item, "fixturenames", ())
-    path = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
-    by_path = {tier for start, tier in PATH_TIERS.items() if path.startswith(start)}
-    by_fixture = {FIXTURE_TIERS[name] for name in fixtures if name in FIXTURE_TIERS}
-    return by_path | by_fixture | ({"slow"} if item.get_closest_marker("slow") else set())
+def _fixtures(item: pytest.Item) -> tuple[str, ...]:
+    return tuple(getattr(item, "fixturenames", ()))
 
 
 def _skip_without_gpu(items: list[pytest.Item]) -> None:

@@ -19,6 +19,8 @@ std::unique_ptr<NodeDecider> make_rtst(const Tree&, const TreeContext&,
     return std::make_unique<RtstDecider>();
 }
 
+// A NodeDecider returns an edit and changes nothing itself. A new kind of edit is also a member of
+// NodeEdit, a case of TreePass::visit and a function of TreeEditor.
 constexpr Strategy kTable[] = {
     // name, grows, caches_scores, make_decider
     {"uls", false, false, nullptr},    // update leaf statistics: only leaves count new samples

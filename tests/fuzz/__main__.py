@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -50,6 +53,26 @@ def _fuzz(options: argparse.Namespace) -> int:
     return 0
 
 
+def _fuzz_all(options: argparse.Namespace) -> int:
+    """Fuzz every format in a process of its own, as many at a time as there are processors."""
+    folder = Path(options.faults)
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def start(name: str) -> int:
+        command = [sys.executable, "-m", "tests.fuzz", "run", name]
+        command += ["--seconds", str(options.seconds), "--faults", options.faults]
+        log = folder / f"{name}.log"
+        with log.open("w") as file:
+            done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False)
+        print(
+            f"{name}: {'a fault, see ' + str(log) if done.returncode else 'no fault'}", flush=True
+        )
+        return done.returncode
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return int(any([*pool.map(start, NAMES)]))
+
+
 def _seed(options: argparse.Namespace) -> int:
     """Write the files that a corpus begins with; files that are there already stay."""
     from tests.fuzz.targets import target
@@ -82,6 +105,12 @@ def main() -> int:
     fuzz.add_argument("--seed", type=int, default=0, help="of the changes; 0 for a random one")
     fuzz.add_argument("--faults", default="build/fuzz", help="folder for inputs that fail")
     fuzz.set_defaults(run=_fuzz)
+    every = commands.add_parser("all", help="fuzz every format")
+    every.add_argument("--seconds", type=int, default=60, help="for each format")
+    every.add_argument(
+        "--faults", default="build/fuzz", help="folder for logs and for inputs that fail"
+    )
+    every.set_defaults(run=_fuzz_all)
     seed = commands.add_parser("seed", help="write the files that a corpus begins with")
     seed.add_argument("targets", nargs="*", metavar="TARGET")
     seed.set_defaults(run=_seed)

@@ -74,8 +74,8 @@ class Commands(click.Group):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
         if args[0] in _PAPERS and args[0] not in self.commands:
             ctx.fail(
-                f"'evergrow {args[0]}' is in the package evergrow-papers: in a checkout of Evergrow, "
-                "run 'pip install ./papers'."
+                f"'evergrow {args[0]}' is in the package evergrow-papers: run "
+                "'pip install ./papers' in a checkout of Evergrow."
             )
         return super().resolve_command(ctx, args)
 

@@ -145,7 +145,7 @@ def _import_ray() -> Any:
             import ray
     except ImportError as error:
         raise ImportError(
-            f"evergrow.cluster needs Ray: {install_command('cluster')} "
+            f"evergrow.cluster needs Ray: {install_command('ray')} "
             "(evergrow.cluster(None) works without)"
         ) from error
     return ray

@@ -18,7 +18,7 @@ def install_command(extra: str, package: str | None = None) -> str:
 
     >>> install_command("plot")
     'pip install "matplotlib>=3.8"'
-    >>> install_command("tables", "pyarrow")
+    >>> install_command("integrations", "pyarrow")
     'pip install "pyarrow>=16"'
     """
     try:

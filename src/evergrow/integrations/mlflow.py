@@ -1,3 +1,5 @@
+# Functions that write a model's environment have no types in MLflow.
+# mypy: allow-untyped-calls
 """A flavour of MLflow whose artefact is Evergrow's own model file.
 
 A logged model is a folder: ``model.evergrow``, which :func:`evergrow.load` reads, and the YAML and
@@ -47,7 +49,9 @@ try:
     )
     from mlflow.utils.model_utils import _validate_and_prepare_target_save_path
 except ImportError as error:
-    raise ImportError(f"evergrow.mlflow needs MLflow: {install_command('mlflow')}") from error
+    raise ImportError(
+        f"evergrow.mlflow needs MLflow: {install_command('integrations', 'mlflow')}"
+    ) from error
 
 FLAVOR_NAME = "evergrow"
 

@@ -33,7 +33,7 @@ try:
     from river import base
 except ImportError as error:
     raise ImportError(
-        f"evergrow.integrations.river needs river: {install_command('river')}"
+        f"evergrow.integrations.river needs river: {install_command('integrations', 'river')}"
     ) from error
 
 if TYPE_CHECKING:

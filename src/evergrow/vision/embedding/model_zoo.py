@@ -48,7 +48,8 @@ class Pretrained:
         return self.architecture.name
 
     def _path(self) -> Path:
-        return Path(self.weights_path(import_extra(self.package, self.extra)))
+        package = self.package.replace("_", "-")
+        return Path(self.weights_path(import_extra(self.package, self.extra, package=package)))
 
     def weights_sha256(self) -> str:
         """Hash of the weights and of the version of the conversion."""
@@ -127,7 +128,7 @@ def _lite(number: int, *, width: float, depth: float, side: int, onnx_sha256: st
             mean=127,
             scale=128,
         ),
-        extra="networks" if number else "vision",
+        extra="all" if number else "vision",
         licence="Apache-2.0",
     )
 

@@ -20,8 +20,12 @@ from evergrow.foundation.regular_files import open_regular
 _MILLION = 1_000_000
 
 
-def import_extra(name: str, extra: str = "vision", what: str = "images") -> Any:
+def import_extra(
+    name: str, extra: str = "vision", what: str = "images", package: str | None = None
+) -> Any:
     """Import a module of an extra; the error says what needs it and what to install.
+
+    Of an extra with much that is not needed, it names one package.
 
     >>> import_extra("no_such_module")
     Traceback (most recent call last):
@@ -31,7 +35,9 @@ def import_extra(name: str, extra: str = "vision", what: str = "images") -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"{what} need the module {name}: {install_command(extra)}") from error
+        raise ImportError(
+            f"{what} need the module {name}: {install_command(extra, package)}"
+        ) from error
 
 
 @dataclass(frozen=True)

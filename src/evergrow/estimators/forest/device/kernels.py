@@ -1,3 +1,5 @@
+# Kernels are compiled by Triton, and their arguments have no types of Python.
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs, allow-untyped-defs
 """The way of rows through all trees, in kernels of Triton.
 
 Each step has two kernels. The first compares the rows that have reached the same group of nodes

@@ -377,6 +377,6 @@ def import_pyarrow(*names: str) -> Any:
     try:
         modules = [importlib.import_module(name) for name in names]
     except ImportError as error:
-        command = install_command("tables", "pyarrow")
+        command = install_command("integrations", "pyarrow")
         raise ImportError(f"Parquet and Arrow tables are read by pyarrow: {command}") from error
     return modules[0]

@@ -24,14 +24,12 @@ from evergrow.vision.embedding.onnx_file import check_bounded
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.embedding.pretrained.features import check_output, feature_module
 from evergrow.vision.embedding.pretrained.folder import (
-    EXTRA,
-    WHAT,
     PretrainedFolder,
     find_folder,
+    import_library,
 )
 from evergrow.vision.embedding.pretrained.timm_model import load_timm, set_input_size
 from evergrow.vision.embedding.pretrained.transformers_model import load_transformers
-from evergrow.vision.images.sources import import_extra
 
 _MAX_SIDE = 2048
 # The limit of protocol buffers, with room for the operators.
@@ -98,8 +96,8 @@ def _export(
     folder: PretrainedFolder, module: Any, preprocessing: Preprocessing, *, any_batch: bool
 ) -> bytes:
     """The module as an ONNX file, for batches of any length or for one image at a time."""
-    torch = import_extra("torch", EXTRA, WHAT)
-    import_extra("onnxscript", EXTRA, WHAT)
+    torch = import_library("torch")
+    import_library("onnxscript")
     images = torch.zeros((2 if any_batch else 1, *preprocessing.shape))
     n = torch.export.Dim("n", min=1, max=1 << 16)
     with folder.report("cannot be converted to ONNX"), _without_messages():
@@ -121,7 +119,7 @@ def _compare(
     folder: PretrainedFolder, module: Any, content: bytes, preprocessing: Preprocessing
 ) -> None:
     """Raise an error if the converted network computes something else."""
-    torch = import_extra("torch", EXTRA, WHAT)
+    torch = import_library("torch")
     network = OnnxNetwork(
         content, name=folder.name, preprocessing=preprocessing, n_threads=1, bounded=True
     )

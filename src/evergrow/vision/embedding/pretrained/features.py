@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Choice, check_parameters
-from evergrow.vision.embedding.pretrained.folder import EXTRA, WHAT
-from evergrow.vision.images.sources import import_extra
+from evergrow.vision.embedding.pretrained.folder import import_library
 
 Output = Literal["auto", "image_embeds", "pooler_output", "class_token", "mean"]
 _OUTPUTS = ("auto", "image_embeds", "pooler_output", "class_token", "mean")
@@ -41,7 +40,7 @@ def feature_module(module: Any, output: str, *, has_pooler: bool = True) -> Any:
 
     ``has_pooler`` says whether the weights of a pooler were trained.
     """
-    base: Any = import_extra("torch", EXTRA, WHAT).nn.Module
+    base: Any = import_library("torch").nn.Module
     of_transformers = is_transformers_model(module)
     choose = _choose_of_transformers if of_transformers else _choose_of_timm
     is_class_token, n_others = _count_tokens(module)

@@ -25,9 +25,6 @@ from evergrow.foundation.naming import display_name
 from evergrow.foundation.regular_files import open_regular
 from evergrow.vision.images.sources import import_extra
 
-# The extra that installs the libraries, and what it is for.
-EXTRA, WHAT = "huggingface", "networks in folders"
-
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 # The names of 21,000 classes take 2 MB.
@@ -50,6 +47,11 @@ _REFUSED = {
 }
 # Entries that do not change the network and may be large.
 _LEFT_OUT = ("id2label", "label2id", "label_names", "label_descriptions", "transformers.js_config")
+
+
+def import_library(name: str, package: str | None = None) -> Any:
+    """Import a module that converts networks; the error names the package to install."""
+    return import_extra(name, "integrations", "networks in folders", package or name)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class PretrainedFolder:
 
     def load_tensors(self) -> dict[str, Any]:
         """The tensors, by name."""
-        load = import_extra("safetensors.torch", EXTRA, WHAT).load_file
+        load = import_library("safetensors.torch", "torch").load_file
         tensors: dict[str, Any] = {}
         for file in self.weights:
             with self.report("cannot be read"):
@@ -123,7 +125,7 @@ class PretrainedFolder:
         A configuration can ask for a network that no memory holds. On the device "meta" it takes no
         memory, and here it takes no more time than a network of the size of the file.
         """
-        torch = import_extra("torch", EXTRA, WHAT)
+        torch = import_library("torch")
         # Poolers and heads that the file lacks are found later.
         most = 2 * self.n_values + (1 << 22)
         most_tensors = 2 * len(self.shapes) + 64
@@ -164,7 +166,7 @@ def find_folder(name: str | os.PathLike[str]) -> Path:
     """
     if os.path.exists(name) or not (isinstance(name, str) and _HUB_NAME.fullmatch(name)):
         return Path(name)
-    hub = import_extra("huggingface_hub", EXTRA, WHAT)
+    hub = import_library("huggingface_hub", "transformers")
     try:
         return Path(hub.snapshot_download(name, local_files_only=True))
     # The errors of the cache have no other common class.

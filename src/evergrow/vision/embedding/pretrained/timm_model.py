@@ -7,8 +7,7 @@ from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.embedding.pretrained.folder import EXTRA, WHAT, PretrainedFolder
-from evergrow.vision.images.sources import import_extra
+from evergrow.vision.embedding.pretrained.folder import PretrainedFolder, import_library
 
 # What a folder may say of its network; other entries name files and addresses.
 _KNOWN = (
@@ -44,7 +43,7 @@ def import_timm() -> Any:
         import timm
     except (ImportError, RuntimeError) as error:
         if "torchvision" not in str(error):
-            return import_extra("timm", EXTRA, WHAT)
+            return import_library("timm")
         # The builds of torchvision belong to those of torch; another one cannot be imported.
         raise ImportError(
             f"timm needs a build of torchvision for the installed torch: {error}"
@@ -57,7 +56,7 @@ def load_timm(
 ) -> tuple[Any, Preprocessing, bool]:
     """The model, how images are prepared for it, and that its pooling is trained."""
     timm = import_timm()
-    torch = import_extra("torch", EXTRA, WHAT)
+    torch = import_library("torch")
     architecture = folder.config.get("architecture")
     if not isinstance(architecture, str) or not timm.is_model(architecture):
         raise InvalidInputError(

@@ -8,8 +8,7 @@ from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.preprocessing import Preprocessing
-from evergrow.vision.embedding.pretrained.folder import EXTRA, WHAT, PretrainedFolder
-from evergrow.vision.images.sources import import_extra
+from evergrow.vision.embedding.pretrained.folder import PretrainedFolder, import_library
 
 # Networks of images and text, and the class of their part for images.
 _IMAGE_PARTS = {
@@ -33,8 +32,8 @@ def load_transformers(
     """The model, how images are prepared for it, and whether it has the weights of a pooler."""
     if preprocessing is None:
         preprocessing = folder_preprocessing(folder)
-    library = import_extra("transformers", EXTRA, WHAT)
-    torch = import_extra("torch", EXTRA, WHAT)
+    library = import_library("transformers")
+    torch = import_library("torch")
     with _quiet(library):
         with folder.report("has a configuration that transformers does not take"):
             config = _make_config(library, folder)
