@@ -17,7 +17,8 @@ from tests.estimators.novelty.cones import rejecting
 
 # To add an estimator: start from ``ScoringClassifier``, as ``NCMClassifier`` does; parameters are
 # dataclass fields with their rules, what is learnt is one immutable value. Export it in the
-# ``__init__.pyi`` of its room, name it in docs/api, and add it here: all classifiers share these tests.
+# ``__init__.pyi`` of its room, name it in docs/api, and add it here: all classifiers share these
+# tests.
 KINDS = {kind.__name__: partial(kind, 3, min_samples_leaf=1, random_state=0) for kind in FORESTS}
 MODELS: dict[str, Callable[[], Any]] = {
     **KINDS,

@@ -19,8 +19,8 @@ from evergrow.foundation.version import __version__
 
 __all__ = ["main"]
 
-# To add a command: a function with ``@command`` in a file of its own, such as ``forget``, which imports
-# the library inside the function, a line here, and one in docs/command_line.md.
+# To add a command: a function with ``@command`` in a file of its own, such as ``forget``, which
+# imports the library inside the function, a line here, and one in docs/command_line.md.
 # Groups of commands as the help lists them: for each command its module and a summary.
 _COMMANDS = {
     "Models from folders of images": {
