@@ -20,7 +20,7 @@ To add a claim, add a :class:`Claim` to ``claims`` of its experiment::
 
 :func:`points` and :func:`times` compare a column at two values of a key; a :class:`Compare` names
 the rows of its two sides by several columns, and perhaps a bound. If the claim differs, say why
-under its name in ``claims/PAPER.md``.
+under its name in ``notes/PAPER.md``.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ measures the runs that are not in the cache and writes the tables; :func:`render
 Both judge the claims by the stored numbers and write figure, page and record.
 
 To add an experiment, add a value to ``EXPERIMENTS`` of the module of its paper, and its notes to
-``claims/PAPER.md``.
+``notes/PAPER.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Markdown pages: the page of an experiment, and the index of a folder of results.
 
-What a page says in prose is in ``claims/PAPER.md``: the words of the paper, notes on how the
+What a page says in prose is in ``notes/PAPER.md``: the words of the paper, notes on how the
 experiment differs from the paper, and reasons for claims that differ. :func:`read_notes` reads it.
 """
 
@@ -30,7 +30,7 @@ NOT_MEASURED = "not measured"
 
 @dataclass(frozen=True)
 class Notes:
-    """The prose of a page, from ``claims/PAPER.md``.
+    """The prose of a page, from ``notes/PAPER.md``.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def read_notes(paper: str, experiment: str) -> Notes:
 @cache
 def _sections(paper: str) -> dict[str, dict[str, str]]:
     """The text of a file by its headings of the first and of the second level."""
-    text = files("evergrow_papers").joinpath(f"claims/{paper}.md").read_text(encoding="utf-8")
+    text = files("evergrow_papers").joinpath(f"notes/{paper}.md").read_text(encoding="utf-8")
     found: dict[str, dict[str, str]] = {}
     for part in re.split(r"^# ", text, flags=re.MULTILINE)[1:]:
         title, _, rest = part.partition("\n")

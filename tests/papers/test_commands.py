@@ -15,7 +15,7 @@ pytest.importorskip("evergrow_papers", reason="evergrow-papers is not installed"
 from evergrow_papers import frame
 from evergrow_papers.data import mixture
 
-pytestmark = pytest.mark.papers
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def rendered(tmp_path_factory):
     return folder
 
 
-@pytest.mark.papers
+@pytest.mark.slow
 def test_stored_pages_are_those_of_the_stored_tables(rendered):
     names = {path.name for path in RESULTS.iterdir() if path.suffix in (".csv", ".json", ".md")}
     assert names == {p.name for p in rendered.iterdir() if p.suffix in (".csv", ".json", ".md")}
@@ -71,7 +71,7 @@ def test_stored_pages_are_those_of_the_stored_tables(rendered):
         assert (rendered / name).read_text() == (RESULTS / name).read_text(), name
 
 
-@pytest.mark.papers
+@pytest.mark.slow
 def test_every_figure_is_drawn_and_names_its_curves(rendered):
     for name in EXPERIMENTS:
         stored, drawn = ((folder / f"{name}.svg").read_text() for folder in (RESULTS, rendered))
@@ -85,7 +85,7 @@ def _words(svg):
     return sorted(text for text in texts if text.strip("\u2212-.0123456789 \n"))
 
 
-@pytest.mark.papers
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_quick_run_writes_a_page(name, tmp_path):
     experiment = EXPERIMENTS[name]
