@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-LOCKED := $(PIP) --require-hashes --only-binary :all: --requirement
+LOCKED := $(BIN)/uv pip install --quiet --system-certs --require-hashes --only-binary :all: --python
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # One worker more than processors: tests of browsers and services mostly wait.
 PYTEST := $(BIN)/python -m pytest -n $$(($$(nproc 2>/dev/null || echo 2) + 1))
@@ -44,9 +44,9 @@ wheels: .venv/dev ## build and check the archives of a release in dist/
 	@$(BIN)/python -m build --outdir build/wheels && $(BIN)/python -m build --outdir dist papers
 	@$(BIN)/auditwheel repair --wheel-dir dist build/wheels/*.whl && mv build/wheels/*.tar.gz dist
 	@$(BIN)/twine check dist/*
-COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --upgrade
+COMPILE := uv pip compile --quiet --system-certs --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --upgrade
 lock: .venv/created ## choose the versions in requirements/ again
-	@$(PIP) uv && printf '%s\n' 'scikit-build-core>=0.10' 'nanobind>=2.2' cmake ninja pip > .venv/build.in
+	@printf '%s\n' 'scikit-build-core>=0.10' 'nanobind>=2.2' cmake ninja pip > .venv/build.in
 	@$(COMPILE) --extra all --group dev --group docs --group nightly pyproject.toml .venv/build.in -o requirements/nightly.txt
 	@$(COMPILE) --extra all --group dev -c requirements/nightly.txt pyproject.toml .venv/build.in -o requirements/ci.txt
 	@$(COMPILE) --extra service --extra plot -c requirements/nightly.txt pyproject.toml .venv/build.in -o requirements/deploy.txt
@@ -58,27 +58,27 @@ clean: ## remove everything that was built, .venv included
 	@$(PYTHON) -c 'import os, sys, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h"); \
 	    sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$${CXX:-c++}" >/dev/null || \
 	    { echo "Evergrow needs Python 3.11 or later with headers (python3-dev) and a C++17 compiler (g++)" >&2; exit 1; }
-	@echo "== creating .venv" && $(PYTHON) -m venv --clear .venv && touch $@
+	@echo "== creating .venv" && $(PYTHON) -m venv --clear .venv && $(PIP) uv==0.13.8 && touch $@
 # An editable install finds modules by name, so it is repeated when a module is added or removed.
 .venv/modules: .venv/created FORCE
 	@find src -name '*.py' | sort | cmp --silent - $@ || find src -name '*.py' | sort > $@
 # The stamp has the time before the build: a file saved during the build is newer and built next time.
 .venv/package: $(SOURCES)
-	@echo "== installing evergrow in .venv" && touch $@.began && $(LOCKED) requirements/deploy.txt
+	@echo "== installing evergrow in .venv" && touch $@.began && $(LOCKED) $(BIN)/python --requirement requirements/deploy.txt
 	@$(PIP) --no-build-isolation --config-settings build-dir=build/venv \
 	    --config-settings cmake.define.EVERGROW_WERROR=$(WERROR) --editable '.[plot,service]'
 	@mv $@.began $@
 # The runtime of exported pages is an npm package; npm is one of the programs in .venv.
 .venv/dev: requirements/ci.txt papers/pyproject.toml | .venv/package
-	@echo "== installing what the tests need" && $(LOCKED) requirements/ci.txt
+	@echo "== installing what the tests need" && $(LOCKED) $(BIN)/python --requirement requirements/ci.txt
 	@$(PIP) --no-deps --no-build-isolation --editable papers
 	@$(BIN)/python src/evergrow/export/html/runtime.py $(RUNTIME) || echo "== tests of exported pages will be skipped"
 	@touch $@
 # torch and timm without their dependencies, of which some are builds for GPUs; torchvision apart.
 .venv/nightly: requirements/nightly.txt requirements/label-studio.txt | .venv/dev
-	@echo "== installing torch, MLflow and Label Studio" && $(LOCKED) requirements/nightly.txt
+	@echo "== installing torch, MLflow and Label Studio" && $(LOCKED) $(BIN)/python --requirement requirements/nightly.txt
 	@$(PIP) --no-deps $(TORCH) timm && $(PIP) --no-deps --upgrade --target build/torchvision torchvision==0.28.0
-	@$(PYTHON) -m venv --clear build/label-studio && build/label-studio/bin/python -m pip --quiet install --require-hashes -r requirements/label-studio.txt
+	@$(PYTHON) -m venv --clear build/label-studio && $(LOCKED) build/label-studio/bin/python --requirement requirements/label-studio.txt
 	@touch $@
 # The core alone, under sanitizers, in a build folder of its own; nothing is installed.
 .venv/core-%: $(SOURCES) | .venv/dev
