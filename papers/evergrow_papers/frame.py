@@ -139,7 +139,9 @@ class Paper:
     illustrations: Mapping[str, str] = field(default_factory=dict)
 
 
-PAPERS = ("cvpr2014", "report", "icra2017", "nips2006", "cvpr2015", "guide")
+PAPERS = (
+    "cvpr2014",
+)
 
 
 @cache
