@@ -1,0 +1,67 @@
+"""The documentation shows commands that exist, and lists every public name."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+
+import click
+import pytest
+
+import evergrow
+from evergrow.cli import main
+from tests.test_public_names import ROOMS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+# In a block of code: a command of Evergrow, after a prompt or at the beginning of the line.
+COMMAND = re.compile(r"^ *(?:\w*[$#] )?(evergrow (?:.*\\\n)*.*)$", re.MULTILINE)
+BLOCK = re.compile(r"^ *```([^\n]*)\n(.*?)^ *``` *$", re.DOTALL | re.MULTILINE)
+
+
+def commands_of(path: Path) -> Iterator[list[str]]:
+    for language, block in BLOCK.findall(path.read_text(encoding="utf-8")):
+        for line in COMMAND.findall(block) if language in ("", "console", "bash", "sh") else ():
+            words = shlex.split(line.replace("\\\n", " "), comments=True)
+            end = next((i for i, word in enumerate(words) if word in ("|", ">")), None)
+            yield words[1:end]
+
+
+COMMANDS = [words for path in PAGES for words in commands_of(path)]
+
+
+def test_commands_are_found() -> None:
+    assert len(COMMANDS) > 100
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_commands_of_the_docs_are_parsed(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # The folder of a network has to be there; other paths are looked at when a command runs.
+    (tmp_path / "dinov2-small").mkdir()
+    command, rest = main.commands[words[0]], words[1:]
+    if isinstance(command, click.Group):
+        command = command.commands[rest.pop(0)]
+    command.make_context(words[0], rest)
+
+
+def test_every_public_class_and_function_is_listed() -> None:
+    listed = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
+    names = set(re.findall(r"~?([\w.]+)$", listed, re.MULTILINE))
+    described = [_find(name) for name in names if name.startswith("evergrow.")]
+    for module in (evergrow, *(import_module(f"evergrow.{room}") for room in ROOMS)):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, type | FunctionType):
+                assert any(value is one for one in described), f"{module.__name__}.{name}"
+
+
+def _find(name: str) -> object:
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
