@@ -20,12 +20,6 @@ import numpy.typing as npt
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import DatasetError
 from evergrow.research.datasets import Dataset, digits, load_dataset
-from evergrow.research.peers import (
-    FlyCLClassifier,
-    KLDAClassifier,
-    RanPACClassifier,
-    StreamingLDAClassifier,
-)
 from evergrow.research.streams import (
     ClassStream,
     Learner,
@@ -40,13 +34,9 @@ __all__ = [
     "Array",
     "ClassStream",
     "Dataset",
-    "FlyCLClassifier",
-    "KLDAClassifier",
     "Learner",
     "Measured",
-    "RanPACClassifier",
     "Retrained",
-    "StreamingLDAClassifier",
     "digits",
     "download",
     "follow",

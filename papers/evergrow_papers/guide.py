@@ -41,11 +41,7 @@ from evergrow_papers.data import (
     Array,
     ClassStream,
     Dataset,
-    FlyCLClassifier,
-    KLDAClassifier,
-    RanPACClassifier,
     Retrained,
-    StreamingLDAClassifier,
     digits,
     follow,
     mixture,
@@ -54,6 +50,12 @@ from evergrow_papers.data import (
 from evergrow_papers.figures import COLOURS, MARKERS, Panel, Panels, Style
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.nips2006 import PHOTOGRAPHS
+from evergrow_papers.peers import (
+    FlyCLClassifier,
+    KLDAClassifier,
+    RanPACClassifier,
+    StreamingLDAClassifier,
+)
 from evergrow_papers.report import WORDS as REPORT_WORDS
 from evergrow_papers.table import Row, Table, last
 
