@@ -141,6 +141,7 @@ class Paper:
 
 PAPERS = (
     "cvpr2014",
+    "report",
 )
 
 
