@@ -55,6 +55,9 @@ STDERR = pytest.StashKey[int]()
 # nightly, and `make nightly` none. Tests that use one of these fixtures are slow too. Those that
 # share a browser or a cluster run on one worker, one after the other.
 SLOW_FIXTURES = {"chromium": "browser", "measuring_data": None, "two_nodes": "cluster"}
+# Tests that use one of these fixtures, or whose module imports one of these names, are nightly:
+# they need programs that `make nightly` installs, or a second browser.
+NIGHTLY_NAMES = {"firefox", "library_folder", "mlflow", "torch"}
 # MLflow and transformers warn of their own future, and of that of what they import.
 WARNING_PATHS = (
     "docs/embeddings.md",
@@ -88,6 +91,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow tests, choose the worker of each test, and run slow ones first."""
     for item in items:
         shared = [SLOW_FIXTURES[name] for name in _fixtures(item) if name in SLOW_FIXTURES]
+        if _is_nightly(item):
+            item.add_marker("nightly")
         # Pages of the documentation run all their examples.
         if shared or item.path.suffix == ".md":
             item.add_marker("slow")
@@ -133,6 +138,13 @@ def _not_collected() -> Iterator[Path]:
 
 def _fixtures(item: pytest.Item) -> tuple[str, ...]:
     return tuple(getattr(item, "fixturenames", ()))
+
+
+def _is_nightly(item: pytest.Item) -> bool:
+    names = {*_fixtures(item), *vars(getattr(item, "module", item))}
+    return bool(names & NIGHTLY_NAMES) or any(
+        item.path in paths for package, paths in IMPORTING.items() if package != "river"
+    )
 
 
 def _skip_without_gpu(items: list[pytest.Item]) -> None:

@@ -50,8 +50,6 @@ pytest.importorskip("skops")
 import evergrow.mlflow  # noqa: E402
 from evergrow.integrations.skops import trusted_types  # noqa: E402
 
-pytestmark = pytest.mark.slow
-
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:300], Y[:300]
 NAMES = np.array([f"digit {k}" for k in range(10)])

@@ -30,7 +30,10 @@ ONLINE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize(
+    "name",
+    ["means", *(pytest.param(one, marks=pytest.mark.nightly) for one in ONLINE if one != "means")],
+)
 def test_river_accepts_it(name: str) -> None:
     checks.check_estimator(ONLINE[name])
 

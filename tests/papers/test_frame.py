@@ -384,7 +384,7 @@ def is_worker(pid):
         return False
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_workers_end_with_their_parent(tmp_path):
     command = [sys.executable, "-m", "evergrow", "experiment", "report-table1", "--quick"]
     options = ["--out", str(tmp_path), "--workers", "2"]

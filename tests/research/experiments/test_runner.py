@@ -311,7 +311,7 @@ def test_the_index_counts_what_agrees(tmp_path):
     assert "| [icra2017-fig1](icra2017-fig1.md) | So. | **differs** |" in text
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     command = [sys.executable, "-c", "from evergrow.cli import main; main()", "experiment"]
     options = ["report-table1", "--quick", "--out", str(tmp_path), "--workers", "2"]

@@ -29,6 +29,8 @@ pytestmark = [
 
 # Features of the small network.
 N_FEATURES = 5
+# The other tricks are played every night.
+ALWAYS = ("nothing but a second start", "folder copied while served", "database file replaced")
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,7 @@ def served(
         yield service, tokens
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_or_taught_twice_when_the_service_is_killed(
     network: Path, tmp_path: Path
 ) -> None:
@@ -63,7 +66,11 @@ def test_nothing_acknowledged_is_lost_or_taught_twice_when_the_service_is_killed
     assert found.n_acknowledged >= N_CLIENTS
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "trick",
+    [pytest.param(trick, marks=[] if trick in ALWAYS else pytest.mark.nightly) for trick in TRICKS],
+)
 def test_two_services_on_one_workspace_lose_nothing_acknowledged(
     trick: str, tmp_path: Path
 ) -> None:
@@ -81,6 +88,7 @@ def test_two_services_on_one_workspace_lose_nothing_acknowledged(
     assert bool(found.n_second) == found.second_started
 
 
+@pytest.mark.nightly
 def test_a_full_disk_refuses_clearly_and_continues_with_free_space(
     network: Path, tmp_path: Path
 ) -> None:
@@ -93,6 +101,7 @@ def test_a_full_disk_refuses_clearly_and_continues_with_free_space(
     assert found.n_full == 8
 
 
+@pytest.mark.nightly
 def test_generated_requests_get_responses_of_the_openapi_document(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:
@@ -103,6 +112,7 @@ def test_generated_requests_get_responses_of_the_openapi_document(
     assert found.n_tested == found.n_operations
 
 
+@pytest.mark.slow
 def test_malicious_files_are_refused_with_a_reason_and_memory_is_released(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:
@@ -118,6 +128,7 @@ def test_malicious_files_are_refused_with_a_reason_and_memory_is_released(
     caller.close()
 
 
+@pytest.mark.nightly
 def test_a_copy_and_a_stop_while_clients_teach_lose_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "workspace"
     tokens = new_workspace(folder, n_features=N_FEATURES)

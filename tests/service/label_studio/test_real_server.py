@@ -28,6 +28,7 @@ from tests.harness.label_studio import (
 
 PROGRAM = find_program()
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.skipif(
         PROGRAM is None,
         reason="Label Studio is not installed: run 'make build/label-studio' or set LABEL_STUDIO",

@@ -129,7 +129,7 @@ def change(folder: Path, target: Path, entries: dict[str, Any]) -> Path:
     return target
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
@@ -158,7 +158,7 @@ def test_configurations_that_do_not_fit(
     assert time.monotonic() - start < 30
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_images_that_are_too_large(tmp_path: Path) -> None:
     """DINOv2 takes images of any size: the memory of its attention grows by the fourth power."""
     folder = write_folder("dinov2", tmp_path)
@@ -170,7 +170,7 @@ def test_images_that_are_too_large(tmp_path: Path) -> None:
             Embedder.from_pretrained(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_weights_that_are_not_finite(vit: Path, tmp_path: Path) -> None:
     change(vit, tmp_path, {})
     tensors = load_file(vit / "model.safetensors")
@@ -180,7 +180,7 @@ def test_weights_that_are_not_finite(vit: Path, tmp_path: Path) -> None:
         Embedder.from_pretrained(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_folder_without_a_processor(vit: Path, tmp_path: Path) -> None:
     change(vit, tmp_path, {})
     (tmp_path / "preprocessor_config.json").unlink()

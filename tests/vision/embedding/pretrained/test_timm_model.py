@@ -14,8 +14,6 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision.embedding.pretrained.timm_model import timm_preprocessing
 from tests.vision.embedding.pretrained.folders import import_timm, pictures, quiet
 
-pytestmark = pytest.mark.slow
-
 # Networks of the families, made small by their own arguments.
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "vit_tiny_patch16_224": {"embed_dim": 48, "depth": 2, "num_heads": 3, "img_size": 64},
@@ -32,7 +30,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     timm, made = import_timm(), {}
 
     def find(architecture: str) -> Path:
@@ -70,18 +68,18 @@ def of_library(folder: Path, images: list[Any]) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_embeddings_are_those_of_the_library(architecture: str, folder_of: Any) -> None:
-    folder, images = folder_of(architecture), pictures()
+def test_embeddings_are_those_of_the_library(architecture: str, library_folder: Any) -> None:
+    folder, images = library_folder(architecture), pictures()
     found = Embedder.from_pretrained(folder, cache=False).transform(images)
     expected = of_library(folder, images)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
 
-def test_outputs_can_be_chosen(folder_of: Any) -> None:
+def test_outputs_can_be_chosen(library_folder: Any) -> None:
     import torch
 
-    timm, folder = import_timm(), folder_of("vit_small_patch14_reg4_dinov2")
+    timm, folder = import_timm(), library_folder("vit_small_patch14_reg4_dinov2")
     with quiet():
         model = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
     for output, rows in (("class_token", slice(0, 1)), ("mean", slice(5, None))):
@@ -98,8 +96,8 @@ def test_outputs_can_be_chosen(folder_of: Any) -> None:
         )
 
 
-def test_images_of_another_size(folder_of: Any) -> None:
-    folder = folder_of("vit_small_patch14_reg4_dinov2")
+def test_images_of_another_size(library_folder: Any) -> None:
+    folder = library_folder("vit_small_patch14_reg4_dinov2")
     embedder = Embedder.from_pretrained(folder, size=28, cache=False)
     assert embedder.transform(pictures()).shape == (5, 48)
 
@@ -119,9 +117,9 @@ def test_images_of_another_size(folder_of: Any) -> None:
     ],
 )
 def test_hostile_folders(
-    change: dict[str, Any], message: str, folder_of: Any, tmp_path: Path
+    change: dict[str, Any], message: str, library_folder: Any, tmp_path: Path
 ) -> None:
-    folder = folder_of("vit_tiny_patch16_224")
+    folder = library_folder("vit_tiny_patch16_224")
     config = json.loads((folder / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, **change}))
     (tmp_path / "model.safetensors").symlink_to(folder / "model.safetensors")
@@ -129,8 +127,10 @@ def test_hostile_folders(
         Embedder.from_pretrained(tmp_path)
 
 
-def test_files_and_addresses_in_a_configuration_are_ignored(folder_of: Any, tmp_path: Path) -> None:
-    folder = folder_of("vit_tiny_patch16_224")
+def test_files_and_addresses_in_a_configuration_are_ignored(
+    library_folder: Any, tmp_path: Path
+) -> None:
+    folder = library_folder("vit_tiny_patch16_224")
     config = json.loads((folder / "config.json").read_text())
     config["pretrained_cfg"] |= {
         "file": "/etc/passwd",

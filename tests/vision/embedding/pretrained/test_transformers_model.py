@@ -21,11 +21,10 @@ from tests.vision.embedding.pretrained.folders import (
     write_folder,
 )
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
-def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    import_transformers()
     made: dict[str, Path] = {}
 
     def find(family: str) -> Path:
@@ -37,12 +36,12 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="module")
-def embedder_of(folder_of: Any) -> Any:
+def embedder_of(library_folder: Any) -> Any:
     made: dict[str, Embedder] = {}
 
     def find(family: str) -> Embedder:
         if family not in made:
-            made[family] = Embedder.from_pretrained(folder_of(family), cache=False)
+            made[family] = Embedder.from_pretrained(library_folder(family), cache=False)
         return made[family]
 
     return find
@@ -72,11 +71,13 @@ def of_library(family: str, folder: Path, images: list[Any]) -> np.ndarray[Any, 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_embeddings_are_those_of_the_library(family: str, folder_of: Any, embedder_of: Any) -> None:
+def test_embeddings_are_those_of_the_library(
+    family: str, library_folder: Any, embedder_of: Any
+) -> None:
     images = pictures()
     found, expected = (
         embedder_of(family).transform(images),
-        of_library(family, folder_of(family), images),
+        of_library(family, library_folder(family), images),
     )
     assert found.shape == expected.shape
     # A pixel in a thousand differs by a level where the library resizes more than it keeps; all
@@ -88,11 +89,13 @@ def test_embeddings_are_those_of_the_library(family: str, folder_of: Any, embedd
 
 @pytest.mark.parametrize("family", ["dinov2", "clip", "convnext", "resnet", "vit"])
 def test_prepared_images_differ_by_at_most_two_levels(
-    family: str, folder_of: Any, embedder_of: Any
+    family: str, library_folder: Any, embedder_of: Any
 ) -> None:
     library = import_transformers()
     with quiet():
-        processor = library.AutoImageProcessor.from_pretrained(folder_of(family), backend="pil")
+        processor = library.AutoImageProcessor.from_pretrained(
+            library_folder(family), backend="pil"
+        )
         expected = processor(images=pictures(), return_tensors="np")["pixel_values"]
     prepare = embedder_of(family).preprocessing
     found = np.stack([prepare(image) for image in pictures()])
@@ -102,7 +105,7 @@ def test_prepared_images_differ_by_at_most_two_levels(
     assert (levels > 0.01).mean() < 5e-3
 
 
-def test_what_a_model_file_contains(folder_of: Any, embedder_of: Any, tmp_path: Path) -> None:
+def test_what_a_model_file_contains(library_folder: Any, embedder_of: Any, tmp_path: Path) -> None:
     """The network itself, so that neither the folder nor its library is needed again."""
     images, labels = pictures()[:4], ["a", "a", "b", "b"]
     model = ImageClassifier(embedder_of("dinov2"), random_state=0).fit(images, labels)
@@ -114,19 +117,19 @@ def test_what_a_model_file_contains(folder_of: Any, embedder_of: Any, tmp_path: 
         load(path, networks=False)
 
 
-def test_the_same_folder_gives_the_same_network(folder_of: Any, embedder_of: Any) -> None:
+def test_the_same_folder_gives_the_same_network(library_folder: Any, embedder_of: Any) -> None:
     """Else nothing that was cached or sharded would be known again."""
-    again = Embedder.from_pretrained(folder_of("vit"), cache=False)
+    again = Embedder.from_pretrained(library_folder("vit"), cache=False)
     assert again.network().key == embedder_of("vit").network().key
 
 
-def test_outputs_can_be_chosen(folder_of: Any) -> None:
+def test_outputs_can_be_chosen(library_folder: Any) -> None:
     import torch
 
     library, images = import_transformers(), pictures()
-    embedder = Embedder.from_pretrained(folder_of("dinov2"), output="mean", cache=False)
+    embedder = Embedder.from_pretrained(library_folder("dinov2"), output="mean", cache=False)
     with quiet():
-        model = library.AutoModel.from_pretrained(folder_of("dinov2")).eval()
+        model = library.AutoModel.from_pretrained(library_folder("dinov2")).eval()
     pixels = np.stack([embedder.preprocessing(image) for image in images])  # type: ignore[operator]
     with torch.no_grad():
         states = model(pixel_values=torch.from_numpy(pixels)).last_hidden_state
@@ -145,23 +148,23 @@ def test_outputs_can_be_chosen(folder_of: Any) -> None:
     ],
 )
 def test_outputs_that_a_network_lacks(
-    family: str, output: Any, message: str, folder_of: Any
+    family: str, output: Any, message: str, library_folder: Any
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        Embedder.from_pretrained(folder_of(family), output=output)
+        Embedder.from_pretrained(library_folder(family), output=output)
 
 
-def test_images_of_another_size(folder_of: Any, embedder_of: Any) -> None:
-    smaller = Embedder.from_pretrained(folder_of("dinov2"), size=28, cache=False)
+def test_images_of_another_size(library_folder: Any, embedder_of: Any) -> None:
+    smaller = Embedder.from_pretrained(library_folder("dinov2"), size=28, cache=False)
     assert smaller.preprocessing.size == 28  # type: ignore[union-attr]
     usual = embedder_of("dinov2").transform(pictures())
     assert not np.allclose(smaller.transform(pictures()), usual, atol=1e-3)
     with pytest.raises(InvalidInputError, match="cannot be converted"):
-        Embedder.from_pretrained(folder_of("vit"), size=48)
+        Embedder.from_pretrained(library_folder("vit"), size=48)
 
 
-def test_modules_in_memory(folder_of: Any, embedder_of: Any) -> None:
-    library, folder = import_transformers(), folder_of("clip")
+def test_modules_in_memory(library_folder: Any, embedder_of: Any) -> None:
+    library, folder = import_transformers(), library_folder("clip")
     with quiet():
         module = library.CLIPVisionModelWithProjection.from_pretrained(folder, projection_dim=24)
         processor = library.AutoImageProcessor.from_pretrained(folder, backend="pil")
@@ -178,7 +181,7 @@ def test_modules_in_memory(folder_of: Any, embedder_of: Any) -> None:
 
 
 def test_a_name_in_the_cache_of_the_hub(
-    folder_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library_folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub = pytest.importorskip("huggingface_hub")
     cached = tmp_path / "hub/models--someone--vit"
@@ -186,7 +189,7 @@ def test_a_name_in_the_cache_of_the_hub(
     (cached / "refs").mkdir(parents=True)
     (cached / "refs/main").write_text(revision)
     (cached / "snapshots").mkdir()
-    (cached / "snapshots" / revision).symlink_to(folder_of("vit"))
+    (cached / "snapshots" / revision).symlink_to(library_folder("vit"))
     monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     assert Embedder.from_pretrained("someone/vit", cache=False).n_features_out_ == 32
     with pytest.raises(InvalidInputError, match="hf download someone/other"):
@@ -197,13 +200,13 @@ def test_known_names_need_no_library() -> None:
     assert Embedder.from_pretrained("efficientnet-lite0").model == "efficientnet-lite0"
 
 
-def test_weights_in_several_files(folder_of: Any, embedder_of: Any, tmp_path: Path) -> None:
+def test_weights_in_several_files(library_folder: Any, embedder_of: Any, tmp_path: Path) -> None:
     library = import_transformers()
     with quiet():
-        model = library.AutoModel.from_pretrained(folder_of("vit"))
+        model = library.AutoModel.from_pretrained(library_folder("vit"))
         model.save_pretrained(tmp_path, max_shard_size="20KB")
     assert (tmp_path / "model.safetensors.index.json").exists()
-    config = json.loads((folder_of("vit") / "preprocessor_config.json").read_text())
+    config = json.loads((library_folder("vit") / "preprocessor_config.json").read_text())
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(config))
     found = Embedder.from_pretrained(tmp_path, cache=False)
     assert found.network().key == embedder_of("vit").network().key
