@@ -8,7 +8,8 @@
 
 namespace evergrow {
 
-// halves  half precision: the normals of planes, and class means in files of format 2 or older
+// halves  half precision: the normals of planes, and class means of features whose spreads differ
+//         too much
 // bytes   one byte per feature: multiples of 2^exponent, for class means. The largest feature
 //         decides the exponent: it is 64 to 128 steps. The step is a power of two, so that it can
 //         be multiplied before a sum or after it, and sums that are exact stay exact.

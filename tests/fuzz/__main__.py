@@ -23,7 +23,7 @@ def _forged(options: argparse.Namespace) -> int:
     from tests.fuzz.models import KINDS
 
     heads = ("kind", "files", "refused", "accepted", "crashes", "hangs", "errors", "memory (MB)",
-             "times size over 128 MB", "twin differs", "no twin", "ms per file")  # fmt: skip
+             "times size over 128 MB", "ms per file")  # fmt: skip
     print("| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", sep="\n", flush=True)
     n_faults, records = 0, []
     for kind in options.kinds or KINDS:
@@ -33,7 +33,6 @@ def _forged(options: argparse.Namespace) -> int:
         cells = (
             kind, tally.files, tally.refused, tally.accepted, tally.crashes.total(), tally.hangs,
             tally.errors.total(), tally.growth >> 20, round(max(0.0, tally.multiple), 1),
-            tally.disagreements.total(), tally.undecided,
             round(1e3 * tally.seconds / max(1, tally.files), 1),
         )  # fmt: skip
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)

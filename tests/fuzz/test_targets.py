@@ -22,7 +22,6 @@ from tests.fuzz import forged
 from tests.fuzz.files import decode, encode
 from tests.fuzz.models import KINDS, files_of
 from tests.fuzz.targets import NAMES, target
-from tests.reference.model_files import accepts
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="children are forked and their memory is read from /proc"
@@ -41,7 +40,7 @@ def test_mutations_differ_and_are_refused_or_work(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_forged_files_are_refused_as_in_the_twin_or_work(kind: str) -> None:
+def test_forged_files_are_refused_or_work(kind: str) -> None:
     tally = forged.run(kind, seed=1, first=0, count=budget(100))
     assert tally.files == budget(100)
     assert tally.n_faults == 0, tally
@@ -50,22 +49,14 @@ def test_forged_files_are_refused_as_in_the_twin_or_work(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_twin_accepts_what_was_saved(kind: str, tmp_path: Path) -> None:
+def test_what_was_saved_can_be_loaded(kind: str, tmp_path: Path) -> None:
     for content in files_of(kind):
         decoded = decode(content)
         assert decoded is not None
-        assert accepts(*decoded) is not False
         assert encode(*decoded) == content
         path = tmp_path / "model.evergrow"
         path.write_bytes(content)
         evergrow.load(path)
-
-
-def test_a_difference_from_the_twin_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forged, "accepts", lambda *_: False)
-    tally = forged.run("metric", seed=0, first=0, count=20)
-    assert tally.disagreements == {"only load accepts": tally.accepted}
-    assert tally.accepted > 0
 
 
 def test_an_unexpected_error_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,16 @@ from evergrow import RLSClassifier
 from evergrow.estimators import RFF, RebalancedRLSClassifier
 from evergrow.storage.models.format import read_model, write_model
 from tests.conftest import Arrays
-from tests.estimators.model_files import Change, check_refused, drop, edit, edit_part, put, reload
+from tests.estimators.model_files import (
+    Change,
+    check_refused,
+    drop,
+    edit,
+    edit_entry,
+    edit_part,
+    put,
+    reload,
+)
 
 
 @pytest.fixture(scope="module")
@@ -160,8 +169,18 @@ def test_no_example_is_in_the_file_of_a_model_with_numbers_for_parameters(tmp_pa
         edit_part("selection", temperature=0.0),
         edit_part("selection", n_examples=-1),
         edit_part("selection", wish=None),
-        edit_part("selection", wish={"penalty": None, "recoding": "often", "standardize": True}),
-        edit_part("selection", wish={"penalty": None, "recoding": None, "standardize": 1}),
+        edit_part("selection", wish={"penalty": None, "recoding": None, "standardize": True}),
+        edit_entry("selection/wish/recoding", "often"),
+        edit_entry("selection/wish/penalty", -1.0),
+        edit_entry("selection/wish/standardize", 1),
+        edit_entry("selection/wish/rule", "paper-like"),
+        edit_entry("selection/wish/scoring", "points"),
+        edit_entry("selection/wish/blocks", [1, -1]),
+        edit_entry("selection/wish/n_random_blocks", 2),
+        edit_entry("selection/by_means", 1),
+        edit_entry("selection/blocks", None),
+        edit_entry("selection/blocks", [0]),
+        edit_entry("features/with_inputs", None),
         edit_part("selection", weight=-1.0),
         put("class_weights", lambda a: a * 0),
         put("class_examples", lambda a: a * 0),

@@ -15,7 +15,7 @@ import evergrow
 from evergrow import ModelFileError, RejectingClassifier
 from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.storage.models.format import read_model, write_model
-from tests.estimators.model_files import Change, check_refused, drop, put, reload, rewritten
+from tests.estimators.model_files import Change, check_refused, drop, put, reload
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
 
 every_measure = pytest.mark.parametrize("measure", ["auto", "cosine", "estimator"])
@@ -195,23 +195,12 @@ def test_scales_and_penalty_are_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
     path = tmp_path / "model.evergrow"
     check_refused(path, put("calibration.scales", np.full((4, 2), -1.0)), match="inconsistent")
+    check_refused(path, put("calibration.scales", np.ones((2, 2))), match="inconsistent")
+    for name in ("calibration.scales", "calibration.share"):
+        check_refused(path, drop(name), match="lacks the array")
     for share in (-0.1, 1.1, np.nan):
         check_refused(path, put("calibration.share", np.array([share])), match="inconsistent")
     check_refused(path, damage("penalty", -1.0), match="penalty")
-
-
-def test_a_calibration_of_an_earlier_version_weights_three_scores_equally(tmp_path: Path) -> None:
-    model = rejecting(measure="auto").fit(*cones(60, range(4)))
-    X, _ = cones(20, range(8), seed=1)
-    scales = np.array([[0.5, 2.0], [-3.0, 0.5]])
-    fixed = Calibration(np.full(4, 0.5), np.full(4, 0.1), np.arange(30.0), np.ones(30), scales)
-    model._set_fitted(replace(model._fitted, fixed=fixed), None)
-    again = reload(model, tmp_path)
-    older = evergrow.load(rewritten(tmp_path / "model.evergrow", drop("calibration.share")))
-    found = model._fitted.scorer.best(X)
-    expected = (0.5 - found.scores) / 0.1 + (scales[:, 0] - found.others[:, :2]) @ scales[:, 1]
-    for one in (again, older):
-        np.testing.assert_allclose(one.novelty(X), expected)
 
 
 def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path: Path) -> None:

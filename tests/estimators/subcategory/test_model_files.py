@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import evergrow
+from evergrow import ModelFileError
 from evergrow.estimators import ForestGuesser, NearestGuesser
 from tests.estimators.model_files import check_refused, drop, edit, edit_part, put, reload
 from tests.estimators.subcategory.levels import (
@@ -88,17 +89,14 @@ def test_stacked_forests_for_inference_only_learn_no_new_coarse_class(tmp_path: 
     assert loaded.score(X, Y) > 0.8
 
 
-def test_stacked_forests_of_an_earlier_version_cannot_be_updated(tmp_path: Path) -> None:
+def test_the_first_of_two_forests_needs_its_samples(tmp_path: Path) -> None:
     X, Y = samples(120)
     forest = small("stacked").fit(X, hidden(Y))
-    # Earlier versions left out the samples of the first forest.
-    whole = reload(forest, tmp_path)._fitted
-    bare = reload(forest, tmp_path, inference_only=True)._fitted
-    old = reload(forest, tmp_path)
-    old._set_fitted(replace(whole, stack=bare.stack), None)
-    with pytest.raises(ValueError, match=r"saved by an earlier version.*fit again"):
-        old.partial_fit(X, Y)
-    np.testing.assert_array_equal(old.predict_proba(X), forest.predict_proba(X))
+    bare = reload(forest, tmp_path, inference_only=True)._fitted.stack
+    forest._set_fitted(replace(forest._fitted, stack=bare), None)
+    forest.save(tmp_path / "forest.evergrow")
+    with pytest.raises(ModelFileError, match="lacks the samples of the first of its two forests"):
+        evergrow.load(tmp_path / "forest.evergrow")
 
 
 def test_ways_of_guessing_survive_unless_they_hold_a_forest(tmp_path: Path) -> None:

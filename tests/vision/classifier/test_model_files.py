@@ -179,17 +179,6 @@ def test_a_file_that_contradicts_itself_is_refused(whole: Path, change: model_fi
     model_files.check_refused(whole, change)
 
 
-def test_a_file_without_hashes_of_images_knows_none(whole: Path) -> None:
-    def change(_: dict[str, Any], tensors: dict[str, Any]) -> None:
-        del tensors["fingerprints.digests"], tensors["fingerprints.codes"]
-
-    older = evergrow.load(model_files.rewritten(whole, change))
-    first = [encode_png(IMAGES[0])]
-    for n_known in (0, 1):
-        older.partial_fit(first, LABELS[:1], skip_known=True)
-        assert older.report_.n_known_images == n_known
-
-
 def test_an_image_takes_20_bytes_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "model.evergrow"
     model = MODELS["words"]().fit(IMAGES, LABELS)

@@ -15,7 +15,6 @@ from sklearn.base import clone
 import evergrow
 from evergrow import Embedder
 from evergrow.foundation.engine import use_engine
-from evergrow.storage.models.format import read_model
 from evergrow.vision import OnnxModel, Preprocessing, find_labelled, shard_images
 from evergrow.vision.embedding import efficientnet, networks
 from evergrow.vision.embedding.efficientnet import Architecture, Stage, add_stages
@@ -98,14 +97,6 @@ def test_the_head_of_the_network_does_not_change_with_stages() -> None:
     np.testing.assert_allclose(found[:, :1280], unit(head), rtol=1e-6)
     for block in np.split(found, [1280, 1392, 1584], axis=1):
         np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1, rtol=1e-5)
-
-
-def test_without_stages_key_and_file_are_those_of_earlier_versions(tmp_path: Path) -> None:
-    key = "dc9bc94a4b9ba99d2ee0a834f01b7dabf168fdcb2814b5f6593c854d189119d2"
-    assert Embedder().network().key == key
-    Embedder().save(tmp_path / "model.evergrow")
-    header, _ = read_model(tmp_path / "model.evergrow")
-    assert "stages" not in header["parameters"]
 
 
 @pytest.mark.parametrize("averaged", [False, True])

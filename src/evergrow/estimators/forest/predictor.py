@@ -268,8 +268,7 @@ class ForestPredictor(TreePredictor):
     @classmethod
     def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
         fitted = from_tensors(class_list(header), header, tensors, cls._proposer)
-        # Files of earlier versions have no balance.
-        parameters = {"balance": 0.0, **parameters_from_json(header)}
+        parameters = parameters_from_json(header)
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         forest = cls(**parameters)
         forest._set_fitted(fitted, feature_names(header, fitted.n_features))

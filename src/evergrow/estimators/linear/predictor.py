@@ -286,11 +286,6 @@ class RLSPredictor(InferenceSaveMixin, SumsFit):
     @classmethod
     def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
         parameters = parameters_of(header)
-        # Earlier files have another name, and scores of regressions.
-        if "max_held_out" in parameters:
-            parameters["max_stored"] = parameters.pop("max_held_out")
-            if "scoring" in cls._rules:
-                parameters["scoring"] = "regression"
         parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
         check_parameters({**cls().get_params(), **parameters}, cls._rules)
         fitted = fitted_from_arrays(class_list(header), header, tensors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.storage.models.header import check_array
 
-# Requested values that earlier files do not have.
-_ADDED_WISHES = {"rule", "blocks", "scoring", "n_random_blocks"}
+# What the values selected were asked for.
+_WISHES = {field.name for field in fields(SelectionRequest)}
 
 
 def fitted_to_arrays(
@@ -117,8 +117,7 @@ def _read_map(entry: Any) -> FeatureMap:
     gamma = entry.get("gamma")
     if not isinstance(gamma, float) or not 0 < gamma < float("inf") or n_inputs < 1:
         raise ModelFileError("the model file has a damaged feature map")
-    # Earlier files have random features in place of the inputs.
-    with_inputs = entry.get("with_inputs", False)
+    with_inputs = entry.get("with_inputs")
     has_random = n_random > 0 or with_inputs
     if type(with_inputs) is not bool or has_random != (entry["kind"] != "none"):
         raise ModelFileError("the model file has a damaged feature map")
@@ -139,19 +138,14 @@ def _read_fixed(entry: Any, arrays: Arrays, sizes: tuple[int, int]) -> tuple[Mom
         raise ModelFileError("the model file does not describe the problem that its weights solve")
     none = Moments.none(width, n_classes, gram=False)
     moments = replace(none, class_weights=counts, class_examples=examples)
-    # Earlier files hold scores of regressions, and no own scores.
-    if "own_scores" in arrays and "scoring" not in entry:
-        raise ModelFileError("the model file is of a development version: save the model again")
-    scoring, temperature = entry.get("scoring", "regression"), entry.get("temperature")
+    scoring, temperature = entry.get("scoring"), entry.get("temperature")
     if scoring not in SCORINGS or _number(temperature) == 0:
         raise ModelFileError("the model file has a damaged header: a value is out of range")
-    by_means = entry.get("by_means", True)
+    by_means = entry.get("by_means")
     if type(by_means) is not bool:
         raise ModelFileError("the model file does not describe the problem that its weights solve")
     ridge = Ridge(_number(entry.get("penalty")), flags[0], flags[1], None, scoring, by_means)
-    own = np.zeros(n_classes)
-    if "own_scores" in arrays:
-        own = check_array(arrays["own_scores"], "own_scores", np.float64, (n_classes,))
+    own = check_array(arrays.get("own_scores"), "own_scores", np.float64, (n_classes,))
     return moments, FixedWeights(weights, own, ridge, _number(temperature))
 
 
@@ -179,12 +173,10 @@ def _read_selection(entry: Any, arrays: Arrays, n_classes: int) -> Selection | N
     if recoding > 1 or temperature == 0:
         raise ModelFileError("the model file has a damaged header: a value is out of range")
     wish = entry.get("wish")
-    names = {"penalty", "recoding", "standardize"}
-    if not isinstance(wish, dict) or set(wish) - _ADDED_WISHES != names:
+    if not isinstance(wish, dict) or set(wish) != _WISHES:
         raise ModelFileError("the model file has a damaged header: the requested values")
-    # Earlier files selected on held-out examples.
-    rule, scoring = wish.get("rule", "paper"), wish.get("scoring", "regression")
-    blocks, used = _counts(wish.get("blocks", [])), _counts(entry.get("blocks", []))
+    rule, scoring = wish["rule"], wish["scoring"]
+    blocks, used = _counts(wish["blocks"]), _counts(entry.get("blocks"))
     if used and (used[0] != 0 or list(used) != sorted(set(used)) or used[-1] >= len(blocks)):
         raise ModelFileError("the model file is inconsistent: it uses blocks that it does not have")
     if type(wish["standardize"]) is not bool or rule not in RULES or scoring not in SCORINGS:
@@ -192,7 +184,7 @@ def _read_selection(entry: Any, arrays: Arrays, n_classes: int) -> Selection | N
     penalty_asked, recoding_asked = (
         None if wish[name] is None else _number(wish[name]) for name in ("penalty", "recoding")
     )
-    n_random_blocks = _count(wish.get("n_random_blocks", 0))
+    n_random_blocks = _count(wish["n_random_blocks"])
     if n_random_blocks and n_random_blocks >= len(blocks):
         raise ModelFileError("the model file is inconsistent: it uses blocks that it does not have")
     asked = SelectionRequest(
@@ -204,7 +196,7 @@ def _read_selection(entry: Any, arrays: Arrays, n_classes: int) -> Selection | N
     if len(then) > n_classes or (then < 0).any():
         raise ModelFileError("the model file is inconsistent: its selection has too many classes")
     n_examples, weight = _count(entry.get("n_examples")), _number(entry.get("weight"))
-    by_means = entry.get("by_means", True)
+    by_means = entry.get("by_means")
     if type(by_means) is not bool:
         raise ModelFileError("the model file has a damaged header: selection")
     return Selection(

@@ -25,8 +25,6 @@ _INSIDE = "estimator/"
 _FIXED = "calibration."
 _SCALES = f"{_FIXED}scales"
 _SHARE = f"{_FIXED}share"
-# Scores besides the cosine: two in files of earlier versions, without a weight of the cosine.
-_FEWER_OTHERS = 2
 _FIXED_PARTS = ("usual", "spreads", "novelties", "weights")
 
 
@@ -90,11 +88,9 @@ def _read_fixed(arrays: Arrays, n_classes: int) -> Calibration | None:
     if not ordered or (parts["spreads"] <= 0).any() or (parts["weights"] <= 0).any():
         raise ModelFileError("the model file is inconsistent: its calibration has invalid values")
     scales, share = np.zeros((0, 2)), np.ones(1)
-    if _SCALES in arrays:
-        n_others = _FEWER_OTHERS if arrays[_SCALES].size == 2 * _FEWER_OTHERS else N_OTHERS
-        scales = check_array(arrays[_SCALES], _SCALES, np.float64, (n_others, 2))
-    if _SHARE in arrays:
-        share = check_array(arrays[_SHARE], _SHARE, np.float64, (1,))
+    if _SCALES in arrays or _SHARE in arrays:
+        scales = check_array(arrays.get(_SCALES), _SCALES, np.float64, (N_OTHERS, 2))
+        share = check_array(arrays.get(_SHARE), _SHARE, np.float64, (1,))
     if (scales[:, 1:] < 0).any() or not 0 <= share[0] <= 1:
         raise ModelFileError("the model file is inconsistent: its calibration has invalid values")
     return Calibration(**parts, scales=scales, share=float(share[0]))

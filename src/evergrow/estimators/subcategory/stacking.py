@@ -79,11 +79,6 @@ def check_stack(known: FittedSubcategories, tree: LabelTree, request: Subcategor
     """Raise a ``ValueError`` if the first of two stacked forests cannot be updated."""
     if known.stack is None:
         return
-    if known.forest.has_training_rows and not known.stack.first.has_training_rows:
-        raise InvalidInputError(
-            "the model was saved by an earlier version, without the samples of the first of its "
-            "two stacked forests, so it cannot be updated: fit again"
-        )
     if _n_coarse(tree) != _n_coarse(known.tree) and not known.forest.has_training_rows:
         raise InvalidInputError(
             "the model was saved with inference_only=True: without training samples, stacked "

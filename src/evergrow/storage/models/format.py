@@ -5,9 +5,8 @@ to disk without a second copy in memory; the safetensors library reads and check
 ``__metadata__`` entry ``evergrow`` holds the header as JSON, the entry ``sha256`` the hash of the
 header and of every tensor's name, type, shape and bytes.
 
-Which versions read which files: a version of Evergrow reads every format version up to its own
-:data:`FORMAT_VERSION` and refuses newer ones by name. A format version never changes its meaning
-once released; one file of each is stored in the tests.
+Evergrow reads the format version that it writes, :data:`FORMAT_VERSION`, and refuses any other with
+an error that names both.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from safetensors import SafetensorError, safe_open
 
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.version import __version__
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 
@@ -191,12 +191,13 @@ def _parse_header(source: Path, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{str(source)!r} has a damaged header: {error}") from error
     version = header.get("format_version") if isinstance(header, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if type(version) is not int:
         raise ModelFileError(f"{str(source)!r} has a damaged header: no format version")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise ModelFileError(
             f"{str(source)!r} has format version {version}, written by Evergrow "
-            f"{header.get('library_version', 'of a later version')}; "
-            f"this version reads up to {FORMAT_VERSION}"
+            f"{header.get('library_version', 'of another version')}; this is Evergrow "
+            f"{__version__}, which reads format version {FORMAT_VERSION}: load it with the version "
+            "that wrote it, or fit and save the model again"
         )
     return dict(header)

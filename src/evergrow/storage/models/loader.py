@@ -57,7 +57,7 @@ def load(
     Raises
     ------
     evergrow.ModelFileError
-        If the file is truncated, damaged, inconsistent or from a newer version.
+        If the file is truncated, damaged, inconsistent or of another format version.
 
     See Also
     --------

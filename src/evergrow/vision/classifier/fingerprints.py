@@ -127,9 +127,7 @@ class Fingerprints:
 
     @classmethod
     def from_tensors(cls, tensors: Tensors, counts: npt.NDArray[np.int64]) -> Fingerprints:
-        """Rebuild; none for older files. A class cannot have more than it has images."""
-        if _DIGESTS not in tensors and _CODES not in tensors:
-            return NO_FINGERPRINTS
+        """Rebuild. A class cannot have more than it has images."""
         digests = check_array(tensors.get(_DIGESTS), _DIGESTS, np.uint8, (None, N_BYTES))
         codes = check_array(tensors.get(_CODES), _CODES, np.int32, (len(digests),))
         if (codes < 0).any() or (codes >= len(counts)).any():

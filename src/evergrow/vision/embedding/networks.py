@@ -124,7 +124,6 @@ class OnnxNetwork:
         self._session = _session(content, name, n_threads)
         weights = weights or hashlib.sha256(content).hexdigest()
         facts = [_READER_VERSION, weights, self.preprocessing.to_json()]
-        # Without stages the key, and so the cache, is that of earlier versions.
         facts += [list(stages)] if stages else []
         self.key: str | None = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
         self.min_side: int | None = self.preprocessing.min_side

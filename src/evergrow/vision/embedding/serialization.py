@@ -99,9 +99,6 @@ def parameters_to_json(
     plain["model"] = _for_each(_model_to_json, model)
     plain["preprocessing"] = _for_each(_preprocessing_to_json, plain["preprocessing"])
     plain["stages"] = [int(stage) for stage in plain["stages"]]
-    if not plain["stages"]:
-        # Earlier versions read files without stages.
-        del plain["stages"]
     plain["limits"] = None if limits is None else plain_parameters(asdict(limits))
     # A file must not decide where the computer that loads it writes.
     plain["cache"] = plain["cache"] is not False

@@ -56,13 +56,17 @@ def test_the_file_is_plain_safetensors(saved: Path) -> None:
     assert header["estimator"] == "NCMForestClassifier"
 
 
-def test_a_newer_format_is_refused_by_name(tmp_path: Path, saved: Path) -> None:
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1])
+def test_another_format_version_is_refused_by_name(
+    version: int, tmp_path: Path, saved: Path
+) -> None:
     header, tensors = read_model(saved)
-    path = tmp_path / "newer.evergrow"
+    path = tmp_path / "other.evergrow"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evergrow.storage.models.format.FORMAT_VERSION", FORMAT_VERSION + 1)
+        patch.setattr("evergrow.storage.models.format.FORMAT_VERSION", version)
         write_model(path, header, tensors)
-    with pytest.raises(ModelFileError, match=rf"format version {FORMAT_VERSION + 1}.*reads up to"):
+    words = rf"format version {version}, written .* reads format version {FORMAT_VERSION}: load it"
+    with pytest.raises(ModelFileError, match=words):
         evergrow.load(path)
 
 
@@ -93,7 +97,7 @@ def test_any_flipped_bit_of_the_header_is_noticed(saved: Path, place: int, bit: 
 
 
 def in_halves(value: float) -> Change:
-    """Means in half precision, as older files have them, all of one value."""
+    """Means in half precision, as widely spread features have them, all of one value."""
 
     def change(_: dict[str, Any], tensors: dict[str, Any]) -> None:
         shape = tensors.pop("tree.0.bytes").shape

@@ -43,11 +43,6 @@ class Ages:
     came: Updates
 
     @classmethod
-    def all_known(cls, n_trees: int, n_classes: int) -> Ages:
-        """Every tree knows every class."""
-        return cls(np.zeros(n_trees, dtype=np.int64), np.zeros(n_classes, dtype=np.int64))
-
-    @classmethod
     def of_first(cls, n_trees: int, n_classes: int, codes: npt.NDArray[np.int32]) -> Ages:
         """Ages after a fit with samples of these classes."""
         nothing = cls(np.zeros(n_trees, dtype=np.int64), np.zeros(0, dtype=np.int64))

@@ -126,8 +126,7 @@ class History:
     row_rate : float
         Rows that a tree draws per sample seen.
     n_measured, n_measured_classes : int
-        Samples that the transform of the features was measured on, and their classes; 0 if it is
-        not known, in files of earlier versions.
+        Samples that the transform of the features was measured on, and their classes.
     refresh_due : float
         Number of trees that were due to be grown again so far; modulo the number of trees, it is
         the next one.

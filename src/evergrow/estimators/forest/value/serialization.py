@@ -41,8 +41,7 @@ _NODE_ROWS = ("row_begin", "row_size")
 # Formats of stored vectors: as they are in a file, and as the core has them.
 _VECTORS = {"halves": np.float16, "bytes": np.int8}
 _CORE_VECTORS = {"halves": np.uint16, "bytes": np.int8}
-_COUNTERS = ("seed", "n_updates", "n_seen")
-_MEASURED = ("n_measured", "n_measured_classes")
+_COUNTERS = ("seed", "n_updates", "n_seen", "n_measured", "n_measured_classes")
 
 
 def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +111,7 @@ def to_tensors(
         tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
         if early.weights is not None:
             tensors["early.weights"] = early.weights
-    counters = (*_MEASURED, *_COUNTERS, "refresh_due", "row_rate", "weight_unit")
+    counters = (*_COUNTERS, "refresh_due", "row_rate", "weight_unit")
     history = {name: getattr(fitted.history, name) for name in counters}
     header: dict[str, Any] = {
         "history": history,
@@ -170,9 +169,7 @@ def _read_balance_weights(
 
 
 def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
-    """Ages of trees and classes; without them, as in older files, all trees know all classes."""
-    if not {"ages.taught", "ages.came"} & set(tensors):
-        return Ages.all_known(n_trees, n_classes)
+    """Ages of trees and classes."""
     ages = Ages(tensors["ages.taught"], tensors["ages.came"])
     for name, array, size in (("taught", ages.taught, n_trees), ("came", ages.came, n_classes)):
         _require(array.dtype == np.int64 and array.shape == (size,), f"ages.{name}")
@@ -182,9 +179,7 @@ def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
 
 def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
     values = entry if isinstance(entry, dict) else {}
-    # Files of earlier versions do not say on what the features were measured.
-    measured = [values.get(name, 0) for name in _MEASURED]
-    integers = [*(values.get(name) for name in _COUNTERS), *measured]
+    integers = [values.get(name) for name in _COUNTERS]
     rate, due = values.get("row_rate"), values.get("refresh_due")
     if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
         raise InvalidInputError("the counters of the model are damaged")
@@ -192,10 +187,12 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
         raise InvalidInputError("the row rate of the model is damaged")
     if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
         raise InvalidInputError("the refreshed trees of the model are damaged")
-    unit = values.get("weight_unit", 1.0)
+    unit = values.get("weight_unit")
     if not isinstance(unit, (int, float)) or isinstance(unit, bool) or not 0 < unit < math.inf:
         raise InvalidInputError("the unit of the weights of the model is damaged")
-    seed, n_updates, n_seen = (int(values[name]) for name in _COUNTERS)
+    seed, n_updates, n_seen, n_measured, n_measured_classes = (
+        int(values[name]) for name in _COUNTERS
+    )
     _require(max(ages.taught.max(), ages.came.max()) <= n_updates, "ages")
     return History(
         seed,
@@ -204,8 +201,8 @@ def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
         float(rate),
         ages,
         float(due),
-        n_measured=measured[0],
-        n_measured_classes=measured[1],
+        n_measured=n_measured,
+        n_measured_classes=n_measured_classes,
         weight_unit=float(unit),
         early=early,
     )
@@ -280,8 +277,8 @@ def _require(condition: bool, name: str) -> None:
 
 
 def _read_standardization(header: dict[str, Any], tensors: Tensors) -> Standardization:
-    """The transform of the features; files of earlier versions have no whitening and no kind."""
-    kind = header.get("standardize", "scale")
+    """The transform of the features."""
+    kind = header.get("standardize")
     if kind not in ("whiten", "scale", "none"):
         raise InvalidInputError("what was done to the features of the model is damaged")
     mean, scale = tensors["mean"], tensors["scale"]
@@ -397,9 +394,6 @@ def _padded_tree(arrays: Tensors, n_features: int, width: int) -> Tensors:
     padded = np.zeros((vectors.shape[0], width), dtype=dtype)
     padded[:, :n_features] = vectors
     arrays[name] = padded.view(_CORE_VECTORS[name]).reshape(-1)
-    # Files of format 2 have no exponents: halves do not need them.
-    if name == "halves" and "exponent" not in arrays:
-        arrays["exponent"] = np.zeros(len(arrays["side"]), np.int8)
     if "rows" not in arrays:
         arrays["rows"] = np.zeros(0, dtype=np.int32)
         arrays.update({name: np.zeros(len(arrays["left"]), np.int32) for name in _NODE_ROWS})

@@ -77,6 +77,8 @@ def from_file(
         raise ModelFileError(
             "the model file is inconsistent: the features of its two forests do not match"
         )
+    if stack is not None and forest.has_training_rows and not stack.first.has_training_rows:
+        raise ModelFileError("the model file lacks the samples of the first of its two forests")
     fitted = FittedSubcategories(tree, forest, method, _read_unconfirmed(own, forest, tree), stack)
     parameters = parameters_from_json(header)
     if "guess" in parameters:
@@ -109,9 +111,8 @@ def _read_stack(entry: Any, tensors: Tensors, tree: LabelTree) -> Stack:
     spread = check_array(tensors.get("stack.scale"), "stack.scale", np.float64, shape)
     if not (spread > 0).all():
         raise ModelFileError("the model file is inconsistent: the array stack.scale is damaged")
-    # Missing in files of earlier versions, which cannot be updated.
-    counts = [entry.get(name, 0) for name in ("n_learnt", "n_grown")]
-    learns_all = entry.get("learns_all", False)
+    counts = [entry.get(name) for name in ("n_learnt", "n_grown")]
+    learns_all = entry.get("learns_all")
     whole = all(type(count) is int and 0 <= count < 2**53 for count in counts)
     if not isinstance(learns_all, bool) or not whole:
         raise ModelFileError("the model file is inconsistent: its two forests are damaged")
