@@ -38,7 +38,7 @@ extensions = [
     "mathml",
     "members",
 ]
-exclude_patterns = ["_build", "_extensions", "_templates", "versions.py"]
+exclude_patterns = ["_build", "_extensions", "_templates", "results", "versions.py"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -93,8 +93,6 @@ html_static_path = ["_static"]
 html_css_files = ["gallery.css", "site.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
-# Guides come before pages of results.
-html_search_scorer = str(HERE / "search_scorer.js")
 # The landing page has no pages next to it.
 html_sidebars = {"index": []}
 html_theme_options = {

@@ -65,3 +65,12 @@ def test_every_public_class_and_function_is_listed() -> None:
 def _find(name: str) -> object:
     module, _, attribute = name.rpartition(".")
     return getattr(import_module(module), attribute)
+
+
+def test_the_page_of_papers_links_to_every_stored_result() -> None:
+    linked = re.findall(
+        r"papers/results/([\w-]+)\.md", (ROOT / "docs/papers.md").read_text("utf-8")
+    )
+    stored = [path.stem for path in (ROOT / "papers/results").glob("*.json")]
+    assert len(linked) == 49, "48 experiments and the index"
+    assert {*stored} <= {*linked}

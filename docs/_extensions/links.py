@@ -7,7 +7,9 @@ attribute ``n_samples``. Types link to classes only.
 A docstring names an object as its own room does, ``evergrow.vision.Embedder`` or ``Embedder``; its
 page has the shortest public name, ``evergrow.Embedder``. Such names are found by their end.
 
-Tags of papers such as ``[Ristin2014 Eq. 6]`` link to the page that lists the papers.
+Links to files of the repository outside this folder, such as stored results, are downloads.
+
+Tags of papers such as ``[Ristin2014 Eq. 6]`` link to the page of equations.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 _TAG = re.compile(r"(?<!\w)\[([A-Z][a-z]+20\d\d[^\[\]`]*)\]")
+_OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./papers/[\w/.-]+)(?:#[\w-]+)?\)")
 _MODULES = re.compile(r"^([a-z_]+\.)+(?=[A-Z]|[a-z_]+$)")
 
 
@@ -62,13 +65,22 @@ def find_alias(
 
 def link_tags(_: Sphinx, __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
     """Turn tags of papers in a docstring into links; a tag may be split by the end of a line."""
-    text = _TAG.sub(lambda tag: f":doc:`[{tag[1]}] </papers>`", "\n".join(lines))
+    text = _TAG.sub(lambda tag: f":doc:`[{tag[1]}] </equations>`", "\n".join(lines))
     lines[:] = text.split("\n")
+
+
+def link_outside(_: Sphinx, __: str, source: list[str]) -> None:
+    """Turn links of a page to files outside this folder into downloads."""
+    # A role cannot have code in its text.
+    source[0] = _OUTSIDE.sub(
+        lambda link: f"{{download}}`{link[1].replace('`', '')} <{link[2]}>`", source[0]
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the transform and the resolver."""
     app.add_post_transform(TypeLinks)
+    app.connect("source-read", link_outside)
     app.connect("autodoc-process-docstring", link_tags)
     app.connect("missing-reference", find_alias)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
