@@ -248,15 +248,24 @@ def _scale(panel: Panel, words: Words) -> float:
 def draw_published(axes: Axes, panel: Panel, published: Table, words: Words) -> None:
     """Draw the numbers that a paper prints: the same markers, hollow and larger."""
     label: str | None = "printed in the paper"
+    named = dict(
+        zip((t.get_text() for t in axes.get_xticklabels()), axes.get_xticks(), strict=True)
+    )
     for value, style in panel.styles.items():
+        look: Any = {"color": style.colour, "marker": style.marker, "linestyle": "none"}
         found = published.where(**_place(panel, value))
-        rows = Table(r for r in found if r.get(panel.y) is not None and panel.x in r)
-        if len(rows) and not panel.bars:
-            look: Any = {"color": style.colour, "marker": style.marker, "linestyle": "none"}
-            ys = _scale(panel, words) * rows.column(panel.y)
-            axes.plot(
-                rows.column(panel.x), ys, markerfacecolor="none", markersize=9, label=label, **look
-            )
+        rows = [row for row in found if row.get(panel.y) is not None and panel.x in row]
+        if panel.ticks == "each":
+            # Ticks are at equal distances, and only at measured values.
+            rows = [
+                {**row, panel.x: named[str(row[panel.x])]}
+                for row in rows
+                if str(row[panel.x]) in named
+            ]
+        if rows and not panel.bars:
+            xs, ys = (Table(rows).column(name) for name in (panel.x, panel.y))
+            ys = _scale(panel, words) * ys
+            axes.plot(xs, ys, markerfacecolor="none", markersize=9, label=label, **look)
             label = None
 
 
