@@ -142,6 +142,7 @@ class Paper:
 PAPERS = (
     "cvpr2014",
     "report",
+    "icra2017",
     "nips2006",
 )
 
