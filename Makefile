@@ -71,7 +71,7 @@ clean: ## remove everything that was built, .venv included
 # The runtime of exported pages is an npm package; npm is one of the programs in .venv.
 .venv/dev: requirements/ci.txt papers/pyproject.toml | .venv/package
 	@echo "== installing what the tests need" && $(LOCKED) $(BIN)/python --requirement requirements/ci.txt
-	@$(PIP) --no-deps --no-build-isolation --editable papers
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable papers
 	@$(BIN)/python src/evergrow/export/html/runtime.py $(RUNTIME) || echo "== tests of exported pages will be skipped"
 	@touch $@
 # torch and timm without their dependencies, of which some are builds for GPUs; torchvision apart.
