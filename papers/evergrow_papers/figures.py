@@ -107,7 +107,7 @@ class Panel:
         Texts; the axes are labelled by the words of the paper unless they have labels here.
     ticks : sequence, str or None
         "measured" puts ticks at the measured values of ``x`` on a logarithmic axis, "each" at equal
-        distances; None leaves them to matplotlib.
+        distances, where curves without dashes stand side by side; None leaves them to matplotlib.
     bars : bool
         Whether each value is a bar instead of a point of a curve.
     options : mapping
@@ -184,7 +184,7 @@ def draw_panels(
     """Draw all panels of a figure, and one legend for them."""
     places = [*dict.fromkeys(tuple(row.get(k) for k in drawing.rows) for row in table)]
     n_wide = drawing.n_columns or len(drawing.panels)
-    n_lines = -(-len(drawing.panels) // n_wide) * len(places)
+    n_lines = -(-len(drawing.panels) * len(places) // n_wide)
     if n_lines > 1:
         figure.set_size_inches(figure.get_figwidth(), drawing.height * n_lines + 0.5)
     axes = figure.subplots(n_lines, n_wide, squeeze=False).ravel()
@@ -195,7 +195,9 @@ def draw_panels(
         mine = axes[number * len(drawing.panels) :][: len(drawing.panels)]
         for each, panel in zip(mine, drawing.panels, strict=True):
             draw_panel(each, panel, table.where(**where), words)
-            draw_published(each, panel, published.where(**where), words)
+            draw_published(
+                each, panel, published.where(**where), words, measured=table.where(**where)
+            )
         if place:
             mine[0].set_title(words.setting(where))
     add_legend(figure, *axes, place=drawing.legend, columns=drawing.columns)
@@ -204,10 +206,10 @@ def draw_panels(
 def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
     """Draw the curves or bars of a panel, with standard deviations over the seeds."""
     chosen, scale = table.where(**panel.where), _scale(panel, words)
-    xs = sorted(chosen.values(panel.x)) if panel.ticks != "each" else chosen.values(panel.x)
-    place = {x: (n if panel.ticks == "each" or panel.bars else x) for n, x in enumerate(xs)}
-    drawn = [(v, s) for v, s in panel.styles.items() if len(chosen.where(**_place(panel, v)))]
-    for number, (value, style) in enumerate(drawn):
+    place, beside = _positions(panel, chosen)
+    xs = [*place]
+    for value, aside in beside.items():
+        style = panel.styles[value]
         rows = chosen.where(**_place(panel, value))
         at = [x for x in xs if len(rows.where(**{panel.x: x}).column(panel.y))]
         means = np.array([rows.mean(panel.y, **{panel.x: x}) for x in at]) * scale
@@ -215,13 +217,11 @@ def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
         # A single seed has no deviation.
         error = spread if np.any(spread > 0) else None
         if panel.bars:
-            width = 0.8 / len(drawn)
-            left = [place[x] + (number - (len(drawn) - 1) / 2) * width for x in at]
             look: Any = {"color": style.colour, "label": style.label, "error_kw": {"lw": 1}}
-            axes.bar(left, means, width, yerr=error, **look)
+            axes.bar([place[x] + aside for x in at], means, 0.8 / len(beside), yerr=error, **look)
             continue
         axes.errorbar(
-            [place[x] for x in at],
+            [place[x] + aside for x in at],
             means,
             yerr=error,
             color=style.colour,
@@ -232,7 +232,7 @@ def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
             elinewidth=1,
         )
     if panel.bars or panel.ticks == "each":
-        axes.set_xticks([*place.values()], [str(x) for x in xs])
+        axes.set_xticks([*place.values()], [words.bare(panel.x, x) for x in xs])
     elif panel.ticks == "measured" and xs:
         set_log_ticks(axes, xs)
     percent = panel.y in (*words.shares, *words.percentages)
@@ -245,27 +245,37 @@ def _scale(panel: Panel, words: Words) -> float:
     return 100.0 if panel.y in words.shares else 1.0
 
 
-def draw_published(axes: Axes, panel: Panel, published: Table, words: Words) -> None:
-    """Draw the numbers that a paper prints: the same markers, hollow and larger."""
+def _positions(panel: Panel, chosen: Table) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Where values of the x axis are, and how far aside of them those of each curve."""
+    apart = panel.bars or panel.ticks == "each"
+    xs = chosen.values(panel.x) if panel.ticks == "each" else sorted(chosen.values(panel.x))
+    drawn = [value for value in panel.styles if len(chosen.where(**_place(panel, value)))]
+    aside = dict.fromkeys(drawn, 0.0)
+    for number, value in enumerate(drawn):
+        if apart and (panel.bars or panel.styles[value].dashes == "none"):
+            aside[value] = (number - (len(drawn) - 1) / 2) * 0.8 / len(drawn)
+    return {x: n if apart else x for n, x in enumerate(xs)}, aside
+
+
+def draw_published(
+    axes: Axes, panel: Panel, published: Table, words: Words, measured: Table | None = None
+) -> None:
+    """Draw the numbers that a paper prints: the same markers, hollow and larger.
+
+    The measured rows tell where values are that stand at equal distances.
+    """
+    place, beside = _positions(panel, (measured or Table([])).where(**panel.where))
     label: str | None = "printed in the paper"
-    named = dict(
-        zip((t.get_text() for t in axes.get_xticklabels()), axes.get_xticks(), strict=True)
-    )
     for value, style in panel.styles.items():
-        look: Any = {"color": style.colour, "marker": style.marker, "linestyle": "none"}
         found = published.where(**_place(panel, value))
-        rows = [row for row in found if row.get(panel.y) is not None and panel.x in row]
+        rows = Table(r for r in found if r.get(panel.y) is not None and panel.x in r)
         if panel.ticks == "each":
-            # Ticks are at equal distances, and only at measured values.
-            rows = [
-                {**row, panel.x: named[str(row[panel.x])]}
-                for row in rows
-                if str(row[panel.x]) in named
-            ]
-        if rows and not panel.bars:
-            xs, ys = (Table(rows).column(name) for name in (panel.x, panel.y))
-            ys = _scale(panel, words) * ys
-            axes.plot(xs, ys, markerfacecolor="none", markersize=9, label=label, **look)
+            rows = Table(row for row in rows if row[panel.x] in place)
+        if len(rows) and not panel.bars:
+            look: Any = {"color": style.colour, "marker": style.marker, "linestyle": "none"}
+            at = [place.get(row[panel.x], row[panel.x]) + beside.get(value, 0.0) for row in rows]
+            ys = _scale(panel, words) * rows.column(panel.y)
+            axes.plot(at, ys, markerfacecolor="none", markersize=9, label=label, **look)
             label = None
 
 
