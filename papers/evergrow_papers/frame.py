@@ -144,6 +144,7 @@ PAPERS = (
     "report",
     "icra2017",
     "nips2006",
+    "cvpr2015",
 )
 
 
