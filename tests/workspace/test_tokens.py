@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evergrow import WorkspaceError
-from evergrow.workspace import ConflictError, NewerWorkspaceError
+from evergrow.workspace import ConflictError, WorkspaceFormatError
 from evergrow.workspace.tokens import TokenRecord, Tokens
 
 
@@ -257,9 +257,9 @@ def test_a_damaged_token_file_accepts_no_token(tmp_path, content):
         Tokens(tmp_path).authenticate("eg_teach_" + "a" * 43)
 
 
-def test_a_file_of_a_newer_version_is_refused(tmp_path):
+def test_a_file_of_another_format_is_refused(tmp_path):
     (tmp_path / "tokens.json").write_text('{"format": 2, "tokens": []}')
-    with pytest.raises(NewerWorkspaceError, match="newer version"):
+    with pytest.raises(WorkspaceFormatError, match=r"has format 2, and .* reads format 1"):
         Tokens(tmp_path).list()
 
 

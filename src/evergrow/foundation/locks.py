@@ -142,9 +142,9 @@ class FolderLock:
 
     The folder itself is locked: its inode is the same through every link and mount, and no file in
     it can be removed to get around the lock. The file ``name`` in the folder, which is created if
-    missing and never removed, is locked too. It excludes processes of earlier versions, which lock
-    only this file, and is all there is to lock where the system cannot lock folders. The holder
-    may write a note into it: it is the text of the ``BlockingIOError`` that other processes get.
+    missing and never removed, is locked too: it is all there is to lock where the system cannot
+    lock folders. The holder may write a note into it: it is the text of the ``BlockingIOError``
+    that other processes get.
 
     The lock is on the folder that was at the path when it was locked. :meth:`is_current` says
     whether it still is there.

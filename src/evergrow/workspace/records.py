@@ -571,8 +571,7 @@ class Status(Record):
     assessed_event: Count | None
     snapshot_event: Count | None
     n_bytes: Count
-    # Services of earlier versions do not send it.
-    name: str = field(default="", kw_only=True)
+    name: str
 
 
 class WorkspaceFullError(WorkspaceError):
@@ -587,8 +586,8 @@ class WorkspaceLostError(WorkspaceError):
     """The folder was moved or replaced, or another process writes to it; nothing was changed."""
 
 
-class NewerWorkspaceError(WorkspaceError):
-    """The folder was written by a newer version of Evergrow."""
+class WorkspaceFormatError(WorkspaceError):
+    """The folder has another format than the one that this version of Evergrow reads."""
 
 
 class NoSuchClassError(WorkspaceError):

@@ -31,10 +31,10 @@ from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, Work
 from evergrow.foundation.locks import lock_or_wait
 from evergrow.foundation.regular_files import open_regular
 from evergrow.workspace.names import normalise_name
-from evergrow.workspace.records import ConflictError, NewerWorkspaceError
+from evergrow.workspace.records import ConflictError
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import format_time, now
-from evergrow.workspace.store.layout import Layout
+from evergrow.workspace.store.layout import Layout, require_format
 
 Scope = Literal["teach", "read"]
 # Why a token is refused; for logs only, the caller is not told.
@@ -312,11 +312,7 @@ def _read(path: Path) -> tuple[TokenRecord, ...]:
             f"{str(path)!r} is damaged ({error}): delete it and create new tokens with "
             "'evergrow token add'"
         ) from error
-    if version != _FORMAT:
-        raise NewerWorkspaceError(
-            f"{str(path)!r} has format {version!r} of a newer version of Evergrow; "
-            f"this version reads {_FORMAT}: update Evergrow"
-        )
+    require_format(repr(str(path)), version, _FORMAT)
     return records
 
 

@@ -8,6 +8,8 @@ import re
 import shutil
 import sqlite3
 import tempfile
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -15,11 +17,12 @@ import numpy as np
 
 from evergrow.foundation.errors import EvergrowError
 from evergrow.workspace import Workspace, check_workspace
+from evergrow.workspace.store.layout import FORMAT
 from tests.fuzz.mutate_bytes import mutate_bytes
 from tests.fuzz.mutations import mutate_json
 from tests.fuzz.targets import Target
+from tests.workspace.builders import new_example, new_workspace, picture, request_with_key
 
-_FORMATS = Path(__file__).parents[2] / "workspace" / "formats"
 _PARENT = Path(tempfile.mkdtemp(prefix="evergrow-fuzz-"))
 # A value in a row: text, a number or nothing.
 _VALUE = re.compile(r"(?<=[(,])(?:'(?:[^']|'')*'|-?[0-9.]+|NULL)(?=[,)])")
@@ -113,18 +116,40 @@ def _with_other_value(sql: str, random: Random) -> str:
     return "\n".join(lines)
 
 
+@cache
 def seeds() -> dict[str, bytes]:
-    found = {}
-    # The oldest, which is migrated, and the newest.
-    folders = sorted(_FORMATS.glob("format*"))
-    for folder in (folders[0], folders[-1]):
+    with tempfile.TemporaryDirectory() as parent:
+        with new_workspace(Path(parent), rows_per_shard=16) as workspace:
+            _change_everything(workspace)
+        folder = Path(parent) / "workspace"
+        with closing(sqlite3.connect(folder / "examples.sqlite")) as connection:
+            lines = [*connection.iterdump(), f"PRAGMA user_version = {FORMAT};"]
         entry = {
             "manifest": json.loads((folder / "workspace.json").read_text()),
-            "sql": (folder / "examples.sqlite.sql").read_text(),
+            "sql": "\n".join(lines) + "\n",
             "embeddings": (folder / "embeddings" / "000000.npy").read_bytes().hex(),
         }
-        found[folder.name] = json.dumps(entry).encode()
-    return found
+    return {"every_change": json.dumps(entry).encode()}
+
+
+def _change_everything(workspace: Workspace) -> None:
+    """Make every kind of change once."""
+    workspace.teach([new_example("cup", n, fine="red", picture=picture(n)) for n in range(2)])
+    workspace.teach([new_example("cup", n, fine="blue") for n in range(2, 4)])
+    workspace.teach([new_example("cup", 4, request=request_with_key("key"))])
+    workspace.teach(
+        [new_example("mug", 5), new_example("pen", 6), new_example("secret", 7, picture=picture(7))]
+    )
+    workspace.forget("secret", erase=True)
+    workspace.merge("mug", "pen")
+    workspace.rename("pen", "pencil")
+    workspace.relabel(6, label="cup", fine="red")
+    workspace.remove(7)
+    workspace.undo()
+    cup = workspace.class_named("cup")
+    workspace.split("cup")
+    workspace._writer.record_guesses(cup.id, [(5, cup.fine[0].id, 0.75)])
+    workspace.assess(force=True)
 
 
 TARGET = Target(run, change, seeds)

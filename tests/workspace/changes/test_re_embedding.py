@@ -21,10 +21,10 @@ from evergrow import InvalidInputError, WorkspaceError
 from evergrow.vision import Embedder, OnnxModel
 from evergrow.workspace import (
     ConflictError,
-    NewerWorkspaceError,
     NewExample,
     Picture,
     Workspace,
+    WorkspaceFormatError,
     WorkspaceFullError,
     WorkspaceLockedError,
     check_workspace,
@@ -246,11 +246,11 @@ def test_networks_that_cannot_be_used_change_nothing(things, tmp_path):
     assert state_of(things) == before
 
 
-def test_a_workspace_of_a_newer_version_is_refused(things):
+def test_a_workspace_of_another_format_is_refused(things):
     manifest = json.loads((things / "workspace.json").read_text())
     (things / "workspace.json").write_text(json.dumps({**manifest, "format": 99}))
     before = state_of(things)
-    with pytest.raises(NewerWorkspaceError, match="has format 99 of a newer version"):
+    with pytest.raises(WorkspaceFormatError, match="has format 99, and"):
         re_embed_workspace(things, NEW)
     assert state_of(things) == before
 

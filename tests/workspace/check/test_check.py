@@ -109,7 +109,8 @@ def test_wrong_counts_and_classes_are_found_and_repaired(folder, statement, mess
         ("UPDATE event SET undone_by = 7 WHERE seq = 5", "the undone change disagree at events 5"),
         ("UPDATE event SET undoes = 5 WHERE seq = 7", "the undone change disagree at events 7"),
         (
-            "INSERT INTO event (seq, kind, at, actor, body) VALUES (70, 'choose', '9', '', '{}')",
+            "INSERT INTO event (seq, kind, at, actor, body, nonce)"
+            " VALUES (70, 'choose', '9', '', '{}', '')",
             "events are not numbered",
         ),
         ("UPDATE event SET seq = 70 WHERE seq = 7", "broken references: move to event"),

@@ -70,31 +70,22 @@ def test_classes_are_confused_with_those_they_resemble() -> None:
     assert sum(pairs.values()) == 400
     assert pairs[1, 1] == found.recognised[1].n_right
     assert pairs[3, 4] == found.recognised[3].n_confused
-    examples = [one for one in found.mistaken or () if one.predicted is not None]
+    examples = [one for one in found.mistaken if one.predicted is not None]
     assert Counter((one.class_id, one.predicted) for one in examples) == {
         pair: n for pair, n in pairs.items() if pair[0] != pair[1]
     }
     assert all(class_ids[one.example_id - 1] == one.class_id for one in examples)
-    unknown = [one.example_id for one in found.mistaken or () if one.predicted is None]
+    unknown = [one.example_id for one in found.mistaken if one.predicted is None]
     assert len(set(unknown)) == round(400 * (found.measured_false_alarms or 0))
     assert sum((found.unknown or {}).values()) == len(unknown)
     again = Assessment.from_json(json.loads(json.dumps(found.to_json())))
     assert (again.mistaken, again.unknown) == (found.mistaken, found.unknown)
 
 
-def test_an_assessment_of_an_earlier_version_is_repeated() -> None:
-    X, class_ids = mixture(48)
-    body = assessed(X, class_ids).to_json()
-    counts = dict.fromkeys(range(1, 5), 12)
-    assert not is_due(Assessment.from_json(body), counts)
-    earlier = {name: value for name, value in body.items() if name not in ("mistaken", "unknown")}
-    assert is_due(Assessment.from_json(earlier), counts)
-
-
 def test_some_examples_of_every_confusion_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evergrow.workspace.model.evaluation._MOST_MISTAKEN", 2)
     found = assessed(*mixture(400))
-    kept = Counter((one.class_id, one.predicted) for one in found.mistaken or ())
+    kept = Counter((one.class_id, one.predicted) for one in found.mistaken)
     expected = {(true, other): min(2, n) for true, other, n in found.mistakes}
     expected |= {(k, None): min(2, n) for k, n in (found.unknown or {}).items()}
     assert kept == expected
@@ -159,14 +150,10 @@ def test_limits_of_another_set_of_classes_are_those_of_the_cosine() -> None:
     assert alone.level != limits.level
 
 
-def test_limits_of_earlier_versions_have_only_the_cosine() -> None:
+def test_limits_may_have_only_the_cosine() -> None:
     body = assessed(*mixture(200)).to_json()
-    limits = Assessment.from_json(body).limits
-    assert limits is not None
-    equal = {k: v for k, v in body["limits"].items() if k != "share"}
-    assert NoveltyLimits.from_json(equal).share == 1.0
-    old = {k: v for k, v in body["limits"].items() if k not in ("scales", "share", "by_cosine")}
-    read = Assessment.from_json({**body, "limits": old}).limits
+    alone = {k: v for k, v in body["limits"].items() if k not in ("scales", "share", "by_cosine")}
+    read = Assessment.from_json({**body, "limits": alone}).limits
     assert read is not None
     assert read.scales.shape == (0, 2)
     assert read.valid_for(read.class_ids) is read

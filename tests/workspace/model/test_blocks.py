@@ -13,7 +13,7 @@ import evergrow
 from evergrow.vision import Embedder, OnnxModel
 from evergrow.workspace import NewExample, Workspace
 from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
-from tests.vision.embedding.models import onnx_model, staged_model
+from tests.vision.embedding.models import staged_model
 
 Array = np.ndarray[Any, Any]
 
@@ -143,25 +143,6 @@ def test_blocks_that_do_not_fit_are_damage(staged, tmp_path, blocks):
     path.write_text(json.dumps({**json.loads(path.read_text()), "blocks": blocks}))
     with pytest.raises(evergrow.WorkspaceError, match=r"workspace\.json' is damaged"):
         Workspace.open(tmp_path / "staged")
-
-
-def test_a_snapshot_of_an_earlier_version_is_read(tmp_path):
-    network = OnnxModel(onnx_model().SerializeToString())
-    embedder = Embedder(network, cache=False)
-    with Workspace.create(tmp_path / "old", features=embedder) as workspace:
-        taught = [replace(one, embedding=one.embedding[:5]) for one in examples(60)]
-        workspace.teach(taught)
-        workspace.assess()
-        workspace.save_snapshot()
-        before = workspace.snapshot.weights
-    (index,) = (tmp_path / "old" / "models").glob("*/snapshot.json")
-    body = json.loads(index.read_text())
-    del body["choice"]["used_blocks"], body["assessment"]["used_blocks"]
-    index.write_text(json.dumps(body))
-    with Workspace.open(tmp_path / "old") as again:
-        assert again.check() == []
-        assert used(again) == ["head"]
-        np.testing.assert_allclose(again.snapshot.weights, before, rtol=1e-8, atol=1e-10)
 
 
 def test_weights_are_those_of_a_model_of_the_used_columns_alone():

@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -15,14 +16,15 @@ import pytest
 from evergrow import WorkspaceError
 from evergrow.vision import Embedder
 from evergrow.workspace import (
-    NewerWorkspaceError,
     Workspace,
+    WorkspaceFormatError,
     WorkspaceLockedError,
     check_workspace,
     is_workspace,
 )
 from evergrow.workspace.model import projection
 from evergrow.workspace.store.creation import folder_size
+from evergrow.workspace.store.layout import FORMAT
 from tests.harness.process import end_if_stuck
 from tests.vision.embedding.models import onnx_model
 from tests.workspace.builders import counts, new_example, new_workspace
@@ -207,11 +209,32 @@ def test_a_folder_without_write_permission_can_be_read(folder, tmp_path):
         assert message == "2"
 
 
-def test_a_workspace_of_a_newer_version_is_refused(folder):
-    change_manifest(folder, format=99, unheard_of=True)
+@pytest.mark.parametrize("found", [0, FORMAT + 1])
+def test_a_workspace_of_another_format_is_refused(folder, found):
+    words = f"has format {found}, and Evergrow .* reads format {FORMAT}: open it with the version"
+    change_manifest(folder, format=found, unheard_of=True)
     for ask in (Workspace.open, check_workspace):
-        with pytest.raises(NewerWorkspaceError, match="has format 99 of a newer version"):
+        with pytest.raises(WorkspaceFormatError, match=words):
             ask(folder)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_database_of_another_format_is_refused(folder, read_only):
+    path = folder / "examples.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    before = path.read_bytes()
+    with pytest.raises(WorkspaceFormatError, match=f"the database .* has format {FORMAT + 1}, and"):
+        Workspace.open(folder, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_another_database_than_ours_is_refused(folder, read_only):
+    with closing(sqlite3.connect(folder / "examples.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 0")
+    with pytest.raises(WorkspaceError, match="is not the database of a workspace"):
+        Workspace.open(folder, read_only=read_only)
 
 
 @pytest.mark.parametrize(
@@ -220,9 +243,8 @@ def test_a_workspace_of_a_newer_version_is_refused(folder):
         ("", "is damaged"),
         ("[]", "it is not a JSON object"),
         ("{}", "it has no valid format number"),
-        ('{"format": 0}', "it has no valid format number"),
         ('{"format": true}', "it has no valid format number"),
-        ('{"format": 2}', "missing fields"),
+        ('{"format": 1}', "missing fields"),
     ],
 )
 def test_a_damaged_manifest_is_an_error_with_a_remedy(folder, content, message):

@@ -570,7 +570,7 @@ def test_another_user_cannot_hold_the_lock(folder):
 
 
 @posix
-def test_a_process_of_an_earlier_version_that_has_the_lock_file_is_respected(folder):
+def test_a_process_that_holds_only_the_lock_file_is_respected(folder):
     import fcntl
 
     with open(folder / "lock", "w") as file:

@@ -172,21 +172,6 @@ def test_something_else_by_the_name_of_statistics_is_refused(folder, row):
         Workspace.open(folder)
 
 
-@pytest.mark.parametrize("n_format", [1, 2, 3, 4])
-def test_a_trigger_in_a_database_of_an_earlier_format_does_not_run(tmp_path, n_format):
-    from tests.workspace.formats.make import HERE, restore
-
-    restore(HERE / f"format{n_format}", tmp_path / "stored")
-    change_database(
-        tmp_path / "stored",
-        "CREATE TRIGGER t AFTER UPDATE ON class BEGIN DELETE FROM example; END;",
-    )
-    with pytest.raises(WorkspaceError, match="the trigger 't' that Evergrow did not create"):
-        Workspace.open(tmp_path / "stored")
-    with closing(sqlite3.connect(tmp_path / "stored" / "examples.sqlite")) as connection:
-        assert connection.execute("SELECT count(*) FROM example").fetchone()[0] > 0
-
-
 def test_the_database_is_not_trusted(workspace):
     workspace.teach([new_example("cup")])
     database = workspace._store.database

@@ -37,10 +37,9 @@ def re_embed(
 ) -> None:
     """Embed the pictures of the workspace DIR again.
 
-    Use it to change to a larger network, or to give a workspace of an earlier version new features.
-    Examples, classes and earlier changes stay and can be undone as before. The model is trained on
-    the new features. If the command is interrupted, the workspace is either unchanged or complete.
-    Stop its service first.
+    Use it to change to another network or other stages. Examples, classes and earlier changes stay
+    and can be undone as before. The model is trained on the new features. If the command is
+    interrupted, the workspace is either unchanged or complete. Stop its service first.
     """
     if features is None:
         raise click.UsageError("--features none is for init: pictures need a network")

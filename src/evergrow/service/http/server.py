@@ -38,7 +38,7 @@ from evergrow.service.http.monitoring import BurstLog, Metrics, log_to_stderr
 from evergrow.service.http.routes.health import health_response
 from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
-from evergrow.workspace.store.layout import Layout, read_values
+from evergrow.workspace.store.layout import Layout, read_manifest
 from evergrow.workspace.tokens import new_token
 
 _KEEP_ALIVE_SECONDS = 30
@@ -118,7 +118,7 @@ def serve(
     check_address(host, with_tls=certfile is not None, insecure=insecure)
     check_label_studio(settings.label_studio, insecure=insecure)
     # A folder that is not a workspace is refused before anything is logged.
-    read_values(Layout(folder))
+    read_manifest(Layout(folder))
     pool = ConnectionPool(
         connection_limit(settings.max_connections),
         per_address=settings.max_connections_per_address,

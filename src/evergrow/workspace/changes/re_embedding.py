@@ -26,7 +26,7 @@ from evergrow.workspace.records import ConflictError
 from evergrow.workspace.store.creation import describe_embedder, make_embedder
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.files import Rows, VectorStore, row_sha256, sha256_of, sha256_of_file
-from evergrow.workspace.store.layout import Layout, Manifest, read_values, write_manifest
+from evergrow.workspace.store.layout import Layout, Manifest, read_manifest, write_manifest
 from evergrow.workspace.store.staging import settle
 from evergrow.workspace.store.store import Store, open_store
 
@@ -97,9 +97,9 @@ def re_embed_workspace(
         Nothing was changed.
     """
     layout = Layout(path)
-    read_values(layout)
+    read_manifest(layout)
     embedder = copy.copy(make_embedder(features)).set_params(n_jobs=n_jobs, verbose=0)
-    # An error of the network comes before anything is written, even a migration.
+    # An error of the network comes before anything is written.
     embedder.network()
     store, lock = open_store(layout, read_only=False)
     try:

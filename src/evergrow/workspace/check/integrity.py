@@ -22,7 +22,7 @@ from evergrow.workspace.check.files import REPLACE_LINK, FileCheck
 from evergrow.workspace.events import NullProjection
 from evergrow.workspace.model.snapshot_files import find_unusable
 from evergrow.workspace.records import (
-    NewerWorkspaceError,
+    WorkspaceFormatError,
     WorkspaceLockedError,
     WorkspaceLostError,
 )
@@ -51,7 +51,7 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
     Raises
     ------
     evergrow.WorkspaceError
-        If the folder is not a workspace, or was written by a newer version. With `repair`, also if
+        If the folder is not a workspace, or has another format. With `repair`, also if
         another process writes to it or its database file has a second name.
     """
     layout = Layout(path)
@@ -59,7 +59,7 @@ def check_workspace(path: str | os.PathLike[str], *, repair: bool = False) -> li
         raise no_workspace(layout)
     try:
         return _open_and_check(layout, repair=repair)
-    except (NewerWorkspaceError, WorkspaceLockedError, WorkspaceLostError):
+    except (WorkspaceFormatError, WorkspaceLockedError, WorkspaceLostError):
         raise
     except NotPlainError as error:
         return [Finding("damage", str(error), REPLACE_LINK)]

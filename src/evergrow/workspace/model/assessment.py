@@ -44,8 +44,8 @@ class NoveltyLimits:
     level : float
         Novelty that a share ``false_alarms`` of the known examples exceeds.
     scales : ndarray of shape (n_others, 2)
-        Mean of the scores that are added to the cosine, and weight divided by spread. Empty in
-        assessments of earlier versions, which had only the cosine.
+        Mean of the scores that are added to the cosine, and weight divided by spread. Empty if
+        there is only the cosine.
     share : float
         Weight of the cosine.
     by_cosine : NoveltyLimits or None
@@ -160,7 +160,7 @@ class NoveltyLimits:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> NoveltyLimits:
-        """The inverse of :meth:`to_json`; entries of earlier versions have only the cosine."""
+        """The inverse of :meth:`to_json`."""
         limits = cls(
             np.array(entry["classes"], dtype=np.int64),
             np.array(entry["usual"], dtype=np.float64),
@@ -174,8 +174,7 @@ class NoveltyLimits:
         novelties = np.array(alone["novelties"], dtype=np.float64)
         by_cosine = replace(limits, novelties=novelties, level=float(alone["level"]))
         scales = np.array(entry["scales"], dtype=np.float64).reshape(-1, 2)
-        # Assessments of earlier versions have equal weights.
-        share = float(entry.get("share", 1.0))
+        share = float(entry["share"])
         return replace(limits, scales=scales, share=share, by_cosine=by_cosine)
 
 
@@ -248,9 +247,9 @@ class Assessment:
     unknown : mapping or None
         Number of examples per class id that would be called unknown, if any; None if there are too
         few examples to tell.
-    mistaken : tuple of Mistaken or None
+    mistaken : tuple of Mistaken
         Examples that a model of the others mistakes for another class or calls unknown, up to 100
-        of each pair of classes. None in assessments of earlier versions.
+        of each pair of classes.
     """
 
     event: int
@@ -262,7 +261,7 @@ class Assessment:
     mistakes: tuple[tuple[int, int, int], ...]
     doubts: tuple[Doubt, ...]
     unknown: Mapping[int, int] | None = None
-    mistaken: tuple[Mistaken, ...] | None = None
+    mistaken: tuple[Mistaken, ...] = ()
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -306,14 +305,14 @@ class Assessment:
             "unknown": None
             if self.unknown is None
             else [list(one) for one in self.unknown.items()],
-            "mistaken": [list(astuple(one)) for one in self.mistaken or ()],
+            "mistaken": [list(astuple(one)) for one in self.mistaken],
         }
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Assessment:
         """The inverse of :meth:`to_json`."""
         try:
-            limits = body["limits"]
+            limits, unknown = body["limits"], body["unknown"]
             return cls(
                 int(body["seen"]),
                 hyperparameters_from(body),
@@ -323,7 +322,8 @@ class Assessment:
                 {int(k): Recognised(*entry) for k, *entry in body["recognised"]},
                 tuple((int(a), int(b), int(n)) for a, b, n in body["mistakes"]),
                 tuple(Doubt(*entry) for entry in body["doubts"]),
-                *_unrecognised(body),
+                None if unknown is None else {int(k): int(n) for k, n in unknown},
+                tuple(Mistaken(*entry) for entry in body["mistaken"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise WorkspaceError(
@@ -334,17 +334,6 @@ class Assessment:
     def is_whole(body: Mapping[str, Any]) -> bool:
         """Whether a body is a whole assessment, not only its hyperparameters."""
         return "class_counts" in body
-
-
-def _unrecognised(
-    body: Mapping[str, Any],
-) -> tuple[Mapping[int, int] | None, tuple[Mistaken, ...] | None]:
-    """Counts of unknown examples, and the mistaken ones; earlier versions have neither."""
-    if "mistaken" not in body:
-        return None, None
-    unknown = body["unknown"]
-    counts = None if unknown is None else {int(k): int(n) for k, n in unknown}
-    return counts, tuple(Mistaken(*entry) for entry in body["mistaken"])
 
 
 def _flag(value: Any) -> bool:
@@ -367,10 +356,9 @@ def hyperparameters_from(body: Mapping[str, Any]) -> Hyperparameters:
             None if penalty is None else float(penalty),
             float(body["recoding"]),
             float(body["temperature"]),
-            # Earlier versions had only one block.
-            tuple(int(block) for block in body.get("used_blocks", (0,))),
-            _flag(body.get("by_means", True)),
-            _positive(body.get("novelty_penalty")),
+            tuple(int(block) for block in body["used_blocks"]),
+            _flag(body["by_means"]),
+            _positive(body["novelty_penalty"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise WorkspaceError(

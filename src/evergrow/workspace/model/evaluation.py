@@ -168,13 +168,13 @@ def is_due(last: Assessment | None, class_counts: Mapping[int, int]) -> bool:
     """Whether the examples changed so much since the last assessment that it should be repeated.
 
     It is due when the number of examples, in total or of any class, has changed by a fifth, so that
-    a few wrong examples in a small class are noticed; when the set of the classes that are measured
-    changed; and if it was made by an earlier version. Classes with a single example are not
-    measured, but until the next assessment only the cosine tells known from unknown things: it is
-    due when a twentieth of the classes, at least one, came or went. So a stream of such classes
-    does not make every change due where assessing takes long.
+    a few wrong examples in a small class are noticed; and when the set of the classes that are
+    measured changed. Classes with a single example are not measured, but until the next assessment
+    only the cosine tells known from unknown things: it is due when a twentieth of the classes, at
+    least one, came or went. So a stream of such classes does not make every change due where
+    assessing takes long.
     """
-    if last is None or last.mistaken is None:
+    if last is None:
         return bool(class_counts)
     n_changed = len(last.class_counts.keys() ^ class_counts.keys())
     if n_changed and n_changed >= _DUE_CLASSES * len(last.class_counts):

@@ -86,7 +86,7 @@ class Reviewer:
         assessment, names = self._model.assessment, self._current_names()
         found: list[Example] = []
         with self._store.database.read_transaction() as connection:
-            for one in () if assessment is None else assessment.mistaken or ():
+            for one in () if assessment is None else assessment.mistaken:
                 predicted = None if one.predicted is None else names.get(one.predicted, "")
                 if names.get(one.class_id) != label or predicted != answer:
                     continue

@@ -30,7 +30,7 @@ from evergrow.workspace.store.files import sha256_of_file
 # Returns the nonce of an event in the database; None if there is no such event.
 NonceOf: TypeAlias = Callable[[int], str | None]
 
-_FORMAT = 2
+_FORMAT = 1
 _KEPT = 2
 _INDEX = "snapshot.json"
 _LEAST_SQUARES = "least_squares.evergrow"

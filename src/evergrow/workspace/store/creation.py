@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +17,7 @@ from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import format_time, now
 from evergrow.workspace.store.files import sha256_of_file
 from evergrow.workspace.store.layout import FORMAT, Layout, Manifest, new_id, write_manifest
-from evergrow.workspace.store.migrations import create_database
+from evergrow.workspace.store.schema import SCHEMA
 
 # Files that an interrupted creation may leave; they mean nothing without a manifest.
 _OURS = ("examples.sqlite", "features.evergrow", "lock", "tokens.json", ".evergrow-", ".lock")
@@ -55,7 +57,7 @@ def create_folder(
         raise WorkspaceError(str(error)) from error
     with translate_disk_errors(layout.folder):
         _prepare(layout)
-        create_database(layout)
+        _create_database(layout)
         if embedder is not None:
             embedder.save(layout.features)
             os.chmod(layout.features, 0o600)
@@ -64,6 +66,17 @@ def create_folder(
         sync_folder(layout.folder)
         write_manifest(layout, manifest)
         sync_folder(layout.folder.parent)
+
+
+def _create_database(layout: Layout) -> None:
+    """Create the empty database of a new workspace."""
+    # SQLite gives its other files the permissions of the database.
+    flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    os.close(os.open(layout.database, flags, 0o600))
+    with closing(sqlite3.connect(layout.database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version = {FORMAT};COMMIT;")
 
 
 def create_subfolders(layout: Layout) -> None:

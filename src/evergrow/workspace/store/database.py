@@ -144,10 +144,10 @@ class Database:
             raise WorkspaceError(f"the workspace {str(self._folder)!r} is {reason}")
         return self._writer
 
-    def verify(self, *, current: bool) -> None:
+    def verify(self) -> None:
         """Raise a ``WorkspaceError`` if the database is damaged or has tables of others."""
         with self.read_transaction() as connection:
-            verify_database(connection, self._path, current=current)
+            verify_database(connection, self._path)
 
     def take_over(self) -> None:
         """Become the only writer: after its next transaction those of any earlier one fail."""

@@ -14,10 +14,11 @@ from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
 from evergrow.foundation.regular_files import open_regular
-from evergrow.workspace.records import NewerWorkspaceError
+from evergrow.foundation.version import __version__
+from evergrow.workspace.records import WorkspaceFormatError
 
-# Format that this version writes; migrations upgrade all earlier ones.
-FORMAT = 5
+# Format of the folder and its database; no other is read.
+FORMAT = 1
 # Files of embeddings are allocated in full: longer embeddings would make them huge.
 MOST_FEATURES = 1 << 16
 
@@ -169,8 +170,8 @@ def write_manifest(layout: Layout, manifest: Manifest) -> None:
         file.write((json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode())
 
 
-def read_values(layout: Layout) -> dict[str, Any]:
-    """The values in the manifest, of this format or an earlier one; only the format is checked."""
+def read_manifest(layout: Layout) -> Manifest:
+    """The manifest of a workspace, with every value checked."""
     try:
         with open_regular(layout.manifest, follow_links=False) as file:
             content = json.loads(file.read())
@@ -186,23 +187,22 @@ def read_values(layout: Layout) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise _damaged(layout, "it is not a JSON object")
     version = content.get("format")
-    if type(version) is not int or version < 1:
+    if type(version) is not int:
         raise _damaged(layout, "it has no valid format number")
-    if version > FORMAT:
-        raise NewerWorkspaceError(
-            f"the workspace {str(layout.folder)!r} has format {version} of a newer version of "
-            f"Evergrow; this version reads up to {FORMAT}: update Evergrow"
+    require_format(f"the workspace {str(layout.folder)!r}", version, FORMAT)
+    return _manifest_of(layout, content)
+
+
+def require_format(what: str, found: object, expected: int) -> None:
+    """Raise a ``WorkspaceFormatError`` unless a part of a workspace has the format that is read."""
+    if found != expected:
+        raise WorkspaceFormatError(
+            f"{what} has format {found!r}, and Evergrow {__version__} reads format {expected}: "
+            "open it with the version of Evergrow that wrote it"
         )
-    return content
 
 
-def read_manifest(layout: Layout) -> Manifest:
-    """The manifest of a workspace of the current format, with every value checked."""
-    return manifest_of(layout, read_values(layout))
-
-
-def manifest_of(layout: Layout, values: Mapping[str, Any]) -> Manifest:
-    """The manifest with these values; a ``WorkspaceError`` if they are not valid."""
+def _manifest_of(layout: Layout, values: Mapping[str, Any]) -> Manifest:
     names = {field.name for field in fields(Manifest)}
     if set(values) != names:
         lacking, unknown = sorted(names - set(values)), sorted(set(values) - names)

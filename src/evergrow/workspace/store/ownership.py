@@ -47,8 +47,7 @@ class _Note:
     """What the lock file says about the database that was written to last.
 
     Each writer changes the generation, a random number in the header of the database. The header on
-    disk has one of those noted here, however the writer was stopped. None are noted by earlier
-    versions.
+    disk has one of those noted here, however the writer was stopped.
     """
 
     folder: int

@@ -1,4 +1,4 @@
-"""The tables of a workspace's database, in the current format.
+"""The tables of a workspace's database.
 
 Everything that ever happened to an example is a row of ``move``: the class it left and the class it
 went to, with NULL for "none". The current state follows from the moves. It is also stored in
@@ -32,7 +32,7 @@ CREATE TABLE event (
     body TEXT NOT NULL,
     undoes INTEGER REFERENCES event (seq),
     undone_by INTEGER REFERENCES event (seq),
-    nonce TEXT NOT NULL DEFAULT ''
+    nonce TEXT NOT NULL
 ) STRICT;
 CREATE INDEX event_standing ON event (seq) WHERE undone_by IS NULL;
 CREATE INDEX event_model ON event (seq)
@@ -107,24 +107,6 @@ CREATE TABLE request_key (
 CREATE TABLE writer (
     token TEXT NOT NULL
 ) STRICT;
-"""
-
-# As migrated from the first format, in which pictures had no size.
-MIGRATED_SCHEMA = """
-CREATE TABLE picture (
-    sha256 TEXT PRIMARY KEY,
-    media_type TEXT NOT NULL,
-    width INTEGER NOT NULL,
-    height INTEGER NOT NULL,
-    n_bytes INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
-"""
-
-# What earlier formats had and migrations remove.
-EARLIER_SCHEMA = """
-CREATE INDEX event_model ON event (seq)
-    WHERE kind IN ('split', 'unsplit', 'undo', 'choose', 'forest');
-CREATE INDEX event_forget ON event (seq) WHERE kind = 'forget';
 """
 
 

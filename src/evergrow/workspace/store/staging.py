@@ -16,7 +16,7 @@ from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import last_embedding
-from evergrow.workspace.store.layout import Layout, read_values
+from evergrow.workspace.store.layout import Layout, read_manifest
 
 
 def is_settled(layout: Layout, connection: sqlite3.Connection) -> bool:
@@ -64,6 +64,4 @@ def _move(layout: Layout, event: int) -> None:
 
 
 def _embedded_by(layout: Layout) -> int:
-    # Formats before the fourth do not have it.
-    found = read_values(layout).get("embedded_by", 0)
-    return found if isinstance(found, int) else 0
+    return read_manifest(layout).embedded_by

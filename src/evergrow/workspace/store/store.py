@@ -5,23 +5,24 @@ from __future__ import annotations
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.storage.models.loader import load
 from evergrow.vision.embedding import Embedder
-from evergrow.workspace.store.database import Database
+from evergrow.workspace.store.database import Database, translate_disk_errors
 from evergrow.workspace.store.event_log import EventLog
 from evergrow.workspace.store.files import ImageStore, VectorStore
 from evergrow.workspace.store.layout import (
+    FORMAT,
     Layout,
     Manifest,
     read_manifest,
-    read_values,
+    require_format,
     write_manifest,
 )
-from evergrow.workspace.store.migrations import check_newest, migrate
 from evergrow.workspace.store.ownership import Ownership, is_written_to
+from evergrow.workspace.store.staging import require_settled, settle
 from evergrow.workspace.store.trust import require_plain_layout
 
 
 class Store:
-    """Database of the current format, vectors, images, manifest and event log of a workspace."""
+    """Database, vectors, images, manifest and event log of a workspace."""
 
     def __init__(self, layout: Layout, database: Database, manifest: Manifest) -> None:
         self.layout = layout
@@ -85,7 +86,7 @@ class Store:
 def open_store(
     layout: Layout, *, read_only: bool, accept_database: bool = False
 ) -> tuple[Store, Ownership | None]:
-    """Open what is on disk, migrated to the current format, with the lock of the writer.
+    """Open what is on disk, with the lock of the writer.
 
     ``accept_database`` also opens a database that was put in place of the one written to last.
     """
@@ -93,12 +94,12 @@ def open_store(
     layout = Layout(layout.folder.absolute())
     # Refuse a folder that is not a workspace before a lock file is created in it.
     require_plain_layout(layout)
-    read_values(layout)
+    read_manifest(layout)
     ownership = None if read_only else Ownership(layout)
     database = None
     try:
         database = Database(layout, ownership, accept=accept_database)
-        (check_newest if read_only else migrate)(layout, database)
+        _verify(layout, database)
         manifest = _without_interrupted_length(read_manifest(layout), database)
         return Store(layout, database, manifest), ownership
     except BaseException:
@@ -107,6 +108,26 @@ def open_store(
         if ownership is not None:
             ownership.release()
         raise
+
+
+def _verify(layout: Layout, database: Database) -> None:
+    """Check the database; for writing, take it over and put new files of embeddings in place."""
+    with database.read_transaction() as connection, translate_disk_errors(layout.folder):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == 0:
+        raise WorkspaceError(
+            f"{str(layout.database)!r} is not the database of a workspace: restore a backup"
+        )
+    require_format(f"the database of the workspace {str(layout.folder)!r}", version, FORMAT)
+    if database.read_only:
+        with database.read_transaction() as connection:
+            require_settled(layout, connection)
+        database.verify()
+        return
+    database.verify()
+    database.prove()
+    settle(layout, database.writer)
+    database.take_over()
 
 
 def _without_interrupted_length(manifest: Manifest, database: Database) -> Manifest:

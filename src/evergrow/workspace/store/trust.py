@@ -19,7 +19,7 @@ from pathlib import Path
 from evergrow.foundation.errors import EvergrowError, WorkspaceError
 from evergrow.vision.images.decoder import MEDIA_TYPES
 from evergrow.workspace.store.layout import Layout
-from evergrow.workspace.store.schema import EARLIER_SCHEMA, MIGRATED_SCHEMA, SCHEMA
+from evergrow.workspace.store.schema import SCHEMA
 
 _CAUSED_BY_ROWS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -88,15 +88,12 @@ def require_plain_layout(layout: Layout) -> None:
         require_plain(layout.folder, path)
 
 
-def verify_database(connection: sqlite3.Connection, database: Path, *, current: bool) -> None:
-    """Raise a ``WorkspaceError`` unless a database is intact and has our tables only.
-
-    One of an earlier format, which is to be migrated, may lack some of them.
-    """
+def verify_database(connection: sqlite3.Connection, database: Path) -> None:
+    """Raise a ``WorkspaceError`` unless a database is intact and has our tables only."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise WorkspaceError(f"{str(database)!r} is damaged ({found}): restore a backup")
-    _verify_schema(connection, database, current=current)
+    _verify_schema(connection, database)
     for table, column in (("picture", "sha256"), ("example", "image")):
         _refuse(
             connection,
@@ -154,10 +151,8 @@ def _refuse(connection: sqlite3.Connection, query: str, database: Path, what: st
         raise _not_ours(database, f"{what}, {found[0][:80]!r}")
 
 
-def _verify_schema(connection: sqlite3.Connection, database: Path, *, current: bool) -> None:
-    known, migrated = _definitions(SCHEMA), _definitions(MIGRATED_SCHEMA)
-    statistics = _definitions(_STATISTICS)
-    earlier = {} if current else _definitions(EARLIER_SCHEMA)
+def _verify_schema(connection: sqlite3.Connection, database: Path) -> None:
+    known, statistics = _definitions(SCHEMA), _definitions(_STATISTICS)
     names = set()
     for kind, name, text in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         if name == "sqlite_sequence" or (kind == "index" and text is None):
@@ -166,19 +161,11 @@ def _verify_schema(connection: sqlite3.Connection, database: Path, *, current: b
         definition = None if text is None else _parse(text)
         if kind == "table" and name in statistics and definition == statistics[name]:
             continue
-        allowed = [one[name] for one in (known, migrated, earlier) if name in one]
-        if not any(_matches(definition, one, current=current) for one in allowed):
+        if definition is None or definition != known.get(name):
             raise _not_ours(database, f"the {kind} {name[:80]!r} that Evergrow did not create")
     missing = sorted(set(known) - names)
-    if current and missing:
+    if missing:
         raise _not_ours(database, f"no {missing[0]!r}")
-
-
-def _matches(found: _Definition | None, known: _Definition, *, current: bool) -> bool:
-    if found is None or (found[0], found[2]) != (known[0], known[2]):
-        return False
-    # Earlier formats have fewer columns, and migrations add them at the end.
-    return found[1] == known[1] if current else found[1] <= known[1]
 
 
 @cache

@@ -370,16 +370,6 @@ def test_files_copies_and_pickles_vote_alike(tmp_path: Path, options: dict[str, 
     np.testing.assert_array_equal(again.predict_proba(X_QUERY), forest.predict_proba(X_QUERY))
 
 
-def test_a_file_of_an_earlier_version_answers_as_before(tmp_path: Path) -> None:
-    forest = fair(balance=0.0).fit(X, Y)
-    header, tensors = forest._to_file()
-    del header["parameters"]["balance"]
-    write_model(tmp_path / "plain", header, tensors)
-    again = evergrow.load(tmp_path / "plain")
-    assert again.balance == 0.0
-    np.testing.assert_array_equal(again.predict_proba(X_QUERY), forest.predict_proba(X_QUERY))
-
-
 def without_samples(path: Path, **options: Any) -> Any:
     fair(update="uls", **options).fit(X, Y).save(path / "small", inference_only=True)
     return evergrow.load(path / "small")

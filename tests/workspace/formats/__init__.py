@@ -1,1 +1,0 @@
-"""Workspaces of every earlier format, stored as text where possible."""
