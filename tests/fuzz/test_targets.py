@@ -105,6 +105,7 @@ def test_random_bytes_are_no_model(tmp_path: Path) -> None:
         evergrow.load(path)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", NAMES)
 def test_ten_seconds_of_fuzzing_find_code_and_no_fault(name: str, tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="Atheris has no wheel for this Python or system")

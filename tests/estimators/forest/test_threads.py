@@ -19,8 +19,13 @@ from tests.estimators.threads import check_interrupted, reading
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "n_jobs"), [(NCMForestClassifier, 1), *((kind, 2) for kind in FORESTS)]
+    ("kind", "n_jobs"),
+    [
+        (NCMForestClassifier, 1),
+        *(pytest.param(kind, 2, marks=pytest.mark.nightly) for kind in FORESTS),
+    ],
 )
 def test_ctrl_c_stops_within_a_second_and_changes_nothing(kind: Any, n_jobs: int) -> None:
     check_interrupted(
@@ -53,13 +58,18 @@ def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forest",
     [
         "NCMForestClassifier(1, n_centroids=1.0, n_assignments=2**15, random_state=0)",
-        "AxisForestClassifier(1, n_candidates=2**20, random_state=0)",
-        "LinearForestClassifier(1, n_candidates=2**20, random_state=0)",
-        "SVMForestClassifier(1, n_candidates=2**20, random_state=0)",
+        *(
+            pytest.param(
+                f"{kind}ForestClassifier(1, n_candidates=2**20, random_state=0)",
+                marks=pytest.mark.nightly,
+            )
+            for kind in ("Axis", "Linear", "SVM")
+        ),
     ],
 )
 def test_ctrl_c_stops_within_a_second_inside_a_huge_node(forest: str) -> None:

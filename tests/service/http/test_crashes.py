@@ -112,7 +112,7 @@ def test_generated_requests_get_responses_of_the_openapi_document(
     assert found.n_tested == found.n_operations
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_malicious_files_are_refused_with_a_reason_and_memory_is_released(
     served: tuple[ServiceProcess, Tokens],
 ) -> None:

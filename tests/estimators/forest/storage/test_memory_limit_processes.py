@@ -39,7 +39,14 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize(("name", "output"), [("SIGKILL", ""), ("SIGINT", "interrupted []\n")])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        pytest.param("SIGKILL", "", marks=pytest.mark.nightly),
+        ("SIGINT", "interrupted []\n"),
+    ],
+)
 def test_a_process_that_is_ended_leaves_nothing_on_the_disk(
     name: str, output: str, tmp_path: Path
 ) -> None:
@@ -89,6 +96,7 @@ print(fitting - model, saving - model)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is private")
+@pytest.mark.slow
 def test_training_and_saving_stay_within_the_limit(tmp_path: Path) -> None:
     X = np.lib.format.open_memmap(
         tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(40000, 640)
