@@ -182,7 +182,10 @@ def draw_panels(
     figure: Figure, drawing: Panels, table: Table, words: Words, published: Table
 ) -> None:
     """Draw all panels of a figure, and one legend for them."""
-    places = [*dict.fromkeys(tuple(row.get(k) for k in drawing.rows) for row in table)]
+    # No row for values that no panel draws.
+    plain = {k: v for k, v in drawing.panels[0].where.items() if not callable(v)}
+    drawn = table.where(**plain)
+    places = [*dict.fromkeys(tuple(row.get(k) for k in drawing.rows) for row in drawn)]
     n_wide = drawing.n_columns or len(drawing.panels)
     n_lines = -(-len(drawing.panels) * len(places) // n_wide)
     if n_lines > 1:
