@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 
 # Nothing of Evergrow is imported here: Atheris must see it first.
@@ -25,7 +23,7 @@ def _forged(options: argparse.Namespace) -> int:
     heads = ("kind", "files", "refused", "accepted", "crashes", "hangs", "errors", "memory (MB)",
              "times size over 128 MB", "ms per file")  # fmt: skip
     print("| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", sep="\n", flush=True)
-    n_faults, records = 0, []
+    n_faults = 0
     for kind in options.kinds or KINDS:
         tally = run(
             kind, options.seed, options.first, options.count, limit_memory=not options.sanitized
@@ -39,9 +37,6 @@ def _forged(options: argparse.Namespace) -> int:
         for fault, number in tally.numbers.items():
             print(f"  {kind} {number} (seed {options.seed}): {fault}", file=sys.stderr, flush=True)
         n_faults += tally.n_faults
-        records.append(asdict(tally))
-    if options.out is not None:
-        Path(options.out).write_text(json.dumps(records, indent=1))
     return int(n_faults > 0)
 
 
@@ -95,7 +90,6 @@ def main() -> int:
     forged.add_argument("--count", type=int, default=1000, help="files per kind")
     forged.add_argument("--first", type=int, default=0, help="number of the first file")
     forged.add_argument("--seed", type=int, default=0)
-    forged.add_argument("--out", help="file for all figures as JSON")
     forged.add_argument("--sanitized", action="store_true", help="no limit on address space")
     forged.set_defaults(run=_forged)
     fuzz = commands.add_parser("run", help="fuzz one format, guided by coverage")

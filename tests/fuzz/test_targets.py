@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import mmap
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 
 import evergrow
 from evergrow import ModelFileError
-from evergrow.estimators.means.ncm import NCMClassifier
 from tests.budget import budget
 from tests.fuzz import forged
 from tests.fuzz.files import decode, encode
@@ -57,45 +52,6 @@ def test_what_was_saved_can_be_loaded(kind: str, tmp_path: Path) -> None:
         path = tmp_path / "model.evergrow"
         path.write_bytes(content)
         evergrow.load(path)
-
-
-def test_an_unexpected_error_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(NCMClassifier, "predict_proba", fail)
-    tally = forged.run("class means", seed=0, first=0, count=20)
-    assert tally.errors.total() == tally.accepted > 0
-    assert "ZeroDivisionError" in next(iter(tally.errors))
-
-
-@pytest.mark.parametrize(("ending", "found"), [(signal.SIGKILL, (3, 0)), (signal.SIGALRM, (0, 3))])
-def test_crashes_and_hangs_are_counted_and_end_nothing(
-    ending: signal.Signals, found: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent = os.getpid()
-
-    def die(_: str) -> None:
-        assert os.getpid() != parent
-        os.kill(os.getpid(), ending)
-
-    monkeypatch.setattr(forged, "load_or_refuse", die)
-    tally = forged.run("metric", seed=0, first=0, count=3)
-    assert tally.files == 3
-    assert (tally.crashes.total(), tally.hangs) == found
-
-
-def test_a_file_over_the_limit_of_memory_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = []
-
-    def load(_: str) -> None:
-        # Pages of its own: an array could lie where the process has free memory.
-        kept.append(mmap.mmap(-1, 96 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-        np.frombuffer(kept[-1], dtype=np.uint8)[:] = 1
-
-    monkeypatch.setattr(forged, "load_or_refuse", load)
-    tally = forged.run("metric", seed=0, first=0, count=1)
-    assert tally.growth > 48 << 20
 
 
 def test_random_bytes_are_no_model(tmp_path: Path) -> None:
