@@ -21,7 +21,7 @@ from evergrow.workspace.store.creation import folder_size
 from tests.harness.pictures import photographs
 from tests.harness.workspaces import fill_workspace, new_workspace
 
-# As of earlier versions, and the default.
+# Only the output of the network, and the default.
 _HEAD, _STAGES = "efficientnet-lite0", "auto"
 _PER_CLASS = (5, 20)
 _DRAWS = 5

@@ -50,7 +50,7 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 
 class ModelFileError(InvalidInputError):
-    """A model file is damaged, malicious, of another kind, or from a newer version."""
+    """A model file is damaged, malicious, of another kind, or of another format version."""
 
 
 class WorkspaceError(InvalidInputError):

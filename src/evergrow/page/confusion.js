@@ -46,7 +46,7 @@ async function load() {
   }
 }
 
-/** Counts of `unknown` overlap those of the other columns; null in older measurements. */
+/** Counts of `unknown` overlap those of the other columns; null if too few examples were measured. */
 function show({ classes: labels, counts, unknown, n_classes: nClasses }) {
   const measured = labels.length > 0;
   byId("confusion-none").hidden = measured;

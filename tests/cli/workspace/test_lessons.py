@@ -103,7 +103,7 @@ HOSTILE = {
     "is not JSON": lambda _: b"\xff\xfe{",
     "nested": lambda _: b"[" * 100_000,
     "format": lambda lessons: {**lessons, "format": "other"},
-    "version": lambda lessons: {**lessons, "version": 2},
+    "has version 2, and": lambda lessons: {**lessons, "version": 2},
     "entries": lambda lessons: {**lessons, "more": 1},
     "must have the entries": lambda lessons: {**lessons, "lessons": {}},
     "more than 10000": lambda lessons: {**lessons, "lessons": [1] * 10_001},

@@ -137,7 +137,7 @@ def _answered(stub: Stub, request: Request) -> tuple[int, Any]:
 
 def _looked_up(stub: Stub, request: Request) -> tuple[int, Any]:
     if request.path == "/v1/status":
-        # A newer service may send more.
+        # A service may send more.
         return 200, {**asdict(STATUS), "max_images": stub.most_images, "later": []}
     if request.path in _FIXED:
         return 200, _FIXED[request.path]

@@ -71,7 +71,11 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "integers or strings",
     ),
     "another format": (lambda m: m.update(format="else"), "its format is not"),
-    "a newer format": (lambda m: m.update(format_version=2), "format version 2"),
+    "a later version": (lambda m: m.update(format_version=2), r"version 2, and .* reads 1"),
+    "an earlier version": (
+        lambda m: m.update(format_version=0),
+        "format version 0, and .* reads 1",
+    ),
     "a version of text": (
         lambda m: m.update(format_version="1"),
         "its format is not",

@@ -247,8 +247,8 @@ def _refusal_detail(response: HTTPResponse, content: bytes) -> str:
 def parse_record(kind: type[Record], body: object) -> Record:
     """Convert a JSON value to a record of :mod:`evergrow.service.wire`.
 
-    Unknown fields are ignored, so that the client works with newer services, and those that an
-    older service does not send have their default.
+    Unknown fields are ignored, so that the client works with services that send more. Fields that
+    are missing have their default.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def _parse(kind: Any, body: object, where: str) -> Any:
             raise _unexpected(where)
         return tuple(_parse(inner[0], one, where) for one in body)
     if origin is Literal:
-        # A newer service may send further values.
+        # A service may send further values.
         kind = type(inner[0])
     if kind is float and isinstance(body, int) and not isinstance(body, bool):
         return float(body)

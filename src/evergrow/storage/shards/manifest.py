@@ -22,6 +22,7 @@ import numpy as np
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ModelFileError, ShardError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.version import __version__
 from evergrow.storage.models.header import class_list, classes_to_json
 from evergrow.storage.shards.array_files import ArrayFile, open_shard_file
 
@@ -224,12 +225,13 @@ class _Reader:
     def manifest(self) -> Manifest:
         content = self._parsed()
         version = content.get("format_version")
-        if content.get("format") != _FORMAT or type(version) is not int or version < 1:
+        if content.get("format") != _FORMAT or type(version) is not int:
             raise self.wrong(f"its format is not {_FORMAT!r}")
-        if version > FORMAT_VERSION:
+        if version != FORMAT_VERSION:
             raise ShardError(
-                f"the manifest {str(self.path)!r} has format version {version}; "
-                f"this version of Evergrow reads up to {FORMAT_VERSION}"
+                f"the manifest {str(self.path)!r} has format version {version}, and Evergrow "
+                f"{__version__} reads {FORMAT_VERSION}: open it with the version that wrote it, or "
+                "write the shards again"
             )
         expected = content.pop("sha256", None)
         if expected != _hash(content):

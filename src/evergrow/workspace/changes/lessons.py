@@ -21,6 +21,7 @@ from evergrow.foundation.errors import InvalidInputError, WorkspaceError
 from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import check_parameters
 from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.version import __version__
 from evergrow.vision.images.parameters import ON_ERROR
 from evergrow.vision.images.sources import DEFAULT_LIMITS
 from evergrow.workspace.changes.image_batches import ImageBatch, LabelledImage, read_batches
@@ -122,9 +123,11 @@ def _parse(content: bytes) -> list[Lesson]:
         raise InvalidInputError(f"it is not JSON: {error}") from error
     if not isinstance(entry, dict) or entry.get("format") != FORMAT:
         raise InvalidInputError(f'it has no entry "format" of "{FORMAT}"')
-    if type(entry.get("version")) is not int or entry["version"] != VERSION:
+    version = entry.get("version")
+    if type(version) is not int or version != VERSION:
         raise InvalidInputError(
-            f"it has another version than {VERSION}, which this version of Evergrow reads"
+            f"it has version {repr(version)[:40]}, and Evergrow {__version__} reads {VERSION}: teach it with "
+            "the version of Evergrow that exported the page"
         )
     if set(entry) != _ENTRIES or not isinstance(entry["lessons"], list):
         raise InvalidInputError(f"it must have the entries {', '.join(sorted(_ENTRIES))}")
