@@ -55,16 +55,6 @@ def test_all_forms_of_imports_are_joined(tmp_path):
     assert run(bundle("main.js", folders), tmp_path) == "first 2 3 4"
 
 
-def test_the_first_folder_counts(tmp_path):
-    for name, value in (("own", 1), ("shared", 2)):
-        (tmp_path / name).mkdir()
-        write(tmp_path / name, part=f"export const value = {value};\n")
-    write(tmp_path / "shared", main='import { value } from "./part.js";\nconsole.log(value);\n')
-    script = bundle("main.js", (tmp_path / "own", tmp_path / "shared"))
-    assert "value = 1" in script
-    assert "value = 2" not in script
-
-
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

@@ -16,11 +16,6 @@ def nothing(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_without_it_an_error_says_what_to_do(nothing):
-    with pytest.raises(runtime.RuntimeMissingError, match=r"npm and run 'python -m evergrow"):
-        runtime.load_runtime()
-
-
 def test_without_npm_nothing_is_fetched(nothing):
     with pytest.raises(runtime.RuntimeMissingError, match="install Node"):
         runtime.fetch_runtime()

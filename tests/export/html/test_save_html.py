@@ -11,8 +11,6 @@ from evergrow.export.html.head import read_head
 from evergrow.vision import Embedder, ImageClassifier
 from tests.export.html.cases import N_FEATURES, NAMES, examples, fitted
 
-Image = pytest.importorskip("PIL.Image")
-
 
 @pytest.mark.parametrize(
     ("make", "reason"),
@@ -31,15 +29,6 @@ def test_what_a_page_cannot_hold_is_refused(make, reason):
     model = make().fit(*examples(NAMES[:3], 30, 0))
     with pytest.raises(ValueError, match=reason):
         read_head(model)
-
-
-def test_a_model_that_cannot_learn_is_refused(tmp_path):
-    import evergrow
-
-    model = RLSClassifier().fit(*examples(NAMES[:3], 30, 0))
-    model.save(tmp_path / "model.evergrow", inference_only=True)
-    with pytest.raises(ValueError, match="inference_only"):
-        read_head(evergrow.load(tmp_path / "model.evergrow"))
 
 
 def test_a_model_of_vectors_is_refused(tmp_path):
@@ -65,12 +54,6 @@ def test_few_examples_are_stored_as_rows_and_many_as_products():
     assert len(many.tensors["rows"]) <= 500
     represented = np.bincount(many.tensors["codes"], many.tensors["represented"])
     assert represented == pytest.approx([300, 300, 300])
-
-
-def test_classes_that_are_numbers_have_their_text_as_names():
-    rows, labels = examples(NAMES[:3], 30, 0)
-    model = RLSClassifier().fit(rows, np.unique(labels, return_inverse=True)[1])
-    assert read_head(model).settings["classes"] == ["0", "1", "2"]
 
 
 def test_unused_blocks_are_left_out():

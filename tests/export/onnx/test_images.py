@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,18 +117,6 @@ def test_steps_between_network_and_classifier_are_exported(name: str, images: li
     assert_same(model, images[:8])
 
 
-def test_a_pipeline_of_images_and_a_classifier_is_exported(images: list[Any]) -> None:
-    model = make_pipeline(NETWORKS["nchw"], StandardScaler(), soft()).fit(images, LABELS)
-    assert_same(model, images[:8])
-
-
-def test_images_of_one_size_can_be_given_together(images: list[Any]) -> None:
-    model = ImageClassifier(NETWORKS["stages"], soft()).fit(images, LABELS)
-    same = np.stack([image for image in images if image.shape == (30, 17, 3)])
-    _, found, _, _ = run(to_onnx(model), images=same)
-    np.testing.assert_allclose(found, model.predict_proba(list(same)), atol=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["float32", "float16", "int8"])
 def test_the_known_network_with_stages_is_exported(weights: Any, images: list[Any]) -> None:
@@ -144,13 +131,6 @@ def test_the_known_network_with_stages_is_exported(weights: Any, images: list[An
         if weights == "float32":
             np.testing.assert_allclose(score[0], model.learner_.novelty(rows)[k], atol=1e-4)
             assert bool(is_unknown[0]) == (not model.learner_.is_known(rows)[k])
-
-
-def test_a_network_stays_usable_after_the_export(images: list[Any]) -> None:
-    model = ImageClassifier(NETWORKS["nchw"], soft()).fit(images, LABELS)
-    before = model.predict_proba(images)
-    assert to_onnx(model) == to_onnx(model)
-    np.testing.assert_array_equal(model.predict_proba(images), before)
 
 
 @pytest.mark.parametrize(
@@ -168,11 +148,3 @@ def test_features_without_a_network_are_refused(
     model = ImageClassifier(features, soft()).fit(images, LABELS)
     with pytest.raises(InvalidTypeError, match=says):
         to_onnx(model)
-
-
-def test_a_model_file_is_exported_like_the_model(tmp_path: Path, images: list[Any]) -> None:
-    import evergrow
-
-    model = ImageClassifier(NETWORKS["two networks"], soft()).fit(images, LABELS)
-    model.save(tmp_path / "model.evergrow")
-    assert to_onnx(evergrow.load(tmp_path / "model.evergrow")) == to_onnx(model)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 
 import evergrow
 from evergrow import (
@@ -21,15 +21,11 @@ from evergrow import (
     InvalidTypeError,
     NCMClassifier,
     NCMForestClassifier,
-    RejectingClassifier,
-    RLSClassifier,
-    SubcategoryForestClassifier,
 )
 from evergrow.export import save_onnx, to_onnx
 from evergrow.export.onnx import graph
 from evergrow.export.onnx.comparison import OnnxAnswers
 from evergrow.vision.embedding.model_zoo import PRETRAINED
-from tests.export.onnx.runs import assert_answers_are_the_same
 
 X = np.eye(4, dtype=np.float32).repeat(30, axis=0) + np.random.default_rng(0).normal(
     0, 0.1, (120, 4)
@@ -69,27 +65,6 @@ def test_classes_of_any_type_are_in_the_metadata(name: str, tmp_path: Path) -> N
     assert [type(one) for one in answers.classes] == [type(one) for one in labels]
 
 
-def test_booleans_are_classes_too() -> None:
-    found = metadata(to_onnx(NCMClassifier().fit(X, Y > 1)))
-    assert (found["evergrow.classes"], found["evergrow.class_type"]) == ([False, True], "boolean")
-
-
-def test_a_class_that_came_later_is_the_last() -> None:
-    model = NCMClassifier().fit(X[Y > 0], Y[Y > 0]).partial_fit(X[Y == 0], Y[Y == 0])
-    assert metadata(to_onnx(model))["evergrow.classes"] == [1, 2, 3, 0]
-    assert_answers_are_the_same(model, X)
-
-
-def test_the_level_and_the_label_of_the_unknown_are_in_the_metadata() -> None:
-    model = RejectingClassifier(RLSClassifier(random_state=0), random_state=0).fit(X, Y)
-    found = metadata(to_onnx(model))
-    assert found["evergrow.unknown_level"] == model.level_
-    assert found["evergrow.unknown_label"] == -1
-    assert found["evergrow.estimator"] == "RejectingClassifier of RLSClassifier"
-    plain = metadata(to_onnx(model.estimator_))
-    assert plain["evergrow.unknown_level"] is None
-
-
 def test_version_networks_hashes_and_licences_are_in_the_metadata() -> None:
     images = [np.full((9, 9, 3), 30 * k, np.uint8) for k in range(6)]
     model = ImageClassifier("embed", "means").fit(images, ["dark"] * 3 + ["bright"] * 3)
@@ -105,36 +80,10 @@ def test_version_networks_hashes_and_licences_are_in_the_metadata() -> None:
     assert list(network["blocks"].values()) == [1280]
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        LogisticRegression(),
-        RejectingClassifier(LogisticRegression()),
-        make_pipeline(StandardScaler(), LogisticRegression()),
-    ],
-    ids=["sklearn", "rejecting sklearn", "pipeline"],
-)
-def test_a_foreign_model_is_refused_by_what_can_be_exported(model: Any) -> None:
-    with pytest.raises(InvalidTypeError, match="LogisticRegression cannot be exported: only RLS"):
-        to_onnx(model.fit(X, Y))
-
-
-def test_a_forest_of_coarse_and_fine_classes_is_refused() -> None:
-    model = SubcategoryForestClassifier(2, random_state=0)
-    model.fit(X, np.column_stack([Y // 2, Y]))
-    with pytest.raises(InvalidTypeError, match="SubcategoryForestClassifier cannot be exported"):
-        to_onnx(model)
-
-
 def test_a_step_of_another_kind_is_refused() -> None:
     model = make_pipeline(MinMaxScaler(), NCMClassifier()).fit(X, Y)
     with pytest.raises(InvalidTypeError, match="the step MinMaxScaler cannot be exported, only"):
         to_onnx(model)
-
-
-def test_a_pipeline_of_vectors_is_exported() -> None:
-    model = make_pipeline(StandardScaler(), RLSClassifier(random_state=0)).fit(X, Y)
-    assert_answers_are_the_same(model, X)
 
 
 @pytest.mark.parametrize("model", [NCMClassifier(), ImageClassifier(), NCMForestClassifier()])
@@ -167,17 +116,3 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
         save_onnx(LogisticRegression().fit(X, Y), path)
     assert path.read_bytes() == b"old"
     assert [one.name for one in tmp_path.iterdir()] == ["model.onnx"]
-
-
-def test_equal_models_give_equal_files(tmp_path: Path) -> None:
-    model = RejectingClassifier(RLSClassifier(random_state=0), random_state=0).fit(X, Y)
-    content = to_onnx(model)
-    model.save(tmp_path / "model.evergrow")
-    assert to_onnx(model) == content
-    assert to_onnx(evergrow.load(tmp_path / "model.evergrow")) == content
-
-
-def test_a_model_without_its_training_data_is_exported(tmp_path: Path) -> None:
-    for model in (RLSClassifier(random_state=0), NCMForestClassifier(4, random_state=0)):
-        model.fit(X, Y).save(tmp_path / "model.evergrow", inference_only=True)
-        assert_answers_are_the_same(evergrow.load(tmp_path / "model.evergrow"), X)

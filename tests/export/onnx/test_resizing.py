@@ -77,19 +77,3 @@ def test_images_of_any_size_are_resized_exactly(
 ) -> None:
     preprocessing = Preprocessing(size=side, crop_share=share)
     assert differences(preprocessing, noise(1, height, width, 3)) == 0
-
-
-def test_extreme_pixels_do_not_overflow() -> None:
-    stripes = np.zeros((1, 90, 90, 3), np.uint8)
-    stripes[:, ::2] = 255
-    for interpolation in ("bicubic", "lanczos"):
-        preprocessing = Preprocessing(size=41, interpolation=interpolation, resize="stretch")
-        assert differences(preprocessing, stripes) == 0
-
-
-@pytest.mark.parametrize("opset", [13, 17, 18, 21])
-def test_graphs_are_valid_in_every_version_of_the_operators(opset: int) -> None:
-    preprocessing = Preprocessing(size=20)
-    images = noise(1, 50, 30, 3)
-    (found,) = run(resizer(preprocessing, opset), images=images)
-    np.testing.assert_array_equal(found[0], preprocessing.fit_to_input(images[0]))
