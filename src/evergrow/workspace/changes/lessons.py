@@ -126,8 +126,8 @@ def _parse(content: bytes) -> list[Lesson]:
     version = entry.get("version")
     if type(version) is not int or version != VERSION:
         raise InvalidInputError(
-            f"it has version {repr(version)[:40]}, and Evergrow {__version__} reads {VERSION}: teach it with "
-            "the version of Evergrow that exported the page"
+            f"it has version {repr(version)[:40]}, and Evergrow {__version__} reads {VERSION}: "
+            "teach it with the version of Evergrow that exported the page"
         )
     if set(entry) != _ENTRIES or not isinstance(entry["lessons"], list):
         raise InvalidInputError(f"it must have the entries {', '.join(sorted(_ENTRIES))}")

@@ -197,8 +197,8 @@ def require_format(what: str, found: object, expected: int) -> None:
     """Raise a ``WorkspaceFormatError`` unless a part of a workspace has the format that is read."""
     if found != expected:
         raise WorkspaceFormatError(
-            f"{what} has format {repr(found)[:40]}, and Evergrow {__version__} reads format {expected}: "
-            "open it with the version of Evergrow that wrote it"
+            f"{what} has format {repr(found)[:40]}, and Evergrow {__version__} reads format "
+            f"{expected}: open it with the version of Evergrow that wrote it"
         )
 
 
