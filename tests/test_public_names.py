@@ -12,7 +12,16 @@ import pytest
 
 import evergrow
 
-ROOMS = ("distributed", "estimators", "research", "service", "storage", "vision", "workspace")
+ROOMS = (
+    "compare",
+    "distributed",
+    "estimators",
+    "research",
+    "service",
+    "storage",
+    "vision",
+    "workspace",
+)
 
 
 @pytest.mark.parametrize("name", evergrow.__all__)

@@ -17,18 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import atomic_write
-from evergrow.foundation.errors import DatasetError
-from evergrow.research.datasets import Dataset, digits, load_dataset
-from evergrow.research.streams import (
+from evergrow.compare import (
     ClassStream,
-    Learner,
+    Dataset,
     Measured,
     Retrained,
     follow,
     forgetting,
+    load_dataset,
     model_bytes,
 )
+from evergrow.compare.stream import Learner
+from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.errors import DatasetError
 
 __all__ = [
     "Array",
@@ -48,6 +49,11 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+
+
+def digits() -> Dataset:
+    """Return scikit-learn's 1797 digits of 8 x 8 pixels, a quarter of each class for testing."""
+    return load_dataset("digits")
 
 
 def spirals(

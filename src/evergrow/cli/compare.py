@@ -14,11 +14,11 @@ from evergrow.cli.output import FACTS, is_for_people, report, write_fields, writ
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evergrow.research.comparison.comparison import Comparison
-    from evergrow.research.comparison.recommendation import Advice
-    from evergrow.research.comparison.result import Standing
-    from evergrow.research.comparison.setup import Facts
-    from evergrow.research.datasets import Dataset
+    from evergrow.compare import Dataset
+    from evergrow.compare.comparison import Comparison
+    from evergrow.compare.recommendation import Advice
+    from evergrow.compare.results import Standing
+    from evergrow.compare.setup import Facts
 
 # The names of learners in 'evergrow fit --learner'.
 _LEARNERS_OF_FIT = {
@@ -28,6 +28,8 @@ _LEARNERS_OF_FIT = {
     "lda": "lda",
     "ncm-forest": "forest",
 }
+# A terminal has room for these.
+_NARROW_COLUMNS = ("class_mean", "newest", "seconds_per_update", "bytes")
 
 
 @command(
@@ -36,14 +38,10 @@ _LEARNERS_OF_FIT = {
     "evergrow compare features.npz --only lda --only ncm-forest --repetitions 5",
     "evergrow compare digits --skip river --out digits_comparison",
     "evergrow compare X.npy --labels y.npy",
-    "evergrow compare mnist --path mnist_files --quick",
-    "evergrow compare shards/ --protocol blurry --only peers",
+    "evergrow compare shards/ --protocol blurry --only forests",
 )
 @click.argument("features", metavar="DATA", type=click.Path())
 @click.option("--labels", type=click.Path(), help="The .npy file of labels of an .npy file.")
-@click.option(
-    "--path", type=click.Path(), help="Folder with the files of a named data set such as mnist."
-)
 @click.option(
     "--out",
     type=click.Path(),
@@ -96,7 +94,6 @@ _LEARNERS_OF_FIT = {
 def compare(
     features: str,
     labels: str | None,
-    path: str | None,
     out: str,
     only: tuple[str, ...],
     skip: tuple[str, ...],
@@ -109,23 +106,22 @@ def compare(
 
     DATA is one of these: a folder of photographs with one folder per class; a folder of shards,
     written by 'evergrow shard'; an .npz file with X_train, y_train, X_test and y_test, or with X
-    and y; an .npy file with --labels; or the name of a data set, such as digits, which is built in,
-    or mnist, with its files in --path.
+    and y; an .npy file with --labels; or the word digits, for an example without your own data.
 
-    Learners of this package, of scikit-learn and of river, and the analytic heads of the field, are
-    trained on the same stream, in which classes arrive a few at a time. The output has the
-    accuracy, the time of an update and the size of each learner. The folder of --out gets
+    Learners of this package, of scikit-learn and of river, and those of evergrow-papers if it is
+    installed, are trained on the same stream, in which classes arrive a few at a time. The output
+    has the accuracy, the time of an update and the size of each learner. The folder of --out gets
     comparison.html with plots and all numbers, comparison.csv and comparison.json. Finished
     learners are checkpointed there: after an interruption, run the same command again to resume.
     """
-    from evergrow.research.comparison.comparison import compare as compare_learners
-    from evergrow.research.comparison.learners import choose
-    from evergrow.research.experiments.runner import check_folder
+    from evergrow.compare.comparison import check_folder
+    from evergrow.compare.comparison import compare as compare_learners
+    from evergrow.compare.learners import choose
 
     learners = choose(only, skip)
     verbose = verbosity(quiet)
     check_folder(out)
-    data = _load(features, labels, path, jobs=jobs, on_error=on_error, verbose=verbose)
+    data = _load(features, labels, jobs=jobs, on_error=on_error, verbose=verbose)
     found = compare_learners(data, out, learners=learners, n_jobs=jobs, verbose=verbose, **options)
     _write(found)
     report(f"All numbers and plots: {click.format_filename(out)}/comparison.html", quiet=quiet)
@@ -133,36 +129,33 @@ def compare(
         raise click.ClickException("no learner could be measured; see the notes above")
 
 
-def _load(
-    features: str, labels: str | None, path: str | None, *, jobs: int, on_error: str, verbose: int
-) -> Dataset:
+def _load(features: str, labels: str | None, *, jobs: int, on_error: str, verbose: int) -> Dataset:
     """Load features; photographs are embedded, which takes no time if they were before."""
-    from evergrow.research.datasets import load_dataset
-    from evergrow.research.datasets.embedding import embed_images, is_image_dataset
+    from evergrow.compare.data import embed_images, is_image_dataset, load_dataset
     from evergrow.workspace.store.layout import is_workspace
 
-    if path is None and is_workspace(Path(features)):
+    if is_workspace(Path(features)):
         raise click.ClickException(
             f"{click.format_filename(features)!r} is a workspace: compare takes features, shards "
             "or a folder of photographs"
         )
     if labels is not None and Path(features).suffix.lower() != ".npy":
         raise click.BadParameter("labels go with an .npy file of features", param_hint="'--labels'")
-    # A folder may be called like a data set.
-    source = Path(features) if path is None and os.path.isdir(features) else features
-    data = load_dataset(source, path=path, **({} if labels is None else {"labels": labels}))
+    # A folder may be called like the built-in data set.
+    source = Path(features) if os.path.isdir(features) else features
+    data = load_dataset(source, labels=labels)
     if not is_image_dataset(data):
         return data
     from evergrow.vision.embedding import Embedder
 
-    return embed_images(data, embedder=Embedder(n_jobs=jobs, verbose=verbose), on_error=on_error)
+    return embed_images(data, Embedder(n_jobs=jobs, verbose=verbose), on_error=on_error)
 
 
 def _list(ctx: click.Context) -> None:
-    from evergrow.research.comparison.learners import LEARNERS
+    from evergrow.compare.learners import known_learners
 
     columns = ("name", "family", "learner")
-    rows = [(learner.name, learner.family, learner.title) for learner in LEARNERS]
+    rows = [(learner.name, learner.family, learner.title) for learner in known_learners()]
     if is_for_people(None):
         write_table(dict.fromkeys(columns, "left"), rows)
     else:
@@ -183,7 +176,7 @@ def _write(found: Comparison) -> None:
 
 
 def _write_advice(advice: Sequence[Advice]) -> None:
-    from evergrow.research.comparison.recommendation import group_by_choice
+    from evergrow.compare.recommendation import group_by_choice
 
     for choice, group in group_by_choice(advice):
         if choice is not None:
@@ -200,11 +193,11 @@ def _write_advice(advice: Sequence[Advice]) -> None:
 
 def _write_standings(title: str, facts: Facts, standings: Sequence[Standing]) -> None:
     """Write a table: on a terminal the most important columns, in a pipe all of them."""
-    from evergrow.research.comparison.table import NARROW_COLUMNS, SHOWN_COLUMNS
+    from evergrow.compare.results import SHOWN_COLUMNS
 
     write_text(f"{title}: {facts.n_train} samples, {facts.n_classes} classes")
     for_people = is_for_people(None)
-    columns = NARROW_COLUMNS if for_people else SHOWN_COLUMNS
+    columns = [each for each in SHOWN_COLUMNS if not for_people or each.name in _NARROW_COLUMNS]
     rows = [
         (_title(each, marked=for_people), *(column.text(each) for column in columns))
         for each in standings
@@ -215,22 +208,20 @@ def _write_standings(title: str, facts: Facts, standings: Sequence[Standing]) ->
             write_fields(fields)
         return
     write_table({"learner": "left", **dict.fromkeys(headings, "right")}, rows)
-    if any(each.way != "grows" for each in standings):
+    if any(each.learner.way != "grows" for each in standings):
         write_text("* does not take new classes: is trained again, or knew them in advance")
     write_text()
 
 
 def _title(standing: Standing, *, marked: bool) -> str:
     title = standing.learner.title
-    return f"{title} *" if marked and standing.way != "grows" else title
+    return f"{title} *" if marked and standing.learner.way != "grows" else title
 
 
 def _write_notes(standings: Sequence[Standing]) -> None:
     """Write which learners failed or were stopped; the page has all notes."""
-    from evergrow.research.comparison.table import notes_on
-
     said = dict.fromkeys(
-        (each.learner.title, notes_on(each)) for each in standings if not each.finished
+        (each.learner.title, each.notes) for each in standings if not each.finished
     )
     for title, note in said:
         write_text(f"{title}: {note}")

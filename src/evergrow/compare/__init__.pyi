@@ -1,0 +1,24 @@
+from .comparison import compare
+from .data import Dataset, load_dataset
+from .stream import (
+    ClassStream,
+    Measured,
+    Retrained,
+    follow,
+    forgetting,
+    model_bytes,
+    relative_accuracy,
+)
+
+__all__ = [
+    "ClassStream",
+    "Dataset",
+    "Measured",
+    "Retrained",
+    "compare",
+    "follow",
+    "forgetting",
+    "load_dataset",
+    "model_bytes",
+    "relative_accuracy",
+]

@@ -1,0 +1,455 @@
+"""Compare learners on one stream, with checkpoints, and write the results."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+import numbers
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from evergrow.compare.data import Dataset
+from evergrow.compare.learners import ComparedLearner, known_learners
+from evergrow.compare.measurement import measure, shorten
+from evergrow.compare.page import render_page
+from evergrow.compare.recommendation import Advice, recommend, remarks_on, remarks_on_stopped
+from evergrow.compare.results import COLUMNS, Result, Standing
+from evergrow.compare.setup import Facts, Setup, make_setup
+from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.extras import install_command
+from evergrow.foundation.params import Integer
+from evergrow.foundation.progress import progress_bar
+from evergrow.foundation.version import __version__
+
+# Of the record and of the checkpoints.
+FORMAT_VERSION = 1
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "river", "opencv-python-headless", "onnxruntime")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The result of :func:`compare`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data set.
+    facts : Facts
+        Statistics of the data set.
+    standings : tuple of Standing
+        The learners on all data.
+    on_sample : tuple of Standing
+        The learners on a subsample: slow ones, and some others as references.
+    sample_facts : Facts or None
+        Statistics of the subsample, if there is one.
+    advice : tuple of Advice
+        The recommendations.
+    remarks : tuple of str
+        Remarks on the data and on the learners.
+    record : mapping
+        Versions, settings and hashes, as in ``comparison.json``.
+    """
+
+    name: str
+    facts: Facts
+    standings: tuple[Standing, ...]
+    on_sample: tuple[Standing, ...]
+    sample_facts: Facts | None
+    advice: tuple[Advice, ...]
+    remarks: tuple[str, ...]
+    record: Mapping[str, Any]
+
+    @property
+    def measured_anything(self) -> bool:
+        """Whether any learner was measured, even partially."""
+        return any(each.results for each in (*self.standings, *self.on_sample))
+
+
+def compare(
+    data: Dataset,
+    folder: str | os.PathLike[str] = "comparison",
+    *,
+    learners: Iterable[ComparedLearner] | None = None,
+    initial: int | None = None,
+    chunk: int | None = None,
+    seed: int = 0,
+    repetitions: int = 1,
+    quick: bool = False,
+    time_limit: float = 120.0,
+    fresh: bool = False,
+    protocol: str = "batches",
+    n_jobs: int = -1,
+    verbose: int = 0,
+) -> Comparison:
+    """Compare learners on one class-incremental stream and recommend one.
+
+    Finished learners are cached in ``folder``: after an interruption, the same call resumes with
+    the next learner. Writes ``comparison.html``, ``comparison.csv`` and ``comparison.json`` there.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training and test samples with labels.
+    folder : path, default="comparison"
+        Output folder; it is created if necessary.
+    learners : iterable of ComparedLearner, default=None
+        Learners to compare, from ``evergrow.compare.learners.choose``; None compares all.
+    initial : int, default=None
+        Number of classes in the first batch. None is a tenth, and at least 2, or 1 if there are
+        only 2.
+    chunk : int, default=None
+        Number of classes in every later batch. None makes about ten updates.
+    seed : int, default=0
+        Random seed of the class order and of the learners.
+    repetitions : int, default=1
+        Number of class orders. More orders show better which differences are chance.
+    quick : bool, default=False
+        Use only some classes and examples, for a first look within a minute.
+    time_limit : float, default=120
+        Seconds per learner and order. After that a learner gets no further batch, and a
+        retraining that would take longer is not started.
+    fresh : bool, default=False
+        Ignore cached results and measure again.
+    protocol : {"batches", "single", "blurry"}, default="batches"
+        How classes arrive: several at a time, one at a time, or several at a time with old and new
+        classes mixed and of unequal sizes.
+    n_jobs : int, default=-1
+        Number of threads; it changes times but not accuracies.
+    verbose : int, default=0
+        Show a progress bar if positive.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from evergrow.compare import compare, load_dataset
+    >>> from evergrow.compare.learners import choose
+    >>> chosen = choose(only=["lda", "class-means"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = compare(load_dataset("digits"), folder, learners=chosen)
+    >>> found.advice[0].choice.learner.name
+    'lda'
+    """
+    is_number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
+    if not is_number or not time_limit > 0:
+        raise InvalidInputError(
+            f"time_limit must be a number of seconds above 0, got {time_limit!r}"
+        )
+    if not Integer(-sys.maxsize).admits(n_jobs) or n_jobs == 0:
+        raise InvalidInputError(
+            f"n_jobs must be a number of threads, or -1 for one per processor, got {n_jobs!r}"
+        )
+    target = check_folder(folder)
+    chosen = known_learners() if learners is None else tuple(learners)
+    if not chosen:
+        raise InvalidInputError("learners must name at least one learner")
+    setup = make_setup(
+        data,
+        initial=initial,
+        chunk=chunk,
+        seed=seed,
+        repetitions=repetitions,
+        quick=quick,
+        protocol=protocol,
+    )
+    runner = _Runner(_Checkpoints(target, fresh=fresh), n_jobs, time_limit, quick)
+    main = [each for each in chosen if each.family != "river"]
+    # Our own learners are measured on the subsample only as references for slow ones.
+    has_slow = len(main) < len(chosen)
+    sampled = [each for each in chosen if each.on_sample] if has_slow else []
+    tasks = [*((each, setup) for each in main), *((each, setup.sample) for each in sampled)]
+    standings: list[Standing] = []
+    with progress_bar("Comparing learners", len(tasks), verbose) as show:
+        for learner, where in tasks:
+            if show is not None:
+                show(len(standings))
+            standings.append(runner.standing(learner, where or setup))
+    on_all, on_sample = standings[: len(main)], standings[len(main) :]
+    facts = Facts.of(setup.data)
+    found = Comparison(
+        name=data.name,
+        facts=facts,
+        standings=_ranked(on_all),
+        on_sample=_ranked(on_sample),
+        sample_facts=Facts.of(setup.sample.data) if sampled and setup.sample else None,
+        advice=tuple(recommend(on_all)),
+        remarks=tuple(_remarks(setup, facts, on_all)),
+        record={
+            "format": FORMAT_VERSION,
+            "data": {"name": data.name, "sha256": data.sha256},
+            "stream": {
+                "protocol": setup.protocol,
+                "initial": setup.stream.initial,
+                "chunk": setup.stream.chunk,
+                "n_classes": setup.points[-1],
+                "repetitions": repetitions,
+                "points": list(setup.points),
+                "checkpoints": list(setup.checkpoints),
+            },
+            "seed": seed,
+            "quick": quick,
+            "time_limit": time_limit,
+            "n_jobs": n_jobs,
+            **_environment(),
+        },
+    )
+    _write(target, found)
+    return found
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Create a folder, or raise an error, before any work, if it cannot be written to."""
+    target = Path(folder)
+    probe = target / ".evergrow-probe"
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+    except OSError as error:
+        raise OSError(f"cannot write to the folder {str(folder)!r}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return target
+
+
+def _remarks(setup: Setup, facts: Facts, standings: Sequence[Standing]) -> Iterator[str]:
+    if len(setup.points) == 1:
+        yield (
+            "All classes came in the first batch, so there were no updates: update times and "
+            "forgetting were not measured."
+        )
+    yield from remarks_on(facts)
+    yield from remarks_on_stopped(standings)
+
+
+def _ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
+    """Sort by class mean, with unfinished learners last."""
+    return tuple(
+        sorted(standings, key=lambda s: (not s.finished, -s.class_mean if s.finished else 0))
+    )
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Measures learners without a cached result."""
+
+    checkpoints: _Checkpoints
+    n_jobs: int
+    time_limit: float
+    quick: bool
+
+    def standing(self, learner: ComparedLearner, setup: Setup) -> Standing:
+        """Return all results of a learner, or the reason why there are none."""
+
+        def without(problem: str) -> Standing:
+            return Standing(learner, (), setup.checkpoints, problem)
+
+        if not learner.is_installed:
+            package = learner.factory.module
+            return without(
+                f"{package} is not installed: {install_command('integrations', package)}"
+            )
+        if self.quick and not learner.in_quick:
+            return without("left out of a quick run")
+        results = []
+        for repetition in range(setup.stream.repetitions):
+            setting = self._setting(learner, setup, repetition)
+            result = self.checkpoints.get(setting, setup.data)
+            # A learner that was stopped is measured again if there is more time.
+            if not result or (
+                result.stopped_at is not None and result.time_limit < self.time_limit
+            ):
+                try:
+                    result = measure(
+                        learner,
+                        setup,
+                        repetition,
+                        n_jobs=self.n_jobs,
+                        time_limit=self.time_limit,
+                    )
+                # Learners of other packages may raise anything on a user's data.
+                except Exception as error:  # noqa: BLE001
+                    return without(f"failed: {_describe(error)}")
+                self.checkpoints.add(setting, result)
+            results.append(result)
+        return Standing(learner, tuple(results), setup.checkpoints)
+
+    def _setting(self, learner: ComparedLearner, setup: Setup, repetition: int) -> dict[str, Any]:
+        return {
+            "learner": learner.name,
+            "code": learner.factory.code,
+            "data": setup.data.sha256,
+            "n_train": len(setup.data.y_train),
+            "classes": setup.points[-1],
+            "points": setup.stream_for(learner).measure_at,
+            "chunk": setup.stream.chunk,
+            "protocol": setup.protocol,
+            "seed": setup.stream.random_state,
+            "repetition": repetition,
+            "quick": self.quick,
+            "n_jobs": self.n_jobs,
+            "version": __version__,
+        }
+
+
+def _describe(error: Exception) -> str:
+    """Return an error in one line, with its type, without which most messages are unclear."""
+    message = " ".join(str(error).split())
+    kind = "" if message and isinstance(error, ValueError) else type(error).__name__
+    return shorten(": ".join(filter(None, (kind, message))), 300)
+
+
+class _Checkpoints:
+    """A file with one line of JSON per finished run: its setting and its result.
+
+    A damaged line, as after a power failure, is ignored: its run is measured again.
+    """
+
+    def __init__(self, folder: Path, *, fresh: bool) -> None:
+        self._path = folder / ".runs" / "comparison.jsonl"
+        self._path.parent.mkdir(exist_ok=True)
+        if fresh:
+            self._path.unlink(missing_ok=True)
+        self._results: dict[str, Any] = {}
+        text = ""
+        if self._path.exists():
+            text = self._path.read_text(encoding="utf-8", errors="replace")
+        for line in text.splitlines():
+            try:
+                record = json.loads(line)
+                found, setting, result = (record[each] for each in ("format", "setting", "result"))
+            except (ValueError, KeyError, TypeError):
+                continue
+            if found != FORMAT_VERSION:
+                raise InvalidInputError(
+                    f"{str(self._path)!r} has results of format {found!r}, and this version reads "
+                    f"format {FORMAT_VERSION}: name another folder, or measure again with fresh"
+                )
+            self._results[_key(setting)] = result
+        if text and not text.endswith("\n"):
+            # The next run starts on a line of its own.
+            self._append("")
+
+    def get(self, setting: Mapping[str, Any], data: Dataset) -> Result | None:
+        """Return a cached result, or None if it is missing, damaged or of other data."""
+        try:
+            found = Result.from_json(self._results[_key(setting)])
+        except (KeyError, TypeError, ValueError):
+            return None
+        counts = [int((data.y_test == label).sum()) for label in data.classes]
+        fits = found.stopped_at is not None or [len(each) for each in found.answers] == counts
+        return found if fits else None
+
+    def add(self, setting: Mapping[str, Any], result: Result) -> None:
+        """Write a result to disk."""
+        line = {"format": FORMAT_VERSION, "setting": setting, "result": asdict(result)}
+        # NumPy scalars become Python numbers.
+        self._append(json.dumps(line, default=lambda value: value.item()))
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _key(setting: Any) -> str:
+    return json.dumps(setting, sort_keys=True)
+
+
+# --- Files
+
+
+def _write(folder: Path, found: Comparison) -> None:
+    """Write the page, the table and the record, each atomically."""
+    record = {
+        **found.record,
+        "facts": vars(found.facts),
+        "sample": None if found.sample_facts is None else vars(found.sample_facts),
+        "advice": [
+            {
+                "need": advice.need,
+                "learner": None if advice.choice is None else advice.choice.learner.name,
+                "reason": advice.reason,
+            }
+            for advice in found.advice
+        ],
+        "remarks": list(found.remarks),
+        "learners": [_as_json(each) for each in found.standings],
+        "on_sample": [_as_json(each) for each in found.on_sample],
+    }
+    files = {
+        "comparison.html": render_page(found),
+        "comparison.csv": _as_csv(found),
+        "comparison.json": json.dumps(_plain(record), indent=2, allow_nan=False) + "\n",
+    }
+    for name, content in files.items():
+        with atomic_write(folder / name) as file:
+            file.write(content.encode())
+
+
+def _as_csv(found: Comparison) -> str:
+    written = io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(["learner", "title", "shown", *(column.name for column in COLUMNS), "said"])
+    for shown, standings in (("all", found.standings), ("subsample", found.on_sample)):
+        for standing in standings:
+            values = [_format(column.value(standing)) for column in COLUMNS]
+            learner = standing.learner
+            rows.writerow([learner.name, learner.title, shown, *values, standing.notes])
+    return written.getvalue()
+
+
+def _format(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if math.isnan(value) else f"{value:.6g}"
+
+
+def _as_json(standing: Standing) -> dict[str, Any]:
+    return {
+        "learner": standing.learner.name,
+        "title": standing.learner.title,
+        "package": standing.learner.factory.module.partition(".")[0],
+        "code": standing.learner.factory.code,
+        **{column.name: column.value(standing) for column in COLUMNS},
+        "said": standing.notes,
+        "results": [asdict(result) for result in standing.results],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Replace NaN and infinity, which JSON does not have, by null."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _environment() -> dict[str, Any]:
+    """Versions, processor and number of cores, but not the machine's name or a path."""
+    versions = {"evergrow": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "versions": versions,
+        "processor": models[0] if models else platform.processor() or platform.machine(),
+        "n_cores": cores or 1,
+    }

@@ -1,0 +1,355 @@
+"""The learners of a comparison: how each is created and what it can do.
+
+To add a learner to all comparisons, add an entry to ``LEARNERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from evergrow.compare.stream import Learner, Retrained
+from evergrow.estimators.means import NCMMetric
+from evergrow.foundation.arrays import Array
+from evergrow.foundation.errors import InvalidInputError
+
+Family = Literal["forests", "means and least squares", "scikit-learn", "river", "peers"]
+# "grows": accepts new classes at any time. "told": learns incrementally, but must know all classes
+# in advance. "retrained": is trained again on all examples, which must be stored.
+Way = Literal["grows", "told", "retrained"]
+# The heads of other papers come with the distribution evergrow-papers.
+_PEERS = "evergrow_papers.peers"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What all learners of one run share."""
+
+    seed: int
+    n_jobs: int
+    classes: Array
+    """All classes of the stream, for learners that must know them in advance."""
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A scikit-learn compatible estimator, imported when it is built."""
+
+    module: str
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    unit_length: bool = False
+    """Whether samples are scaled to length 1 first."""
+    threaded: bool = True
+    """Whether ``n_jobs`` has an effect, if it is a parameter at all."""
+
+    @property
+    def code(self) -> str:
+        """The Python call that creates it, for display."""
+        # Defaults only make the call longer.
+        given = (
+            f"{name}={value!r}".replace(", nodes=None", "")
+            for name, value in self.parameters.items()
+        )
+        call = f"{self.name}({', '.join(given)})"
+        return f"make_pipeline(Normalizer(), {call})" if self.unit_length else call
+
+    def build(self, settings: RunSettings) -> Any:
+        """Create one; set ``n_jobs`` and ``random_state`` where it has them."""
+        model = getattr(import_module(self.module), self.name)(**self.parameters)
+        shared = {"n_jobs": settings.n_jobs} if self.threaded else {}
+        shared |= {"random_state": settings.seed}
+        accepted = model.get_params(deep=False)
+        model.set_params(**{name: value for name, value in shared.items() if name in accepted})
+        if not self.unit_length:
+            return model
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import Normalizer
+
+        return make_pipeline(Normalizer(), model)
+
+
+@dataclass(frozen=True)
+class RiverModel:
+    """A river model, which learns one example at a time."""
+
+    code: str
+    make: Callable[[int], Any]
+    """Creates the model from a seed."""
+    module: str = "river"
+
+    def build(self, settings: RunSettings) -> Any:
+        """Create one."""
+        # Its module imports river.
+        from evergrow.integrations.river import BatchClassifier
+
+        return BatchClassifier(self.make(settings.seed))
+
+
+@dataclass(frozen=True)
+class ComparedLearner:
+    """A learner in a comparison.
+
+    Attributes
+    ----------
+    name : str
+        The name for ``--only`` and ``--skip``.
+    title : str
+        The name in tables.
+    family : str
+        The group that it belongs to, such as "forests" or "river".
+    factory : Estimator or RiverModel
+        Creates the untrained learner.
+    way : {"grows", "told", "retrained"}
+        How it takes new classes.
+    holds_examples : bool
+        Whether the trained model itself stores the examples.
+    on_sample : bool
+        Whether it is also measured on the subsample, because it is slow or as a reference.
+    in_quick : bool
+        Whether it is fast enough for a quick run.
+    note : str
+        A remark for the tables.
+    """
+
+    name: str
+    title: str
+    family: Family
+    factory: Estimator | RiverModel
+    way: Way = "grows"
+    holds_examples: bool = False
+    on_sample: bool = False
+    in_quick: bool = True
+    note: str = ""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its module can be imported."""
+        try:
+            return find_spec(self.factory.module) is not None
+        except ModuleNotFoundError:
+            return False
+
+    def create(self, settings: RunSettings) -> Learner:
+        """Create an untrained learner for a stream."""
+        if self.way == "retrained":
+            return Retrained(lambda: self.factory.build(settings))
+        model = cast(Learner, self.factory.build(settings))
+        return _Told(model, settings.classes) if self.way == "told" else model
+
+
+class _Told:
+    """Passes all classes of the stream to a model that must know them in advance."""
+
+    def __init__(self, model: Any, classes: Array) -> None:
+        self.model, self._classes = model, np.sort(classes)
+
+    def partial_fit(self, X: Any, y: Any) -> _Told:
+        self.model.partial_fit(X, y, classes=self._classes)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        return cast(Array, self.model.predict(X))
+
+
+def _forest(
+    name: str, title: str, estimator: str = "NCMForestClassifier", **given: Any
+) -> ComparedLearner:
+    factory = Estimator("evergrow", estimator, given)
+    on_sample = name == "ncm-forest"
+    return ComparedLearner(
+        name, title, "forests", factory, holds_examples=True, on_sample=on_sample
+    )
+
+
+def _linear(
+    name: str, title: str, estimator: str, parameters: Mapping[str, Any], **properties: Any
+) -> ComparedLearner:
+    factory = Estimator("evergrow", estimator, parameters)
+    return ComparedLearner(name, title, "means and least squares", factory, **properties)
+
+
+def _sklearn(
+    name: str, title: str, factory: Estimator, way: Way = "retrained", **properties: Any
+) -> ComparedLearner:
+    return ComparedLearner(name, title, "scikit-learn", factory, way, **properties)
+
+
+def _peer(name: str, title: str, estimator: str, note: str, **given: Any) -> ComparedLearner:
+    factory = Estimator(_PEERS, estimator, given)
+    return ComparedLearner(name, title, "peers", factory, in_quick=not given, note=note)
+
+
+def _river(name: str, title: str, code: str, make: Callable[[int], Any]) -> ComparedLearner:
+    return ComparedLearner(name, title, "river", RiverModel(code, make), on_sample=True)
+
+
+def _river_forest(name: str) -> Callable[[int], Any]:
+    return lambda seed: getattr(import_module("river.forest"), name)(seed=seed)
+
+
+def river_softmax(seed: int) -> Any:  # noqa: ARG001
+    """Create river's softmax regression by stochastic gradient descent on scaled features."""
+    from river import linear_model, optim, preprocessing
+
+    scaler = preprocessing.StandardScaler()
+    return scaler | linear_model.SoftmaxRegression(optimizer=optim.SGD(0.01))
+
+
+_RECOMMENDED: dict[str, Any] = {"update": "igt", "refresh": "auto"}
+
+LEARNERS: tuple[ComparedLearner, ...] = (
+    _forest("ncm-forest", "NCM forest, recommended update", **_RECOMMENDED),
+    _forest("ncm-forest-igt", "NCM forest, IGT", update="igt", refresh=0.0),
+    _forest("ncm-forest-rtst", "NCM forest, RTST", update="rtst", refresh=0.0),
+    _forest("regularised-forest", "regularised NCM forest", n_subsets=100, **_RECOMMENDED),
+    _forest("axis-forest", "forest of thresholds", "AxisForestClassifier"),
+    _forest("linear-forest", "forest of random planes", "LinearForestClassifier"),
+    _linear("class-means", "class means", "NCMClassifier", {}),
+    _linear(
+        "lda",
+        "streaming LDA",
+        "NCMClassifier",
+        {"metric": "mahalanobis"},
+        on_sample=True,
+        note="class means with one shrunk covariance, all from running sums",
+    ),
+    _linear(
+        "metric-means",
+        "class means, learnt metric",
+        "NCMClassifier",
+        {"metric": NCMMetric(random_state=0)},
+        note="the metric is learnt on the first classes and not updated",
+    ),
+    _linear("least-squares", "least squares", "RLSClassifier", {}, on_sample=True),
+    _linear(
+        "least-squares-random",
+        "least squares, 4000 random features",
+        "RLSClassifier",
+        {"n_random_features": 4000},
+        in_quick=False,
+    ),
+    _sklearn(
+        "random-forest",
+        "RandomForest",
+        Estimator("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 50}),
+    ),
+    _sklearn(
+        "extra-trees",
+        "ExtraTrees",
+        Estimator("sklearn.ensemble", "ExtraTreesClassifier", {"n_estimators": 50}),
+    ),
+    _sklearn(
+        "linear-svc",
+        "LinearSVC",
+        Estimator("sklearn.svm", "LinearSVC", unit_length=True),
+        note="one against the rest, samples scaled to length 1",
+    ),
+    _sklearn(
+        "logistic",
+        "logistic regression",
+        Estimator(
+            "sklearn.linear_model",
+            "LogisticRegression",
+            {"C": 10.0, "max_iter": 200},
+            unit_length=True,
+            threaded=False,
+        ),
+        note="remembers all examples, scaled to length 1",
+    ),
+    _sklearn("ridge", "Ridge", Estimator("sklearn.linear_model", "RidgeClassifier")),
+    _sklearn(
+        "nearest-centroid", "NearestCentroid", Estimator("sklearn.neighbors", "NearestCentroid")
+    ),
+    _sklearn(
+        "neighbours",
+        "5 nearest neighbours",
+        Estimator("sklearn.neighbors", "KNeighborsClassifier", {"algorithm": "brute"}),
+        holds_examples=True,
+        note="stores all examples and searches them for every prediction",
+    ),
+    _sklearn(
+        "sgd",
+        "SGD, hinge loss",
+        Estimator("sklearn.linear_model", "SGDClassifier"),
+        "told",
+        note="knew all classes in advance; one pass over each batch",
+    ),
+    _peer(
+        "ranpac",
+        "RanPAC, 4000 random features",
+        "RanPACClassifier",
+        "random projections and ridge regression (McDonnell et al. 2023)",
+        n_random_features=4000,
+    ),
+    _peer(
+        "fly-cl",
+        "Fly-CL, 4000 random features",
+        "FlyCLClassifier",
+        "winners of a sparse projection and ridge regression (Zou et al. 2025)",
+        n_random_features=4000,
+    ),
+    _peer(
+        "klda",
+        "KLDA, 4000 random features",
+        "KLDAClassifier",
+        "random Fourier features and one covariance (Momeni et al. 2025)",
+        n_random_features=4000,
+    ),
+    _peer(
+        "slda",
+        "SLDA",
+        "StreamingLDAClassifier",
+        "running means and covariance, shrunk by 0.0001 (Hayes and Kanan 2020)",
+    ),
+    _river("adaptive-forest", "ARF", "forest.ARFClassifier()", _river_forest("ARFClassifier")),
+    _river("mondrian-forest", "AMF", "forest.AMFClassifier()", _river_forest("AMFClassifier")),
+    _river(
+        "softmax",
+        "softmax regression",
+        "preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(0.01))",
+        river_softmax,
+    ),
+)
+
+
+def known_learners() -> tuple[ComparedLearner, ...]:
+    """Return the learners of a comparison; peers are among them if they are installed."""
+    return tuple(each for each in LEARNERS if each.family != "peers" or each.is_installed)
+
+
+def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[ComparedLearner, ...]:
+    """Select learners for a comparison by their names or families.
+
+    Examples
+    --------
+    >>> from evergrow.compare.learners import choose
+    >>> [learner.name for learner in choose(only=["ridge", "lda"])]
+    ['lda', 'ridge']
+    """
+    wanted, left_out = ({each for name in names for each in _find(name)} for names in (only, skip))
+    chosen = tuple(
+        each
+        for each in known_learners()
+        if (not wanted or each.name in wanted) and each.name not in left_out
+    )
+    if not chosen:
+        raise InvalidInputError("every learner was left out; name fewer in skip")
+    return chosen
+
+
+def _find(name: str) -> list[str]:
+    known = known_learners()
+    found = [each.name for each in known if name in (each.name, each.family)]
+    if not found:
+        allowed = list(dict.fromkeys([*(k.name for k in known), *(k.family for k in known)]))
+        near = get_close_matches(name, allowed, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(allowed)}"
+        raise InvalidInputError(f"unknown learner {name!r}: {hint}")
+    return found
