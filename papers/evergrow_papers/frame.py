@@ -145,6 +145,7 @@ PAPERS = (
     "icra2017",
     "nips2006",
     "cvpr2015",
+    "guide",
 )
 
 

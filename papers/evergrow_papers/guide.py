@@ -56,7 +56,7 @@ from evergrow_papers.peers import (
     RanPACClassifier,
     StreamingLDAClassifier,
 )
-from evergrow_papers.report import WORDS as REPORT_WORDS
+from evergrow_papers.report import VISUAL_WORDS
 from evergrow_papers.table import Row, Table, last
 
 CITATION = "Which learner when: measurements of our own, in no paper"
@@ -559,11 +559,12 @@ def _transform_runs(context: Context) -> list[Run]:
 
 def _transform_measure(context: Context, run: Run) -> list[Row]:
     data, name, seed = context.dataset(run["data"]), run["learner"], run["seed"]
+    transform: Any = {SCALE: "scale", NONE: "none"}.get(name, "auto")
     forest = NCMForestClassifier(
         context.scaled(50, 10),
         n_jobs=context.n_jobs,
         random_state=seed,
-        standardize={SCALE: "scale", NONE: "none"}.get(name, "auto"),
+        standardize=transform,
     )
     model = make_pipeline(NCMMetric(random_state=seed), forest) if name == METRIC else forest
     start = time.perf_counter()
@@ -586,7 +587,7 @@ FOREST_FEATURES = Experiment(
     shows="Accuracy of forests whose features are scaled, whitened, as they are, or learnt.",
     sources={
         **IMAGES,
-        "words": REPORT_WORDS["cifar100_words1000"],
+        "words": VISUAL_WORDS,
         "pixels": Source("mnist.npz", digits),
     },
     runs=_transform_runs,
