@@ -30,7 +30,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("source", ["one address", "many addresses"])
+@pytest.mark.parametrize(
+    "source", ["one address", pytest.param("many addresses", marks=pytest.mark.nightly)]
+)
 def test_others_are_served_during_an_attack(tmp_path: Path, source: Source) -> None:
     folder = tmp_path / "things"
     tokens = new_workspace(folder, n_features=N_FEATURES)
@@ -58,6 +60,7 @@ def test_others_are_served_during_an_attack(tmp_path: Path, source: Source) -> N
     )
 
 
+@pytest.mark.nightly
 def test_a_flood_of_health_checks_does_not_slow_others(tmp_path: Path) -> None:
     folder = tmp_path / "things"
     tokens = new_workspace(folder, n_features=N_FEATURES)

@@ -330,6 +330,7 @@ def test_the_image_of_an_example_whose_embedding_was_lost_can_be_erased(tmp_path
         assert kept_of(tmp_path / "workspace") == (0, 0)
 
 
+@pytest.mark.slow
 def test_an_erasure_leaves_no_hash_behind(tmp_path):
     """Neither of the pictures and embeddings nor of the requests, in no byte of any file."""
     taught, traces = [], []
