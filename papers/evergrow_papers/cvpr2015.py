@@ -8,13 +8,14 @@ that learns only the samples with fine labels.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import balanced_accuracy_score
@@ -26,16 +27,7 @@ from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryF
 from evergrow.estimators import ForestGuesser, guess_fine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
-from evergrow_papers.claims import (
-    Claim,
-    Compare,
-    Verdict,
-    Words,
-    best,
-    increasing,
-    points,
-    times,
-)
+from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
 from evergrow_papers.data import Array, Dataset, digits, mixture
 from evergrow_papers.figures import (
     BLUE,
@@ -92,21 +84,16 @@ WORDS = Words(
             "fine": "metric of the fine part",
             "none": "without a metric",
         },
-        "parameter": {
-            "n_subsets": "subsets per node",
-            "n_assignments": "assignments per subset",
-            "cost_weight": "cost of a comparison",
-        },
-        "part": {"guess": "guesses", "scale": "stacking"},
+        "scale": {0: "no stacking"},
     },
     quantities={
         "coarse_accuracy": "accuracy on coarse classes",
-        "comparisons": "comparisons per tree and sample",
-        "contrast": "difference, points",
+        "comparisons": "comparisons per\ntree and sample",
         "relative": "relative accuracy",
         "right": "right guesses",
         "scale": "factor of the probabilities",
         "weight": "weight of the coarse classes",
+        # What their values say.
         **dict.fromkeys(("guess", "method", "size"), " "),
     },
     shares=("accuracy", "coarse_accuracy", "coarse", "fine", "relative", "right"),
@@ -118,10 +105,6 @@ WORDS = Words(
 # Patches of 8 x 8 pixels, one every 2 pixels: 121 of an image of 28 x 28.
 PATCH, STEP = 8, 2
 N_COMPONENTS, N_GAUSSIANS = 24, 16
-
-
-def _mixture() -> Dataset:
-    return mixture(24, 24, 50, 30, distance=0.6, n_groups=6)
 
 
 def _take_square_roots(data: Dataset) -> Dataset:
@@ -171,20 +154,24 @@ def patches(X: Array) -> list[Array]:
     return [mine[shown] for mine, shown in zip(rows, varied, strict=True)]
 
 
+MIXTURE = partial(mixture, 24, 24, 50, 30, distance=0.6, n_groups=6)
 SOURCES = {
-    "features": Source("cifar100_efflite0_pca256.npz", _mixture),
-    "words": Source("cifar100_words1000.npz", _mixture, _take_square_roots),
-    "birds": Source("cub200_efflite0_224.npz", _mixture),
+    "features": Source("cifar100_efflite0_pca256.npz", MIXTURE),
+    "words": Source("cifar100_words1000.npz", MIXTURE, _take_square_roots),
+    "birds": Source("cub200_efflite0_224.npz", MIXTURE),
     "characters": Source(
         "omniglot_small.npz",
         lambda: fisher_vectors(digits().per_class(40, 20)),
         lambda data: fisher_vectors(group_by_alphabet(data)),
     ),
 }
-OF_A_NETWORK, OF_IMAGES = ("features", "birds"), ("characters",)
+FISHER, NETWORK, COUNTS = "Fisher vectors", "network", "visual words"
+FEATURES = {"features": NETWORK, "words": COUNTS, "birds": NETWORK, "characters": FISHER}
 # Training and test samples of each class; all of the others.
 N_SAMPLES = {"features": (200, 50), "words": (150, 50)}
-USUAL: Row = {"check": None, "further": None}
+
+
+# --- Runs: all of them, further seeds of some learners, and checks, which explain verdicts
 
 
 def seeded_runs(
@@ -192,31 +179,28 @@ def seeded_runs(
 ) -> list[Run]:
     """One run per seed, data set and combination of choices.
 
-    Built-in features are the same under every name, so one name is enough; images are others.
+    Built-in features are the same under every name, so one name is enough; images are others. All
+    samples of built-in data and of the user's own data are used. Checks explain verdicts: no table
+    or figure shows them, and no claim counts them.
     """
-    names = [name for name in context.names if not context.is_built_in(name)]
-    if not names:
-        names = [name for name in context.names if name in (context.names[0], *OF_IMAGES)]
-    return [
-        {**run, "trees": context.scaled(20, 10), **_size(context, run["data"])}
-        for run in grid(seed=seeds or context.seeds(quick=3), data=names, **choices)
-    ]
-
-
-def _size(context: Context, name: str) -> dict[str, int | None]:
-    """All samples of built-in data and of the user's own data are used."""
-    is_ours = context.data is None and not context.is_built_in(name)
-    n_train, n_test = N_SAMPLES.get(name, (None, None)) if is_ours else (None, None)
-    return {"n_train": n_train, "n_test": n_test}
+    files = [name for name in context.names if not context.is_built_in(name)]
+    names = files or [n for n in context.names if n in (context.names[0], "characters")]
+    sizes = N_SAMPLES if files and context.data is None else {}
+    found: list[Run] = []
+    usual = seeds or context.seeds(quick=1 if "check" in choices else 3)
+    for run in grid(seed=usual, data=names, **choices):
+        n_train, n_test = sizes.get(run["data"], (None, None))
+        size = {"trees": context.scaled(20, 10), "n_train": n_train, "n_test": n_test}
+        found.append({**run, **size, "features": FEATURES[run["data"]]})
+    return found
 
 
 def further_runs(
-    context: Context, n_seeds: int, names: Collection[str], **choices: Iterable[Any]
+    context: Context, n_seeds: int, names: Iterable[str], **choices: Iterable[Any]
 ) -> list[Run]:
     """Runs of further seeds on some data sets, for contrasts that five leave open.
 
-    They have the key "further", and may measure fewer methods. Only full runs on our files with
-    the default number of seeds have them.
+    Only full runs on our files with the default number of seeds have them.
     """
     if context.quick or context.data is not None or context.n_seeds is not None:
         return []
@@ -237,7 +221,6 @@ class TwoLevels:
     Fine classes are numbered from 0 and coarse ones after them, so that all numbers are distinct.
     """
 
-    name: str
     X: Array
     fine: Array
     X_test: Array
@@ -257,49 +240,29 @@ class TwoLevels:
                 "subcategories need features: a matrix with one row per sample"
             )
         classes, fine = np.unique(data.y_train, return_inverse=True)
-        known = np.isin(data.y_test, classes)
         if data.parents is None:
             groups = near_groups(data.X_train, fine)
         else:
-            groups = _numbered(classes, data.parents)
+            of_each = [data.parents.get(label) for label in classes.tolist()]
+            if None in of_each:
+                lost = classes.tolist()[of_each.index(None)]
+                raise InvalidInputError(f"class {lost!r} has no coarse class; every one needs one")
+            distinct = [*dict.fromkeys(of_each)]
+            groups = np.array([distinct.index(parent) for parent in of_each], dtype=np.int64)
+        known = np.isin(data.y_test, classes)
         fine_test = np.searchsorted(classes, data.y_test[known])
-        parents = len(classes) + groups
-        return cls(data.name, data.X_train, fine, data.X_test[known], fine_test, parents)
-
-    @property
-    def coarse(self) -> Array:
-        """Coarse class of each training sample."""
-        return self.parents[self.fine]
-
-    @property
-    def coarse_test(self) -> Array:
-        """Coarse class of each test sample."""
-        return self.parents[self.fine_test]
-
-
-def _numbered(classes: Array, parents: Mapping[Any, Any]) -> Array:
-    lost = [label for label in classes.tolist() if label not in parents]
-    if lost:
-        raise InvalidInputError(
-            f"class {lost[0]!r} has no coarse class; every fine class needs one"
-        )
-    of_each = [parents[label] for label in classes.tolist()]
-    numbers = {parent: number for number, parent in enumerate(dict.fromkeys(of_each))}
-    return np.array([numbers[parent] for parent in of_each], dtype=np.int64)
+        return cls(data.X_train, fine, data.X_test[known], fine_test, len(classes) + groups)
 
 
 def near_groups(X: Array, fine: Array) -> Array:
     """Groups of classes with near means; their number is the square root of the classes'."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-
     n_classes = int(fine.max()) + 1
     if n_classes < 4:
         raise InvalidInputError(
             f"{n_classes} classes make no groups; experiments with subcategories need at least 4"
         )
     means = np.array([X[fine == label].mean(axis=0) for label in range(n_classes)])
-    n_groups = round(n_classes**0.5)
-    groups = fcluster(linkage(means, "ward"), n_groups, criterion="maxclust")
+    groups = fcluster(linkage(means, "ward"), round(n_classes**0.5), criterion="maxclust")
     return np.asarray(groups, dtype=np.int64) - 1
 
 
@@ -338,16 +301,8 @@ def draw(data: TwoLevels, seed: int, fine_share: float, coarse_share: float) -> 
     known = np.arange(len(rows)) < sum(len(part) for part in told)
     # Ranks of all samples, drawn or not: known ones keep their order whatever the coarse share.
     order = np.argsort(rng.permutation(len(data.fine))[rows])
-    rows = rows[order]
-    return Draw(data.X[rows], data.coarse[rows], data.fine[rows], known[order])
-
-
-def samples(context: Context, run: Run) -> TwoLevels:
-    """The samples that a run uses."""
-    data = context.dataset(run["data"])
-    if run["n_train"] is not None:
-        data = data.per_class(run["n_train"], run["n_test"])
-    return TwoLevels.of(data)
+    fine = data.fine[rows[order]]
+    return Draw(data.X[rows[order]], data.parents[fine], fine, known[order])
 
 
 # --- Learners: how to make them, and which samples and labels they are trained on
@@ -373,70 +328,33 @@ TRAINING: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
 }
 
 
-@dataclass(frozen=True)
-class LearnerSpec:
-    """How to make an estimator, and what it learns: a key of ``TRAINING``.
-
-    ``make`` takes the number of trees, the seed, the number of threads, and parameters; ``scales``
-    tells whether it divides features by their deviation unless ``standardize`` is false.
-    """
-
-    make: Callable[..., Any]
-    learns: str
-    scales: bool = True
-
-    def fit(self, model: Any, train: Draw) -> None:
-        """Train the estimator on its part of the samples."""
-        model.fit(*TRAINING[self.learns](train))
-
-    def predict(self, model: Any, X: Array, parents: Array) -> tuple[Array | None, Array]:
-        """Fine and coarse classes; a model of coarse classes predicts no fine ones."""
-        predicted = np.asarray(model.predict(X))
-        if self.learns == "both levels":
-            return predicted, model.predict_coarse(X)
-        return (None, predicted) if self.learns == "all coarse" else (predicted, parents[predicted])
-
-
-def _forest(n_trees: int, seed: int, n_jobs: int, **parameters: Any) -> NCMForestClassifier:
-    given = {**NCM_TREES, **parameters}
-    return NCMForestClassifier(n_trees, n_jobs=n_jobs, random_state=seed, **given)
-
-
-def _subcategories(
-    method: str, n_trees: int, seed: int, n_jobs: int, **parameters: Any
-) -> SubcategoryForestClassifier:
-    given = {**REGULARISED, **parameters}
-    return SubcategoryForestClassifier(
-        n_trees, method=method, n_jobs=n_jobs, random_state=seed, **given
-    )
-
-
-def _svm(
-    _n_trees: int, seed: int, n_jobs: int, *, standardize: bool = True, **parameters: Any
-) -> Any:
+def _svm(_: int, *, n_jobs: int, random_state: int, standardize: bool = True) -> Any:
     """One-versus-rest linear SVMs, trained by stochastic gradient descent as in the paper."""
-    steps = {"alpha": 1e-3, "average": True, "max_iter": 10, "tol": None} | parameters
-    svm = SGDClassifier(loss="hinge", random_state=seed, n_jobs=n_jobs, **steps)
+    steps: dict[str, Any] = {"alpha": 1e-3, "average": True, "max_iter": 10, "tol": None}
+    svm = SGDClassifier(loss="hinge", random_state=random_state, n_jobs=n_jobs, **steps)
     return make_pipeline(StandardScaler(), svm) if standardize else svm
 
 
-LEARNERS: dict[str, LearnerSpec] = {
-    **{method: LearnerSpec(partial(_subcategories, method), "both levels") for method in METHODS},
-    # The same samples, all with fine labels.
-    "full": LearnerSpec(partial(_forest, **REGULARISED), "all fine"),
-    "plain": LearnerSpec(_forest, "all fine"),
+_forest = partial(NCMForestClassifier, **NCM_TREES)
+# What each learns, and how it is made of a number of trees, n_jobs, random_state and parameters.
+LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
+    **{
+        method: ("both levels", partial(SubcategoryForestClassifier, method=method, **REGULARISED))
+        for method in METHODS
+    },
+    "full": ("all fine", partial(_forest, **REGULARISED)),
+    "plain": ("all fine", _forest),
     # With the leaves and centroids of the paper and other defaults of NCMForestClassifier.
-    "regularised": LearnerSpec(partial(_forest, n_subsets=100), "all fine"),
-    # The same samples, all with coarse labels only.
-    "coarse": LearnerSpec(partial(_forest, **REGULARISED), "all coarse"),
-    "class means": LearnerSpec(lambda *_: NCMClassifier(), "fine part", scales=False),
-    "5 neighbours": LearnerSpec(
-        lambda _, __, n_jobs: KNeighborsClassifier(algorithm="brute", n_jobs=n_jobs),
+    "regularised": ("all fine", partial(_forest, n_subsets=100)),
+    "coarse": ("all coarse", partial(_forest, **REGULARISED)),
+    "class means": ("fine part", lambda *_, **__: NCMClassifier()),
+    "5 neighbours": (
         "fine part",
-        scales=False,
+        lambda _, n_jobs, **__: KNeighborsClassifier(algorithm="brute", n_jobs=n_jobs),
     ),
-    "svm": LearnerSpec(_svm, "fine part"),
+    "svm": ("fine part", _svm),
 }
+
 
 # --- Measuring: learners on the same draw of labels, perhaps through the same metric
 
@@ -444,81 +362,88 @@ LEARNERS: dict[str, LearnerSpec] = {
 Entry = tuple[str, Row, Mapping[str, Any]]
 # Limits the time on birds, which needs the most epochs; CIFAR-100 stops earlier by itself.
 MAX_EPOCHS = 15
-# Dimensions of the metric of low rank that explains verdicts on metrics.
-LOW, LOW_RANK = "low rank", 64
+# Checks of the metric: of few dimensions, and none.
+LOW, LOW_RANK, PLAIN = "low rank", 64, "no metric"
 # The samples that a metric is learnt from, and their labels.
 METRIC_PARTS: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
     "coarse": lambda train: (~train.known, train.coarse),
     "fine": lambda train: (train.known, train.fine),
     "all": lambda train: (np.ones(len(train.fine), dtype=bool), train.fine),
 }
+# Columns that tell where accuracies are comparable.
+PLACE = ("data", "features", "fine", "coarse", "metric", "seed")
 
 
-def entries(names: Iterable[str], **parameters: Any) -> list[Entry]:
-    """Learners with the same parameters; the column "method" holds the name."""
-    return [(name, {"method": name}, parameters) for name in names]
+def entries(names: Iterable[str], setting: str = "", **parameters: Any) -> list[Entry]:
+    """Learners with the same parameters, which the name of a setting tells from the usual ones."""
+    said = f", {setting}" if setting else ""
+    return [(name, {"method": name + said}, parameters) for name in names]
 
 
-def variants(setting: str, names: Iterable[str], **parameters: Any) -> list[Entry]:
-    """Learners of runs that explain a verdict; their own names keep them out of the tables."""
-    return [(name, {"method": f"{name}, {setting}"}, parameters) for name in names]
+def samples(context: Context, run: Run) -> TwoLevels:
+    """The samples that a run uses."""
+    data = context.dataset(run["data"])
+    if run["n_train"] is not None:
+        data = data.per_class(run["n_train"], run["n_test"])
+    return TwoLevels.of(data)
 
 
-def compare(
+def measure(
     context: Context,
     run: Run,
-    chosen: Iterable[Entry],
     *,
-    fine: float = 0.5,
-    coarse: float = 0.5,
-    metric: str = "none",
-    rank: int | None = None,
+    usual: Iterable[Entry],
+    further: Mapping[str, Iterable[Entry]] | None = None,
+    checks: Mapping[Any, Iterable[Entry]] | None = None,
+    baseline: Row | None = None,
+    column: str = "accuracy",
+    **options: Any,
 ) -> list[Row]:
     """Rows of learners that are trained on the same samples and labels.
 
-    ``fine`` and ``coarse`` are the shares of the samples with fine labels and with coarse labels
-    only; ``metric`` names the part of them that a metric is learnt on, and ``rank`` the number of
-    its dimensions, None for as many as the features have.
+    They are the usual learners, those of further seeds of this data set, or those of a check. With
+    a baseline, the usual rows have the column "relative".
+
+    The options are those of the run unless it has its own: the shares of the samples with ``fine``
+    labels and with ``coarse`` labels only, both 0.5 by default, and ``metric``, the part of them
+    that a metric is learnt on. It has as many dimensions as the features, or 64 in runs that check
+    this. As it is a scale, learners do not divide features by their deviation, which would undo it.
     """
-    data, seed = samples(context, run), run["seed"]
-    train, test = apply_metric(metric, draw(data, seed, fine, coarse), data, seed, rank)
-    options: dict[str, Any] = {
-        "n_trees": run["trees"],
-        "seed": seed,
-        "n_jobs": context.n_jobs,
-        "has_metric": metric != "none",
-    }
-    return [
-        {**run, **own, **evaluate(learner, train, test, parameters=parameters, **options)}
-        for learner, own, parameters in chosen
+    chosen, check, given = usual, run.get("check"), {"fine": 0.5, "coarse": 0.5, **options, **run}
+    if "further" in run or check:
+        chosen = (further or {})[run["data"]] if "further" in run else (checks or {})[check]
+    data, metric, fixed = samples(context, run), given.get("metric", "none"), {}
+    train = draw(data, run["seed"], given["fine"], given["coarse"])
+    if metric != "none" and check != PLAIN:
+        rank = LOW_RANK if check == LOW else None
+        train, data = apply_metric(metric, train, data, run["seed"], rank)
+        fixed = {"standardize": False}
+    rows: list[Row] = [
+        {**run, **own, **evaluate(context, run, name, train, data, **{**fixed, **parameters})}
+        for name, own, parameters in chosen
     ]
+    return rows if baseline is None or check else relative_to(rows, baseline, column)
 
 
 def evaluate(
-    name: str,
-    train: Draw,
-    data: TwoLevels,
-    *,
-    n_trees: int,
-    seed: int,
-    n_jobs: int,
-    parameters: Mapping[str, Any] | None = None,
-    has_metric: bool = False,
+    context: Context, run: Run, name: str, train: Draw, data: TwoLevels, **parameters: Any
 ) -> dict[str, float]:
     """Accuracy on both levels, comparisons per tree and test sample, and seconds of training.
 
-    As in the paper, accuracy is the mean over classes. A learnt metric is a scale: with
-    ``has_metric`` the learner does not divide features by their deviation, which would undo it.
+    As in the paper, accuracy is the mean over classes.
     """
-    learner, given = LEARNERS[name], {**(parameters or {})}
-    if has_metric and learner.scales:
-        given["standardize"] = False
-    model = learner.make(n_trees, seed, n_jobs, **given)
-    values = {"seconds": time_call(learner.fit, model, train)}
-    fine, coarse = learner.predict(model, data.X_test, data.parents)
-    if fine is not None:
-        values["accuracy"] = float(balanced_accuracy_score(data.fine_test, fine))
-    values["coarse_accuracy"] = float(balanced_accuracy_score(data.coarse_test, coarse))
+    learns, make = LEARNERS[name]
+    model = make(run["trees"], n_jobs=context.n_jobs, random_state=run["seed"], **parameters)
+    values = {"seconds": time_call(model.fit, *TRAINING[learns](train))}
+    predicted = np.asarray(model.predict(data.X_test))
+    if learns == "all coarse":
+        coarse = predicted
+    else:
+        both = learns == "both levels"
+        coarse = model.predict_coarse(data.X_test) if both else data.parents[predicted]
+        values["accuracy"] = float(balanced_accuracy_score(data.fine_test, predicted))
+    right = data.parents[data.fine_test]
+    values["coarse_accuracy"] = float(balanced_accuracy_score(right, coarse))
     if hasattr(model, "comparisons"):
         values["comparisons"] = float(model.comparisons(data.X_test))
     return values
@@ -528,54 +453,51 @@ def apply_metric(
     metric: str, train: Draw, data: TwoLevels, seed: int, rank: int | None = None
 ) -> tuple[Draw, TwoLevels]:
     """Transform training and test samples by a metric that is learnt on a part of the draw."""
-    if metric == "none":
-        return train, data
     rows, labels = METRIC_PARTS[metric](train)
     rank = None if rank is None else min(rank, train.X.shape[1])
     learner = NCMMetric(n_components=rank, max_iter=MAX_EPOCHS, random_state=seed)
     learnt = learner.fit(train.X[rows], labels[rows])
-    return (
-        replace(train, X=learnt.transform(train.X)),
-        replace(data, X_test=learnt.transform(data.X_test)),
-    )
+    told = replace(train, X=learnt.transform(train.X))
+    return told, replace(data, X_test=learnt.transform(data.X_test))
 
 
-def relative_to(
-    rows: Iterable[Row], baseline: Row, within: Sequence[str], column: str = "accuracy"
-) -> list[Row]:
-    """Add "relative": a column divided by its value in the baseline.
-
-    The baseline of a row has the same values in the columns ``within``.
-    """
+def relative_to(rows: Iterable[Row], baseline: Row, column: str = "accuracy") -> list[Row]:
+    """Add "relative": a column divided by its value in the baseline at the same place."""
     table = Table(rows)
     found: list[Row] = []
     for row in table:
-        same = {name: row[name] for name in within if name in row}
-        below = table.mean(column, **(same | dict(baseline)))
+        same = {name: row[name] for name in PLACE if name in row}
+        below = table.mean(column, **{**same, **baseline})
         found.append({**row, "relative": row[column] / below if column in row else None})
     return found
 
 
 # --- What the experiments have in common: printed numbers, claims, figures
 
-
-def published_rows(
-    numbers: Mapping[str, Sequence[float]], settings: Sequence[Row], column: str = "accuracy"
-) -> tuple[Row, ...]:
-    """Percentages of a published table as rows: a line per method, a setting per column."""
-    return tuple(
-        {"method": method, **setting, column: round(value / 100, 6)}
-        for method, line in numbers.items()
-        for setting, value in zip(settings, line, strict=True)
-    )
-
-
 _claim = partial(Claim, together=True)
+_claim_by_metric = partial(_claim, over=("metric",))
+_claim_by_fine = partial(_claim, over=("fine",))
 _experiment = partial(Experiment, timed=("seconds",), where={"check": None}, each=("data",))
+SCORES = ("accuracy", "coarse_accuracy", "comparisons")
 
 
 def _sources(*names: str) -> dict[str, Source]:
     return {name: SOURCES[name] for name in names}
+
+
+def printed(
+    methods: Sequence[str],
+    key: str,
+    percentages: Mapping[Any, Sequence[float]],
+    column: str = "accuracy",
+    **setting: Any,
+) -> tuple[Row, ...]:
+    """Rows of a published table: the percentages of the methods at each value of a key."""
+    return tuple(
+        {"method": method, **setting, key: value, column: round(numbers[place] / 100, 6)}
+        for place, method in enumerate(methods)
+        for value, numbers in percentages.items()
+    )
 
 
 def _gains(names: Iterable[str], baseline: str = "fine-only") -> list[Compare]:
@@ -583,129 +505,69 @@ def _gains(names: Iterable[str], baseline: str = "fine-only") -> list[Compare]:
     return [points("accuracy", "method", name, baseline) for name in names]
 
 
-def _hierarchy(printed: str, column: str = "accuracy") -> Claim:
-    return _claim(
+def _hierarchy(numbers: str, column: str = "accuracy") -> Claim:
+    part = Compare(
+        column,
+        {"method": ("nn", "hierarchical", "nn-h")},
+        {"method": ("stacked", "joint")},
+        # Further seeds measured some of these methods only.
+        where={"further": None},
+        name="with the hierarchy against without",
+    )
+    return _claim_by_fine(
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above those "
         "that do not (stacked, J).",
-        [
-            points(
-                column,
-                "method",
-                ("nn", "hierarchical", "nn-h"),
-                ("stacked", "joint"),
-                # Further seeds measured some of these methods only.
-                where={"further": None},
-                name="with the hierarchy against without",
-            )
-        ],
-        printed=printed,
-        over=("fine",),
+        [part],
+        printed=numbers,
     )
 
 
-def _marks(labels: Mapping[Any, str]) -> dict[Any, Style]:
-    """Styles of points without lines between them."""
-    return {value: replace(style, dashes="none") for value, style in styles(labels).items()}
+def _relative(
+    panel: Panel, published: Sequence[Row], baseline: Row, column: str = "accuracy"
+) -> Callable[[Figure, Table], None]:
+    """A figure of accuracies relative to a baseline of the same data set, the paper's to its."""
+    said = f"{WORDS.quantity(column)} /\n{WORDS.setting(baseline)}, %"
+    labelled = replace(panel, y="relative", ylabel=panel.ylabel or said)
+
+    def show(figure: Figure, table: Table) -> None:
+        usual = table.where(check=None, further=None)
+        theirs = relative_to(published, baseline, column)
+        named = Table({**row, "data": name} for name in usual.values("data") for row in theirs)
+        rows = ("data", "features") if len(usual.values("features")) else ("data",)
+        ours = Table(relative_to(usual, baseline, column))
+        draw_panels(figure, Panels([labelled], rows=rows), ours, WORDS, named)
+        for axes in figure.axes:
+            axes.axhline(100.0, color=GREY, lw=0.8, zorder=0)
+
+    return show
 
 
-def _draw_relative(
-    figure: Figure,
-    table: Table,
-    *,
-    panels: Panels,
+def _table(
+    key: str,
+    values: Iterable[Any],
     published: Sequence[Row],
     baseline: Row,
-    within: Sequence[str] = ("seed",),
+    exact: tuple[str, ...] = SCORES,
     column: str = "accuracy",
-) -> None:
-    """Draw accuracies relative to a baseline of the same data set, the paper's relative to its."""
-    usual = table.where(**USUAL)
-    ours = relative_to(usual, baseline, ("data", *within), column)
-    theirs = relative_to(published, baseline, within, column)
-    named = Table({**row, "data": name} for name in usual.values("data") for row in theirs)
-    draw_panels(figure, panels, Table(ours), WORDS, named)
-    for axes in figure.axes:
-        axes.axhline(100.0, color=GREY, lw=0.8, zorder=0)
-
-
-def _methods_figure(
-    series: str, labels: Mapping[Any, str], ylabel: str, rows: tuple[str, ...] = ("data",)
-) -> Panels:
-    """Methods side by side, relative to a baseline; a row of the figure for each data set."""
-    panel = Panel("method", "relative", series, _marks(labels), ylabel=ylabel, ticks="each")
-    return Panels([panel], rows=rows)
-
-
-def _draw_trade_offs(
-    figure: Figure, table: Table, *, key: str, rows: tuple[str, ...], n_wide: int
-) -> None:
-    """Accuracy over comparisons: a line through the values of a parameter, which are written."""
-    places = [*dict.fromkeys(tuple(row[name] for name in rows) for row in table)]
-    grid_of = figure.subplots(-(-len(places) // n_wide), n_wide, squeeze=False)
-    for axes, place in zip(grid_of.ravel(), places, strict=False):
-        where = dict(zip(rows, place, strict=True))
-        mine = table.where(**where)
-        at = [mine.where(**{key: value}) for value in sorted(mine.values(key))]
-        x, y = ([each.mean(c) for each in at] for c in ("comparisons", "accuracy"))
-        wide, high = ([each.deviation(c) for each in at] for c in ("comparisons", "accuracy"))
-        axes.errorbar(x, 100 * np.array(y), 100 * np.array(high), wide, marker="o", color=BLUE)
-        for number, each in enumerate(at):
-            # Alternately above and below, as neighbours may be close.
-            aside = (4, 4) if number % 2 == 0 else (4, -9)
-            text = f"{each.values(key)[0]:g}"
-            spot = (x[number], 100 * y[number])
-            axes.annotate(text, spot, aside, textcoords="offset points", size=7)
-        axes.margins(0.12, 0.15)
-        axes.set(
-            title=WORDS.setting(where), xlabel=WORDS.quantity("comparisons"), ylabel="accuracy, %"
-        )
+) -> dict[str, Any]:
+    """A table of the paper: methods side by side at several values of a key."""
+    looks = styles({value: WORDS.value(key, value) for value in values}, dashes="none")
+    both = relative_to(published, baseline, column) if "relative" in exact else published
+    return {
+        "figure": _relative(
+            Panel("method", column, key, looks, ticks="each"), published, baseline, column
+        ),
+        "keys": ("data", key, "check", "further", "method", "seed"),
+        "exact": exact,
+        "published": tuple(both),
+    }
 
 
 # --- Table 1: plain and regularised forests and other classifiers, with fine labels only
 
-TABLE1_METHODS = ("class means", "5 neighbours", "svm", "plain", "regularised")
+OTHERS = ("class means", "5 neighbours", "svm")
 FORESTS_AND_MEANS = ("class means", "plain", "regularised")
-TABLE1_METRICS = {"none": "no metric", "all": "learnt metric"}
-# What the claims depend on: larger subsets, and smaller leaves too.
-LARGE, DEEP = "10 roots", "10 roots, leaves of 1"
-TABLE1_PUBLISHED = published_rows(
-    {
-        "class means": (7.24, 15.71),
-        "5 neighbours": (11.20, 15.10),
-        "svm": (18.11, 17.60),
-        "plain": (17.58, 18.52),
-        "regularised": (19.01, 19.79),
-    },
-    [{"metric": metric, "features": "visual words"} for metric in TABLE1_METRICS],
-)
-# What the paper's text adds; it does not mention a metric for them.
-TABLE1_OF_A_NETWORK = published_rows(
-    {"class means": (66.02,), "svm": (71.67,), "regularised": (74.18,)},
-    [{"metric": "none", "features": "network"}],
-)
-
-
-def _table1_runs(context: Context) -> list[Run]:
-    once = context.seeds(quick=1)
-    return [
-        *seeded_runs(context, metric=TABLE1_METRICS),
-        *further_runs(context, 15, context.names, metric=TABLE1_METRICS),
-        *seeded_runs(context, once, metric=TABLE1_METRICS, check=[LARGE]),
-        *seeded_runs(context, once, metric=["all"], check=[LOW]),
-    ]
-
-
-def _table1_measure(context: Context, run: Run) -> list[Row]:
-    # The SVM takes longer than all others.
-    chosen, rank = entries(FORESTS_AND_MEANS if "further" in run else TABLE1_METHODS), None
-    if run.get("check") == LARGE:
-        chosen = [
-            *variants(LARGE, ["regularised"], subset_scale=10.0),
-            *variants(DEEP, ["regularised"], subset_scale=10.0, min_samples_leaf=1),
-        ]
-    elif run.get("check") == LOW:
-        chosen, rank = variants(LOW, FORESTS_AND_MEANS), LOW_RANK
-    return compare(context, run, chosen, fine=1.0, coarse=0.0, metric=run["metric"], rank=rank)
+TABLE1_METHODS, TABLE1_METRICS = (*OTHERS, "plain", "regularised"), ("none", "all")
 
 
 def _metric_gains(table: Table) -> list[Verdict]:
@@ -716,16 +578,12 @@ def _metric_gains(table: Table) -> list[Verdict]:
         for row in table.where(metric="all")
         for same in ({"method": row["method"], "seed": row["seed"]},)
     )
-    forests = [
-        points("accuracy", "metric", "all", "none", where={"method": m})
-        for m in FORESTS_AND_MEANS[1:]
-    ]
     return [
+        *(part.verdict(gains) for part in best("gain", "method", "class means", TABLE1_METHODS)),
         *(
-            each.verdict(gains, WORDS)
-            for each in best("gain", "method", "class means", TABLE1_METHODS)
+            points("accuracy", "metric", "all", "none", where={"method": name}).verdict(table)
+            for name in FORESTS_AND_MEANS[1:]
         ),
-        *(each.verdict(table, WORDS) for each in forests),
     ]
 
 
@@ -734,27 +592,46 @@ TABLE1 = _experiment(
     title="The regularised forest and other classifiers (CVPR 2015, table 1)",
     shows="Plain and regularised NCM forests, class means, neighbours, SVM; with a metric too.",
     sources=_sources("features", "words", "birds"),
-    runs=_table1_runs,
-    measure=_table1_measure,
+    runs=lambda context: [
+        *seeded_runs(context, metric=TABLE1_METRICS),
+        *further_runs(context, 15, SOURCES, metric=TABLE1_METRICS),
+        *seeded_runs(context, metric=TABLE1_METRICS, check=["10 roots"]),
+        *seeded_runs(context, metric=["all"], check=[LOW]),
+    ],
+    measure=partial(
+        measure,
+        usual=entries(TABLE1_METHODS),
+        # The SVM takes longer than all others.
+        further=dict.fromkeys(SOURCES, entries(FORESTS_AND_MEANS)),
+        checks={
+            "10 roots": [
+                *entries(["regularised"], "10 roots", subset_scale=10.0),
+                *entries(
+                    ["regularised"], "10 roots, leaves of 1", subset_scale=10.0, min_samples_leaf=1
+                ),
+            ],
+            LOW: entries(FORESTS_AND_MEANS, LOW),
+        },
+        fine=1.0,
+        coarse=0.0,
+    ),
     claims={
-        "plain": _claim(
+        "plain": _claim_by_metric(
             "The regularised forest is above the plain one, with a metric and without.",
             [points("accuracy", "method", "regularised", "plain")],
             printed="19.01 and 19.79 % against 17.58 and 18.52",
-            over=("metric",),
         ),
-        "others": _claim(
+        "others": _claim_by_metric(
             "The regularised forest is above class means, nearest neighbours and the SVM.",
-            best("accuracy", "method", "regularised", TABLE1_METHODS[:3]),
+            best("accuracy", "method", "regularised", OTHERS),
             printed="19.01 and 19.79 % against 18.11 and 17.60 of the SVM",
-            over=("metric",),
         ),
         "network": _claim(
             "With features of a network, the regularised forest is also above the SVM and class "
             "means.",
             best("accuracy", "method", "regularised", ("svm", "class means")),
             printed="74.18 % against 71.67 and 66.02",
-            where={"data": OF_A_NETWORK, "metric": "none"},
+            where={"data": ("features", "birds"), "metric": "none"},
         ),
         "metric": _claim(
             "A learnt metric improves the forests, and class means more than any other.",
@@ -762,88 +639,73 @@ TABLE1 = _experiment(
             printed="NCMF 17.58 to 18.52 %, RNCMF 19.01 to 19.79, NCM 7.24 to 15.71",
         ),
     },
-    figure=partial(
-        _draw_relative,
-        panels=_methods_figure("metric", TABLE1_METRICS, "accuracy / NCMF\nwithout metric, %"),
-        published=TABLE1_PUBLISHED,
-        baseline={"method": "plain", "metric": "none"},
+    **_table(
+        "metric",
+        TABLE1_METRICS,
+        (
+            *printed(
+                TABLE1_METHODS,
+                "metric",
+                {
+                    "none": (7.24, 11.20, 18.11, 17.58, 19.01),
+                    "all": (15.71, 15.10, 17.60, 18.52, 19.79),
+                },
+                features=COUNTS,
+            ),
+            # What the paper's text adds; it does not mention a metric for them.
+            *printed(
+                ("class means", "svm", "regularised"),
+                "metric",
+                {"none": (66.02, 71.67, 74.18)},
+                features=NETWORK,
+            ),
+        ),
+        {"method": "plain", "metric": "none"},
+        ("accuracy", "comparisons"),
     ),
-    keys=("data", "metric", "check", "further", "method", "seed"),
-    exact=("accuracy", "comparisons"),
-    published=(*TABLE1_PUBLISHED, *TABLE1_OF_A_NETWORK),
 )
 
 
 # --- Table 2: half of the samples with fine labels; no metric, and one learnt on either part
 
-TABLE2_METRICS = {
-    "none": "no metric",
-    "coarse": "metric of coarse part",
-    "fine": "metric of fine part",
-}
-OTHERS = ("class means", "5 neighbours", "svm")
+TABLE2_METRICS = ("none", "coarse", "fine")
+FEW_METHODS = ("fine-only", "nn", "hierarchical", "nn-h", "full")
 # The paper calls 19.55 of 19.79 almost the same; at least 98 % count as that.
 NEARLY = 0.98
-TABLE2_PUBLISHED = published_rows(
-    {
-        "class means": (7.14, 14.49, 16.30),
-        "5 neighbours": (9.45, 12.33, 12.58),
-        "svm": (17.22, 16.24, 16.41),
-        "fine-only": (16.96, 17.43, 18.54),
-        "stacked": (17.56, 17.80, 18.83),
-        "joint": (17.14, 17.44, 18.39),
-        "nn": (17.93, 18.26, 19.29),
-        "hierarchical": (18.35, 17.93, 19.20),
-        "nn-h": (18.46, 18.48, 19.55),
-    },
-    [{"metric": metric} for metric in TABLE2_METRICS],
-)
-
-
-def _table2_runs(context: Context) -> list[Run]:
-    return [
-        *seeded_runs(context, metric=TABLE2_METRICS),
-        *further_runs(context, 15, ["features"], metric=TABLE2_METRICS),
-        *seeded_runs(context, context.seeds(quick=1), metric=["coarse", "fine"], check=[LOW]),
-    ]
-
-
-def _table2_measure(context: Context, run: Run) -> list[Row]:
-    few = ("fine-only", "nn", "hierarchical", "nn-h", "full")
-    if "check" in run:
-        chosen = variants(LOW, ("class means", *few))
-        return compare(context, run, chosen, metric=run["metric"], rank=LOW_RANK)
-    names = few if "further" in run else (*OTHERS, *METHODS, "full")
-    return compare(context, run, entries(names), metric=run["metric"])
-
-
 TABLE2 = _experiment(
     name="cvpr2015-table2",
     title="Metrics learnt on coarse and on fine labels (CVPR 2015, table 2)",
     shows="Every method without a metric, and with a metric learnt on the coarse part (the samples "
     "with coarse labels only) or on the fine part (the samples with fine labels).",
     sources=_sources("features", "words"),
-    runs=_table2_runs,
-    measure=_table2_measure,
+    runs=lambda context: [
+        *seeded_runs(context, metric=TABLE2_METRICS),
+        *further_runs(context, 15, ["features"], metric=TABLE2_METRICS),
+        *seeded_runs(context, metric=["coarse", "fine"], check=[LOW]),
+    ],
+    measure=partial(
+        measure,
+        usual=entries((*OTHERS, *METHODS, "full")),
+        further={"features": entries(FEW_METHODS)},
+        checks={LOW: entries(("class means", *FEW_METHODS), LOW)},
+    ),
     claims={
         "metrics": _claim(
             "A metric learnt on the coarse part helps the baseline a little, one learnt on the "
             "fine part more.",
-            increasing("accuracy", "metric", [*TABLE2_METRICS]),
+            increasing("accuracy", "metric", TABLE2_METRICS),
             printed="16.96, 17.43, 18.54 %",
             where={"method": "fine-only"},
         ),
-        "gains": _claim(
+        "gains": _claim_by_metric(
             "NN, H and NN-H are above the baseline, whatever the metric.",
             _gains(("nn", "hierarchical", "nn-h")),
             printed="19.29, 19.20, 19.55 % against 18.54 with the metric of the fine part",
-            over=("metric",),
         ),
-        "best": _claim(
+        "best": _claim_by_metric(
             "NN-H is the best with every metric.",
             best("accuracy", "method", "nn-h", (*OTHERS, *PAPERS_METHODS)),
             printed="18.46, 18.48, 19.55 % against 18.35, 18.26, 19.29 of the next",
-            over=("metric",),
         ),
         "nearly": _claim(
             "With the metric of the fine part NN-H almost reaches a forest that gets every fine "
@@ -853,67 +715,54 @@ TABLE2 = _experiment(
             where={"metric": "fine"},
         ),
     },
-    figure=partial(
-        _draw_relative,
-        panels=_methods_figure("metric", TABLE2_METRICS, "accuracy / fine only\nwithout metric, %"),
-        published=TABLE2_PUBLISHED,
-        baseline={"method": "fine-only", "metric": "none"},
+    **_table(
+        "metric",
+        TABLE2_METRICS,
+        printed(
+            (*OTHERS, *PAPERS_METHODS),
+            "metric",
+            {
+                "none": (7.14, 9.45, 17.22, 16.96, 17.56, 17.14, 17.93, 18.35, 18.46),
+                "coarse": (14.49, 12.33, 16.24, 17.43, 17.80, 17.44, 18.26, 17.93, 18.48),
+                "fine": (16.30, 12.58, 16.41, 18.54, 18.83, 18.39, 19.29, 19.20, 19.55),
+            },
+        ),
+        {"method": "fine-only", "metric": "none"},
     ),
-    keys=("data", "metric", "check", "further", "method", "seed"),
-    exact=("accuracy", "coarse_accuracy", "comparisons"),
-    published=TABLE2_PUBLISHED,
 )
 
 
 # --- Tables 3 and 4: every method at several shares of labels, relative to the fine part alone
 
-SHARES = (0.1, 0.2, 0.5)
-FINE_ONLY = {"method": "fine-only"}
-# H or J whose nodes compare with means of fine classes only, which explains verdicts on them.
+SHARES, FINE_ONLY = (0.1, 0.2, 0.5), {"method": "fine-only"}
+# J or H whose nodes compare with means of fine classes only, which explains verdicts on them.
 FINE_MEANS = "means of fine classes"
 
 
 def _shares(
     column: str,
     names: Sequence[str],
-    percentages: Mapping[str, Sequence[float]],
+    percentages: Mapping[float, Sequence[float]],
     further: Mapping[str, Sequence[str]],
     n_seeds: int,
 ) -> dict[str, Any]:
     """What the tables have in common: one varies the share of fine labels, one of coarse ones."""
-
-    def runs(context: Context) -> list[Run]:
-        shares = {column: SHARES}
-        return [
-            *seeded_runs(context, **shares),
-            *further_runs(context, n_seeds, further, **shares),
-            *seeded_runs(context, context.seeds(quick=1), **shares, check=[FINE_MEANS]),
-        ]
-
-    def measure(context: Context, run: Run) -> list[Row]:
-        share = {column: run[column]}
-        if "check" in run:
-            chosen = variants(FINE_MEANS, ["joint"], class_means="fine")
-            return compare(context, run, chosen, **share)
-        chosen = entries(further[run["data"]] if "further" in run else names)
-        return relative_to(compare(context, run, chosen, **share), FINE_ONLY, [column])
-
-    printed = published_rows(percentages, [{column: share} for share in SHARES])
-    said = {"fine": "fine labels", "coarse": "coarse only"}[column]
-    labels = {share: f"{share:.0%} {said}" for share in SHARES}
+    published = printed(PAPERS_METHODS, column, percentages)
+    exact = ("accuracy", "relative", "coarse_accuracy", "comparisons")
     return {
-        "runs": runs,
-        "measure": measure,
-        "figure": partial(
-            _draw_relative,
-            panels=_methods_figure(column, labels, "accuracy / fine only, %"),
-            published=printed,
+        "runs": lambda context: [
+            *seeded_runs(context, **{column: SHARES}),
+            *further_runs(context, n_seeds, further, **{column: SHARES}),
+            *seeded_runs(context, **{column: SHARES}, check=[FINE_MEANS]),
+        ],
+        "measure": partial(
+            measure,
+            usual=entries(names),
+            further={data: entries(methods) for data, methods in further.items()},
+            checks={FINE_MEANS: entries(["joint"], FINE_MEANS, class_means="fine")},
             baseline=FINE_ONLY,
-            within=(column, "seed"),
         ),
-        "keys": ("data", column, "check", "further", "method", "seed"),
-        "exact": ("accuracy", "relative", "coarse_accuracy", "comparisons"),
-        "published": tuple(relative_to(printed, FINE_ONLY, [column])),
+        **_table(column, SHARES, published, FINE_ONLY, exact),
     }
 
 
@@ -934,30 +783,25 @@ TABLE3 = _experiment(
             ],
             printed="22 % with a tenth, 9 % with half",
         ),
-        "best": _claim(
+        "best": _claim_by_fine(
             "NN-H is the best of the paper's methods at every share.",
             best("accuracy", "method", "nn-h", PAPERS_METHODS),
             printed="14.71, 16.37, 18.46 % against 14.16, 16.15, 18.35 of H",
-            over=("fine",),
         ),
         "hierarchy": _hierarchy("13.99 to 14.71 % against 12.59 and 12.92 with a tenth"),
-        "gains": _claim(
+        "gains": _claim_by_fine(
             "Every method is above the baseline at every share.",
             _gains(PAPERS_METHODS[1:]),
             printed="the least gain is J's, 17.14 against 16.96 %",
-            over=("fine",),
         ),
     },
     **_shares(
         "fine",
         (*METHODS, "full"),
         {
-            "fine-only": (12.04, 14.35, 16.96),
-            "stacked": (12.92, 15.07, 17.56),
-            "joint": (12.59, 14.89, 17.14),
-            "nn": (13.99, 15.48, 17.93),
-            "hierarchical": (14.16, 16.15, 18.35),
-            "nn-h": (14.71, 16.37, 18.46),
+            0.1: (12.04, 12.92, 12.59, 13.99, 14.16, 14.71),
+            0.2: (14.35, 15.07, 14.89, 15.48, 16.15, 16.37),
+            0.5: (16.96, 17.56, 17.14, 17.93, 18.35, 18.46),
         },
         {
             "words": ("fine-only", "nn", "hierarchical", "nn-h"),
@@ -994,12 +838,9 @@ TABLE4 = _experiment(
         "coarse",
         METHODS,
         {
-            "fine-only": (16.96, 16.96, 16.96),
-            "stacked": (17.18, 17.21, 17.56),
-            "joint": (16.89, 16.80, 17.14),
-            "nn": (17.27, 17.51, 17.93),
-            "hierarchical": (17.59, 17.90, 18.35),
-            "nn-h": (17.87, 18.13, 18.46),
+            0.1: (16.96, 17.18, 16.89, 17.27, 17.59, 17.87),
+            0.2: (16.96, 17.21, 16.80, 17.51, 17.90, 18.13),
+            0.5: (16.96, 17.56, 17.14, 17.93, 18.35, 18.46),
         },
         {"words": ("joint", "hierarchical", "nn-h"), "features": ("nn",)},
         n_seeds=15,
@@ -1009,36 +850,14 @@ TABLE4 = _experiment(
 
 # --- Table 5: coarse classes of test samples, and a forest trained on coarse classes alone
 
-TABLE5_COLUMN, COARSE = "coarse_accuracy", {"method": "coarse"}
-# What the claim depends on: samples of each class.
-FEWER, ALL = 50, 500
-TABLE5_PUBLISHED = published_rows(
-    {
-        "coarse": (24.54,),
-        "stacked": (22.35,),
-        "joint": (21.99,),
-        "nn": (24.19,),
-        "hierarchical": (23.95,),
-        "nn-h": (25.15,),
-    },
-    [{"fine": 0.5}],
-    TABLE5_COLUMN,
-)
+COARSE_FOREST = {"method": "coarse"}
 
 
 def _table5_runs(context: Context) -> list[Run]:
-    checks = seeded_runs(context, context.seeds(quick=1), fine=[0.5], check=[FEWER, ALL])
+    checks = seeded_runs(context, fine=[0.5], check=[50, 500])
     # All samples of birds are used already, and built-in data are small.
     cut = [{**run, "n_train": run["check"]} for run in checks if run["n_train"] is not None]
     return [*seeded_runs(context, fine=[0.5]), *cut]
-
-
-def _table5_measure(context: Context, run: Run) -> list[Row]:
-    if "check" in run:
-        chosen = variants(f"{run['check']} samples", ("coarse", "nn-h", "full"))
-        return compare(context, run, chosen)
-    rows = compare(context, run, entries(("coarse", *METHODS, "full")))
-    return relative_to(rows, COARSE, ["fine"], TABLE5_COLUMN)
 
 
 TABLE5 = _experiment(
@@ -1047,147 +866,137 @@ TABLE5 = _experiment(
     shows="Accuracy on coarse classes: every method, and a forest of coarse labels only.",
     sources=_sources("features", "words", "birds"),
     runs=_table5_runs,
-    measure=_table5_measure,
+    measure=partial(
+        measure,
+        usual=entries(("coarse", *METHODS, "full")),
+        checks={n: entries(("coarse", "nn-h", "full"), f"{n} samples") for n in (50, 500)},
+        baseline=COARSE_FOREST,
+        column="coarse_accuracy",
+    ),
     claims={
         "coarse": _claim(
             "NN-H, which knows the fine class of half of the samples, names coarse classes better "
             "than a forest that learnt all samples' coarse classes alone.",
-            [points(TABLE5_COLUMN, "method", "nn-h", "coarse")],
+            [points("coarse_accuracy", "method", "nn-h", "coarse")],
             printed="25.15 against 24.54 %",
         ),
-        "hierarchy": _hierarchy("23.95 to 25.15 % against 21.99 and 22.35", TABLE5_COLUMN),
+        "hierarchy": _hierarchy("23.95 to 25.15 % against 21.99 and 22.35", "coarse_accuracy"),
     },
-    figure=partial(
-        _draw_relative,
-        panels=_methods_figure("fine", {0.5: "here"}, "coarse accuracy /\ncoarse forest, %"),
-        published=TABLE5_PUBLISHED,
-        baseline=COARSE,
-        column=TABLE5_COLUMN,
-    ),
-    keys=("data", "fine", "check", "method", "seed"),
-    exact=(TABLE5_COLUMN, "relative", "accuracy", "comparisons"),
-    published=tuple(relative_to(TABLE5_PUBLISHED, COARSE, ["fine"], TABLE5_COLUMN)),
+    **{
+        **_table(
+            "fine",
+            [0.5],
+            printed(
+                ("coarse", *PAPERS_METHODS[1:]),
+                "fine",
+                {0.5: (24.54, 22.35, 21.99, 24.19, 23.95, 25.15)},
+                "coarse_accuracy",
+            ),
+            COARSE_FOREST,
+            ("coarse_accuracy", "relative", "accuracy", "comparisons"),
+            "coarse_accuracy",
+        ),
+        "keys": ("data", "fine", "check", "method", "seed"),
+    },
 )
 
 
 # --- Table 6: high-dimensional features, transformed by a metric learnt on the fine part
 
-FISHER, NETWORK = "Fisher vectors", "network"
 # The paper's settings for high-dimensional features: larger subsets, more weight on coarse classes.
 LARGE_SUBSETS: dict[str, Any] = {"subset_scale": 10.0, "n_subsets": 100}
 WEIGHTED = LARGE_SUBSETS | {"coarse_weight": 100.0}
-# What the claims depend on, with the metric: H with means of fine classes only or another weight,
-# guesses without a metric, smaller leaves.
-PLAIN, SMALL = "no metric", "small leaves"
-TABLE6_CHECKS = {
-    FINE_MEANS: (
-        "fine",
-        [
-            *variants("weight 1", ["hierarchical"], **LARGE_SUBSETS, coarse_weight=1.0),
-            *variants(FINE_MEANS, ["hierarchical"], **WEIGHTED, class_means="fine"),
-        ],
-    ),
-    PLAIN: ("none", variants(PLAIN, ("fine-only", "nn"), **LARGE_SUBSETS)),
-    SMALL: ("fine", variants(SMALL, ["fine-only"], **LARGE_SUBSETS, min_samples_leaf=2)),
-}
-TABLE6_ENTRIES = [
-    *entries(["class means"]),
-    *entries(("fine-only", "nn"), **LARGE_SUBSETS),
-    *entries(("hierarchical", "nn-h", "ridge-h"), **WEIGHTED),
-]
-TABLE6_PUBLISHED = (
-    *published_rows(
-        {
-            "class means": (30.22, 35.27, 42.34),
-            "fine-only": (30.55, 35.99, 43.30),
-            "hierarchical": (31.42, 36.42, 43.62),
-            "nn": (28.93, 32.75, 42.26),
-            "nn-h": (28.25, 31.81, 41.80),
-        },
-        [{"features": FISHER, "fine": share} for share in SHARES],
-    ),
-    # What the paper's text adds.
-    *published_rows(
-        {"fine-only": (68.49, 70.49, 73.07), "nn-h": (69.95, 71.41, 73.43)},
-        [{"features": NETWORK, "fine": share} for share in SHARES],
-    ),
-)
-
-
-def _table6_runs(context: Context) -> list[Run]:
-    checks = seeded_runs(context, context.seeds(quick=1), fine=SHARES, check=TABLE6_CHECKS)
-    return [
-        *seeded_runs(context, fine=SHARES),
-        *further_runs(context, 20, ["birds"], fine=SHARES[-1:]),
-        *(run for run in checks if run["data"] in OF_IMAGES),
-    ]
-
-
-def _table6_measure(context: Context, run: Run) -> list[Row]:
-    metric, chosen = "fine", TABLE6_ENTRIES
-    if "check" in run:
-        metric, chosen = TABLE6_CHECKS[run["check"]]
-    elif "further" in run:
-        chosen = [each for each in chosen if each[0] in ("fine-only", "nn-h")]
-    features = FISHER if run["data"] in OF_IMAGES else NETWORK
-    rows = compare(context, run, chosen, fine=run["fine"], metric=metric)
-    return [{**row, "features": features} for row in rows]
-
-
-def _of(features: str) -> dict[str, Any]:
-    return {"where": {"features": features}, "over": ("fine",)}
-
-
 TABLE6 = _experiment(
     name="cvpr2015-table6",
     title="Features of many dimensions, with a metric (CVPR 2015, table 6)",
     shows="Methods on high-dimensional features, with a metric learnt on the samples with fine "
     "labels.",
     sources=_sources("birds", "features", "characters"),
-    runs=_table6_runs,
-    measure=_table6_measure,
+    runs=lambda context: [
+        *seeded_runs(context, fine=SHARES),
+        *further_runs(context, 20, ["birds"], fine=SHARES[-1:]),
+        *(
+            run
+            for run in seeded_runs(context, fine=SHARES, check=(FINE_MEANS, PLAIN, "small leaves"))
+            if run["features"] == FISHER
+        ),
+    ],
+    measure=partial(
+        measure,
+        usual=[
+            *entries(["class means"]),
+            *entries(("fine-only", "nn"), **LARGE_SUBSETS),
+            *entries(("hierarchical", "nn-h", "ridge-h"), **WEIGHTED),
+        ],
+        further={
+            "birds": [*entries(["fine-only"], **LARGE_SUBSETS), *entries(["nn-h"], **WEIGHTED)]
+        },
+        checks={
+            FINE_MEANS: [
+                *entries(["hierarchical"], "weight 1", **LARGE_SUBSETS, coarse_weight=1.0),
+                *entries(["hierarchical"], FINE_MEANS, **WEIGHTED, class_means="fine"),
+            ],
+            PLAIN: entries(("fine-only", "nn"), PLAIN, **LARGE_SUBSETS),
+            "small leaves": entries(
+                ["fine-only"], "small leaves", **LARGE_SUBSETS, min_samples_leaf=2
+            ),
+        },
+        metric="fine",
+    ),
     claims={
-        "hierarchical": _claim(
+        "hierarchical": _claim_by_fine(
             "With Fisher vectors H is the best: above class means, the baseline, NN and NN-H.",
             best("accuracy", "method", "hierarchical", ("class means", "fine-only", "nn", "nn-h")),
             printed="31.42, 36.42, 43.62 % against 30.55, 35.99, 43.30 of the baseline",
-            **_of(FISHER),
+            where={"features": FISHER},
         ),
-        "harm": _claim(
+        "harm": _claim_by_fine(
             "With Fisher vectors guesses by nearest neighbours do harm: NN and NN-H fall below "
             "the baseline.",
             best("accuracy", "method", "fine-only", ("nn", "nn-h")),
             printed="28.93, 32.75, 42.26 and 28.25, 31.81, 41.80 % against 30.55, 35.99, 43.30",
-            **_of(FISHER),
+            where={"features": FISHER},
         ),
-        "means": _claim(
+        "means": _claim_by_fine(
             "With Fisher vectors the forest that sees fine labels only is above class means.",
             _gains(["fine-only"], "class means"),
             printed="30.55, 35.99, 43.30 % against 30.22, 35.27, 42.34",
-            **_of(FISHER),
+            where={"features": FISHER},
         ),
-        "network": _claim(
+        "network": _claim_by_fine(
             "With features of a network NN-H is above the baseline.",
             _gains(["nn-h"]),
             printed="69.95, 71.41, 73.43 % against 68.49, 70.49, 73.07",
-            **_of(NETWORK),
+            where={"features": NETWORK},
         ),
     },
-    figure=partial(
-        _draw_relative,
-        panels=_methods_figure(
+    **{
+        **_table(
             "fine",
-            {share: f"{share:.0%} fine labels" for share in SHARES},
-            "accuracy / fine only, %",
-            rows=("data", "features"),
+            SHARES,
+            (
+                *printed(
+                    ("class means", "fine-only", "hierarchical", "nn", "nn-h"),
+                    "fine",
+                    {
+                        0.1: (30.22, 30.55, 31.42, 28.93, 28.25),
+                        0.2: (35.27, 35.99, 36.42, 32.75, 31.81),
+                        0.5: (42.34, 43.30, 43.62, 42.26, 41.80),
+                    },
+                    features=FISHER,
+                ),
+                # What the paper's text adds.
+                *printed(
+                    ("fine-only", "nn-h"),
+                    "fine",
+                    {0.1: (68.49, 69.95), 0.2: (70.49, 71.41), 0.5: (73.07, 73.43)},
+                    features=NETWORK,
+                ),
+            ),
+            FINE_ONLY,
         ),
-        published=TABLE6_PUBLISHED,
-        baseline=FINE_ONLY,
-        within=("features", "fine", "seed"),
-    ),
-    keys=("data", "features", "fine", "check", "further", "method", "seed"),
-    exact=("accuracy", "coarse_accuracy", "comparisons"),
-    published=TABLE6_PUBLISHED,
+        "keys": ("data", "features", "fine", "check", "further", "method", "seed"),
+    },
 )
 
 
@@ -1199,43 +1008,33 @@ SWEEPS: dict[str, tuple[float, ...]] = {
     "n_assignments": (10, 50, 100),
     "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
 }
+SAID = {
+    "n_subsets": "subsets per node",
+    "n_assignments": "assignments per subset",
+    "cost_weight": "cost of a comparison",
+}
+LINE = styles(SAID)
 OTHERWISE: dict[str, Any] = {"n_subsets": 100, "n_assignments": 50, "cost_weight": 0.01}
 # Half a percentage point counts as no difference: the range of the paper's curve of assignments.
 HARDLY = 0.005
 
 
-def _fig2_runs(context: Context) -> list[Run]:
-    return [
-        *seeded_runs(context, parameter=SWEEPS),
-        *further_runs(context, 15, ["words"], parameter=("n_assignments", "cost_weight")),
-        *further_runs(context, 15, ["features"], parameter=["n_assignments"]),
-    ]
-
-
 def _fig2_measure(context: Context, run: Run) -> list[Row]:
     name = run["parameter"]
-    chosen = [
-        ("regularised", {"value": value}, OTHERWISE | {name: value}) for value in SWEEPS[name]
-    ]
-    return compare(context, run, chosen, fine=1.0, coarse=0.0)
-
-
-def _cost(high: float, **bounds: float) -> dict[str, Any]:
-    return {
-        "parts": [
-            points("accuracy", "value", 0.0, high, **bounds),
-            times("comparisons", "value", 0.0, high),
-        ],
-        "where": {"parameter": "cost_weight"},
-    }
+    chosen = [("regularised", {"value": n}, OTHERWISE | {name: n}) for n in SWEEPS[name]]
+    return measure(context, run, usual=chosen, fine=1.0, coarse=0.0)
 
 
 FIG2 = _experiment(
     name="cvpr2015-fig2",
     title="Parameters of the regularised forest (CVPR 2015, fig. 2)",
-    shows="Accuracy over comparisons as subsets, assignments and the cost of comparisons change.",
+    shows="Accuracy and comparisons as subsets, assignments and the cost of comparisons change.",
     sources=_sources("features", "words"),
-    runs=_fig2_runs,
+    runs=lambda context: [
+        *seeded_runs(context, parameter=SWEEPS),
+        *further_runs(context, 15, ["words"], parameter=("n_assignments", "cost_weight")),
+        *further_runs(context, 15, ["features"], parameter=["n_assignments"]),
+    ],
     measure=_fig2_measure,
     claims={
         "subsets": _claim(
@@ -1253,13 +1052,29 @@ FIG2 = _experiment(
             [points("accuracy", "value", 100, 10, within=HARDLY)],
             where={"parameter": "n_assignments"},
         ),
-        "high cost": _claim("A high cost saves comparisons and loses accuracy.", **_cost(0.1)),
+        "high cost": _claim(
+            "A high cost saves comparisons and loses accuracy.",
+            [points("accuracy", "value", 0.0, 0.1), times("comparisons", "value", 0.0, 0.1)],
+            where={"parameter": "cost_weight"},
+        ),
         "small cost": _claim(
             "A cost of 0.001 saves comparisons and loses no accuracy (at most half a point).",
-            **_cost(0.001, below=HARDLY),
+            [
+                points("accuracy", "value", 0.0, 0.001, below=HARDLY),
+                times("comparisons", "value", 0.0, 0.001),
+            ],
+            where={"parameter": "cost_weight"},
         ),
     },
-    figure=partial(_draw_trade_offs, key="value", rows=("data", "parameter"), n_wide=3),
+    figure=Panels(
+        [
+            Panel("value", y, "parameter", LINE, {"parameter": name}, xlabel=said, ticks="each")
+            for y in ("accuracy", "comparisons")
+            for name, said in SAID.items()
+        ],
+        rows=("data",),
+        n_columns=3,
+    ),
     keys=("data", "parameter", "value", "seed"),
     exact=("accuracy", "comparisons"),
     size=(10.0, 5.6),
@@ -1269,37 +1084,23 @@ FIG2 = _experiment(
 # --- Fig. 3: the weight of the coarse classes' gain in the choice of a split
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-BEST_WEIGHTS = {"joint": 0.1, "hierarchical": 1.0}
 H_OF_FINE_MEANS = {"method": "hierarchical", "means": "fine", "weight": 1.0}
-FIG3_PUBLISHED = tuple(
-    {"fine": 0.5, "method": method, "means": means, "weight": weight, "accuracy": accuracy}
-    for method, means, weight, accuracy in (
-        ("joint", "fine", 0.1, 0.1686),
-        ("hierarchical", "fine", 1.0, 0.17),
-        ("hierarchical", "both", 1.0, 0.181),
-    )
-)
 FIG3_STYLES = {
     ("joint", "fine"): Style("J", RED, "s"),
     ("hierarchical", "fine"): Style("H", BLUE, "o"),
     ("hierarchical", "both"): Style("H, means of both levels", GREEN, "^"),
 }
+FIG3_PUBLISHED: tuple[Row, ...] = (
+    {"fine": 0.5, "method": "joint", "means": "fine", "weight": 0.1, "accuracy": 0.1686},
+    {"fine": 0.5, **H_OF_FINE_MEANS, "accuracy": 0.17},
+    {"fine": 0.5, **H_OF_FINE_MEANS, "means": "both", "accuracy": 0.181},
+)
 
 
-def _fig3_runs(context: Context) -> list[Run]:
+def _weights(weights: Sequence[float]) -> list[Entry]:
+    """J and H with means of fine classes at these weights, and H with means of both levels."""
+    wanted = [(method, "fine", w) for method in ("joint", "hierarchical") for w in weights]
     return [
-        *seeded_runs(context, fine=[0.5]),
-        *further_runs(context, 15, context.names, fine=[0.5]),
-        # Where fine labels are few, weights may matter more.
-        *seeded_runs(context, fine=[0.1], check=["labels"]),
-    ]
-
-
-def _fig3_measure(context: Context, run: Run) -> list[Row]:
-    """All weights, or those near the best; then H with means of both levels."""
-    weights = WEIGHTS[:3] if {"further", "check"} & {*run} else WEIGHTS
-    wanted = [(method, "fine", weight) for method in BEST_WEIGHTS for weight in weights]
-    chosen: list[Entry] = [
         (
             method,
             {"method": method, "means": means, "weight": weight},
@@ -1307,30 +1108,18 @@ def _fig3_measure(context: Context, run: Run) -> list[Row]:
         )
         for method, means, weight in [*wanted, ("hierarchical", "both", 1.0)]
     ]
-    return compare(context, run, chosen, fine=run["fine"])
 
 
 def _at_best(table: Table) -> list[Verdict]:
     """H against J, each at its best weight by the seeds that measured all weights."""
-    sides = []
+    sides: list[dict[str, Any]] = []
     for method in ("hierarchical", "joint"):
-        side = {"method": method, "means": "fine"}
-        mine = table.where(**side, further=None)
-        weights = mine.values("weight")
+        mine = table.where(method=method, means="fine", further=None)
+        means = {w: mine.mean("accuracy", weight=w) for w in mine.values("weight")}
         sides.append(
-            {**side, "weight": max(weights, key=lambda w: mine.mean("accuracy", weight=w))}
+            {"method": method, "means": "fine", "weight": max(means, key=means.__getitem__)}
         )
     return [Compare("accuracy", sides[0], sides[1]).verdict(table, WORDS)]
-
-
-def _best_weight(method: str, printed: str) -> Claim:
-    weight = BEST_WEIGHTS[method]
-    return _claim(
-        f"{WORDS.value('method', method)} is best with a weight of {weight:g}.",
-        best("accuracy", "weight", weight, WEIGHTS),
-        printed=printed,
-        where={"method": method, "means": "fine"},
-    )
 
 
 FIG3 = _experiment(
@@ -1338,11 +1127,31 @@ FIG3 = _experiment(
     title="The weight of the coarse classes (CVPR 2015, fig. 3)",
     shows="Accuracy of J and H over the weight of the coarse classes' gain in choosing splits.",
     sources=_sources("features", "words"),
-    runs=_fig3_runs,
-    measure=_fig3_measure,
+    runs=lambda context: [
+        *seeded_runs(context, fine=[0.5]),
+        *further_runs(context, 15, SOURCES, fine=[0.5]),
+        # Where fine labels are few, weights may matter more.
+        *seeded_runs(context, fine=[0.1], check=["labels"]),
+    ],
+    measure=partial(
+        measure,
+        usual=_weights(WEIGHTS),
+        further=dict.fromkeys(SOURCES, _weights(WEIGHTS[:3])),
+        checks={"labels": _weights(WEIGHTS[:3])},
+    ),
     claims={
-        "weight of j": _best_weight("joint", "16.86 % at 0.1"),
-        "weight of h": _best_weight("hierarchical", "17.00 % at 1"),
+        "weight of j": _claim(
+            "J is best with a weight of 0.1.",
+            best("accuracy", "weight", 0.1, WEIGHTS),
+            printed="16.86 % at 0.1",
+            where={"method": "joint", "means": "fine"},
+        ),
+        "weight of h": _claim(
+            "H is best with a weight of 1.",
+            best("accuracy", "weight", 1.0, WEIGHTS),
+            printed="17.00 % at 1",
+            where={"method": "hierarchical", "means": "fine"},
+        ),
         "above": _claim(
             "H at its best is above J at its best.", _at_best, printed="17.00 against 16.86 %"
         ),
@@ -1352,26 +1161,20 @@ FIG3 = _experiment(
             printed="18.10 against 17.00 %",
         ),
     },
-    figure=partial(
-        _draw_relative,
-        panels=Panels(
-            [
-                Panel(
-                    "weight",
-                    "relative",
-                    ("method", "means"),
-                    FIG3_STYLES,
-                    ylabel="accuracy / H at weight 1, %",
-                    ticks="measured",
-                )
-            ],
-            rows=("data",),
+    figure=_relative(
+        Panel(
+            "weight",
+            "accuracy",
+            ("method", "means"),
+            FIG3_STYLES,
+            ylabel="accuracy / H at weight 1, %",
+            ticks="measured",
         ),
-        published=FIG3_PUBLISHED,
-        baseline=H_OF_FINE_MEANS,
+        FIG3_PUBLISHED,
+        H_OF_FINE_MEANS,
     ),
     keys=("data", "fine", "check", "further", "method", "means", "weight", "seed"),
-    exact=("accuracy", "coarse_accuracy", "comparisons"),
+    exact=SCORES,
     published=FIG3_PUBLISHED,
     size=(7.0, 3.2),
 )
@@ -1379,41 +1182,32 @@ FIG3 = _experiment(
 
 # --- Fig. 4: larger subsets of class means at the nodes, on features transformed by a metric
 
-SUBSET_SCALES = (1.0, 5.0, 10.0, 20.0)
 # One percentage point of accuracy.
 ALMOST = 0.01
-
-
-def _fig4_measure(context: Context, run: Run) -> list[Row]:
-    chosen = [("fine-only", {"scale": c}, {"subset_scale": c}) for c in SUBSET_SCALES]
-    return compare(context, run, chosen, metric=run["metric"])
 
 
 def _enough(table: Table) -> list[Verdict]:
     """Whether c = 10 is enough; nothing where few classes let c = 20 allow the same subsets."""
     if table.mean("comparisons", scale=10.0) == table.mean("comparisons", scale=20.0):
         return []
-    parts = (
-        points("accuracy", "scale", 20.0, 10.0, below=ALMOST),
-        times("comparisons", "scale", 20.0, 10.0),
-    )
-    return [each.verdict(table, WORDS) for each in parts]
+    more = points("accuracy", "scale", 20.0, 10.0, below=ALMOST)
+    return [more.verdict(table), times("comparisons", "scale", 20.0, 10.0).verdict(table)]
 
 
 FIG4 = _experiment(
     name="cvpr2015-fig4",
     title="Larger subsets of class means (CVPR 2015, fig. 4)",
-    shows="Accuracy over comparisons with subsets of up to 1, 5, 10, 20 roots of the classes.",
+    shows="Accuracy and comparisons with subsets of up to 1, 5, 10, 20 roots of the classes.",
     sources=_sources("birds", "features", "characters"),
     runs=partial(seeded_runs, metric=["fine"]),
-    measure=_fig4_measure,
+    measure=partial(
+        measure,
+        usual=[("fine-only", {"scale": c}, {"subset_scale": c}) for c in (1.0, 5.0, 10.0, 20.0)],
+    ),
     claims={
         "larger": _claim(
             "Larger subsets raise the accuracy and cost comparisons: from c = 1 to 20.",
-            [
-                points("accuracy", "scale", 20.0, 1.0),
-                times("comparisons", "scale", 20.0, 1.0),
-            ],
+            [points("accuracy", "scale", 20.0, 1.0), times("comparisons", "scale", 20.0, 1.0)],
         ),
         "enough": _claim(
             "With c = 10 the accuracy is almost that of c = 20 (our reading: a point below at "
@@ -1421,7 +1215,12 @@ FIG4 = _experiment(
             _enough,
         ),
     },
-    figure=partial(_draw_trade_offs, key="scale", rows=("data",), n_wide=3),
+    figure=Panels(
+        [
+            Panel("scale", y, "data", styles({n: n for n in SOURCES}), xlabel="c", ticks="each")
+            for y in ("accuracy", "comparisons")
+        ]
+    ),
     keys=("data", "scale", "seed"),
     exact=("accuracy", "comparisons"),
     size=(10.0, 3.4),
@@ -1430,85 +1229,46 @@ FIG4 = _experiment(
 
 # --- Sec. 5.2.1: four ways to guess missing fine labels, and the scale of stacked probabilities
 
-# In the order of the paper's text; the last is ours.
-GUESSES = ("forest", "nn-unconstrained", "nn-discard", "nn", "ridge")
+# In the order of the paper's text, with its accuracies; the last is ours.
+GUESSES = {
+    "forest": 0.1402,
+    "nn-unconstrained": 0.1423,
+    "nn-discard": 0.1703,
+    "nn": 0.1752,
+    "ridge": None,
+}
 STACK_SCALES = (1.0, 10.0, 100.0, 1000.0)
+DOTS = styles({"guess": "guesses", "scale": "stacking"}, dashes="none")
 
 
 def _guesses_measure(context: Context, run: Run) -> list[Row]:
+    """Forests of all samples that have a fine label, known or guessed; or stacking.
+
+    Some guesses contradict the coarse class, so forests of fine classes alone learn them.
+    """
     if run["part"] == "scale":
         chosen = [("stacked", {"scale": s}, {"stack_scale": s}) for s in STACK_SCALES]
-        return compare(context, run, [*chosen, ("fine-only", {"scale": 0.0}, {})])
-    data, n_jobs = samples(context, run), context.n_jobs
-    train = draw(data, run["seed"], 0.5, 0.5)
+        return measure(context, run, usual=[*chosen, ("fine-only", {"scale": 0.0}, {})])
+    given = {"n_jobs": context.n_jobs, "random_state": run["seed"]}
+    # The paper's forest, not the one that the guesser has by default.
+    guessers = {"forest": ForestGuesser(LEARNERS["full"][1](run["trees"], **given))}
+    data = samples(context, run)
+    train, n_fine = draw(data, run["seed"], 0.5, 0.5), len(data.parents)
+    coarse, parents = train.coarse - n_fine, data.parents - n_fine
     rows: list[Row] = []
     for name in GUESSES:
-        guesser: Any = name
-        if name == "forest":
-            # The paper's forest, not the one that the guesser has by default.
-            guesser = ForestGuesser(LEARNERS["full"].make(run["trees"], run["seed"], n_jobs))
-        told, about = with_guesses(train, data, guesser, run["seed"], n_jobs)
-        options: dict[str, Any] = {"n_trees": run["trees"], "n_jobs": n_jobs}
-        values = evaluate("full", told, data, seed=run["seed"], **options)
-        rows.append({**run, "guess": name, **about, **values})
+        guesser: Any = guessers.get(name, name)
+        options: dict[str, Any] = {"guesser": guesser, "check": False, **given}
+        found = guess_fine(train.X, coarse, train.labels[:, 1], parents, **options).fine
+        guessed, asked = found >= 0, ~train.known
+        told = Draw(train.X[guessed], train.coarse[guessed], found[guessed], guessed[guessed])
+        about = {
+            "guess": name,
+            "guessed": float(guessed[asked].mean()),
+            "right": float((found == train.fine)[asked & guessed].mean()),
+        }
+        rows.append({**run, **about, **evaluate(context, run, "full", told, data)})
     return rows
-
-
-def with_guesses(
-    train: Draw, data: TwoLevels, guesser: Any, seed: int, n_jobs: int
-) -> tuple[Draw, dict[str, float]]:
-    """The samples with a fine label, known or guessed, and how many guesses are right.
-
-    Some guesses contradict the coarse class, so a forest of fine classes alone learns them.
-    """
-    n_fine = len(data.parents)
-    found = guess_fine(
-        train.X,
-        train.coarse - n_fine,
-        np.where(train.known, train.fine, MISSING),
-        data.parents - n_fine,
-        guesser=guesser,
-        check=False,
-        n_jobs=n_jobs,
-        random_state=seed,
-    )
-    guessed, asked = found.fine >= 0, ~train.known
-    told = Draw(train.X[guessed], train.coarse[guessed], found.fine[guessed], guessed[guessed])
-    return told, {
-        "guessed": float(guessed[asked].mean()),
-        "right": float((found.fine == train.fine)[asked & guessed].mean()),
-    }
-
-
-def _draw_guesses(figure: Figure, table: Table) -> None:
-    """Guesses and the scale of stacking side by side; a line shows the forest without stacking."""
-    panels = [
-        Panel(
-            "guess",
-            "accuracy",
-            "part",
-            _marks({"guess": "guesses"}),
-            ticks="each",
-            where={"part": "guess"},
-        ),
-        Panel(
-            "scale",
-            "accuracy",
-            "part",
-            styles({"scale": "stacking"}),
-            ticks="measured",
-            where={"part": "scale", "scale": STACK_SCALES},
-        ),
-    ]
-    draw_panels(figure, Panels(panels, rows=("data",), n_columns=1), table, WORDS, Table([]))
-    for axes, data in zip(figure.axes[1::2], table.values("data"), strict=True):
-        level = table.mean("accuracy", data=data, scale=0.0)
-        axes.axhline(100 * level, color=GREY, lw=0.8, zorder=0)
-
-
-def _better(text: str, one: str, others: Sequence[str], printed: str) -> Claim:
-    parts = best("accuracy", "guess", one, others)
-    return _claim(text, parts, printed=printed, where={"part": "guess"})
 
 
 GUESSING = _experiment(
@@ -1517,41 +1277,44 @@ GUESSING = _experiment(
     shows="Which guesses of missing fine labels make the best forest? Four ways of the paper, and "
     "ridge regression, which is ours. Then stacking, with several factors of its probabilities.",
     sources=_sources("features", "words"),
-    runs=lambda context: seeded_runs(context, context.seeds(12, quick=3), part=("guess", "scale")),
+    runs=lambda context: seeded_runs(context, context.seeds(12, 3), part=("guess", "scale")),
     measure=_guesses_measure,
     claims={
-        "neighbour": _better(
+        "neighbour": _claim(
             "A forest that learns guesses of the nearest neighbour, whatever its coarse class, is "
             "better than one that learns guesses of a forest.",
-            "nn-unconstrained",
-            ["forest"],
-            "14.23 against 14.02 %",
+            [points("accuracy", "guess", "nn-unconstrained", "forest")],
+            printed="14.23 against 14.02 %",
         ),
-        "discarding": _better(
+        "discarding": _claim(
             "Discarding guesses that contradict the coarse class is better than keeping them.",
-            "nn-discard",
-            ["nn-unconstrained"],
-            "17.03 against 14.23 %",
+            [points("accuracy", "guess", "nn-discard", "nn-unconstrained")],
+            printed="17.03 against 14.23 %",
         ),
-        "within": _better(
+        "within": _claim(
             "Searching for the neighbour within the coarse class is the best of the paper's four "
             "ways.",
-            "nn",
-            GUESSES[:4],
-            "17.52 against 17.03 %",
+            best("accuracy", "guess", "nn", ("forest", "nn-unconstrained", "nn-discard")),
+            printed="17.52 against 17.03 %",
         ),
         "stacking": _claim(
             "A factor of 10 for the stacked probabilities is the best of 1, 10, 100 and 1000.",
             best("accuracy", "scale", 10.0, STACK_SCALES),
-            where={"part": "scale"},
         ),
     },
-    figure=_draw_guesses,
+    figure=Panels(
+        [
+            Panel("guess", "accuracy", "part", DOTS, {"part": "guess"}, ticks="each"),
+            Panel("scale", "accuracy", "part", DOTS, {"part": "scale"}, ticks="each"),
+        ],
+        rows=("data",),
+        n_columns=1,
+    ),
     keys=("data", "part", "guess", "scale", "seed"),
     exact=("accuracy", "right", "guessed", "coarse_accuracy", "comparisons"),
     published=tuple(
         {"part": "guess", "guess": guess, "accuracy": accuracy, "right": None}
-        for guess, accuracy in zip(GUESSES, (0.1402, 0.1423, 0.1703, 0.1752, None), strict=True)
+        for guess, accuracy in GUESSES.items()
     ),
     size=(7.5, 3.2),
 )
@@ -1560,6 +1323,7 @@ GUESSING = _experiment(
 # --- Whether the paper's number of trees, subsets and samples would change the close contrasts
 
 SIZES = ("as in the tables", "50 trees", "1000 subsets", "all samples")
+SIZED = ("plain", "regularised", "fine-only", "hierarchical", "nn-h")
 CONTRASTS = {
     "RNCMF - NCMF": ("regularised", "plain"),
     "NN-H - H": ("nn-h", "hierarchical"),
@@ -1568,66 +1332,41 @@ CONTRASTS = {
 
 
 def _sizes_runs(context: Context) -> list[Run]:
-    changed = {"50 trees": {"trees": context.scaled(50, 20)}, "all samples": {"n_train": ALL}}
-    return [
-        {**run, **changed.get(run["size"], {})}
-        if run["size"] != "all samples" or run["n_train"] is not None
-        else run
-        for run in seeded_runs(context, size=SIZES)
-    ]
+    runs: list[Run] = []
+    for run in seeded_runs(context, size=SIZES):
+        trees = context.scaled(50, 20) if run["size"] == "50 trees" else run["trees"]
+        n_train = run["n_train"] and (500 if run["size"] == "all samples" else run["n_train"])
+        runs.append({**run, "trees": trees, "n_train": n_train})
+    return runs
 
 
 def _sizes_measure(context: Context, run: Run) -> list[Row]:
-    more = {"n_subsets": context.scaled(1000, 300)} if run["size"] == "1000 subsets" else {}
+    more: dict[str, Any] = {}
+    if run["size"] == "1000 subsets":
+        more = {"n_subsets": context.scaled(1000, 300)}
     # The plain forest has one subset.
     of_all = [*entries(["plain"]), *entries(["regularised"], **more)]
     of_half = entries(("fine-only", "hierarchical", "nn-h"), **more)
-    return [
-        *compare(context, run, of_all, fine=1.0, coarse=0.0),
-        *compare(context, run, of_half),
-    ]
-
-
-def _draw_sizes(figure: Figure, table: Table) -> None:
-    seeds = table.values("seed")
-    places = dict.fromkeys((row["data"], row["size"]) for row in table)
-    contrasts = Table(
-        {"data": data, "size": size, "seed": seed, "pair": pair, "contrast": 100 * (a - b)}
-        for data, size in places
-        for seed in seeds
-        for pair, methods in CONTRASTS.items()
-        for mine in [table.where(data=data, size=size, seed=seed)]
-        for a, b in [[mine.mean("accuracy", method=name) for name in methods]]
-    )
-    marks = _marks({pair: pair for pair in CONTRASTS})
-    panel = Panel("size", "contrast", "pair", marks, ticks="each")
-    draw_panels(figure, Panels([panel], rows=("data",)), contrasts, WORDS, Table([]))
-    for axes in figure.axes:
-        axes.axhline(0.0, color=GREY, lw=0.8, zorder=0)
+    rows = measure(context, run, usual=of_all, fine=1.0, coarse=0.0)
+    return [*rows, *measure(context, run, usual=of_half)]
 
 
 def _format_sizes(table: Table) -> str:
-    lines = [f"| data | size | {' | '.join(CONTRASTS)} |", "|---|---" + "|---" * 3 + "|"]
+    lines = [f"| data | size | {' | '.join(CONTRASTS)} |", "|---|---|---|---|---|"]
     for data, size in dict.fromkeys((row["data"], row["size"]) for row in table):
         mine = table.where(data=data, size=size)
-        found = (
+        found = [
             points("accuracy", "method", *pair).difference(mine) for pair in CONTRASTS.values()
-        )
+        ]
         lines.append(f"| {data} | {size} | {' | '.join(each.interval for each in found)} |")
     return "\n".join(lines)
 
 
-def _contrast(text: str, name: str, printed: str) -> Claim:
-    parts = [
-        points(
-            "accuracy",
-            "method",
-            *CONTRASTS[name],
-            where={"size": SIZES[1:]},
-            name=f"{name}, mean of the three larger sizes",
-        )
-    ]
-    return _claim(text, parts, printed=printed)
+def _contrast(text: str, name: str, numbers: str) -> Claim:
+    said = f"{name}, mean of the three larger sizes"
+    larger = {"size": SIZES[1:]}
+    part = points("accuracy", "method", *CONTRASTS[name], where=larger, name=said)
+    return _claim(text, [part], printed=numbers)
 
 
 PAPER_SIZES = _experiment(
@@ -1653,9 +1392,20 @@ PAPER_SIZES = _experiment(
             "18.35 against 16.96 %",
         ),
     },
-    figure=_draw_sizes,
+    figure=Panels(
+        [
+            Panel(
+                "size",
+                "accuracy",
+                "method",
+                styles({name: WORDS.bare("method", name) for name in SIZED}, dashes="none"),
+                ticks="each",
+            )
+        ],
+        rows=("data",),
+    ),
     keys=("data", "size", "method", "seed"),
-    exact=("accuracy", "coarse_accuracy", "comparisons"),
+    exact=SCORES,
     numbers=_format_sizes,
     size=(7.0, 3.4),
 )

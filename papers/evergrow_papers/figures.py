@@ -76,7 +76,7 @@ class Style:
     dashes: str = "-"
 
 
-def styles(labels: Mapping[Any, str]) -> dict[Any, Style]:
+def styles(labels: Mapping[Any, str], dashes: str = "-") -> dict[Any, Style]:
     """A style for each of these values, by the order of colours and markers.
 
     Examples
@@ -86,7 +86,7 @@ def styles(labels: Mapping[Any, str]) -> dict[Any, Style]:
     's'
     """
     looks = zip(labels.items(), COLOURS, MARKERS, strict=False)
-    return {value: Style(label, colour, marker) for (value, label), colour, marker in looks}
+    return {value: Style(label, colour, marker, dashes) for (value, label), colour, marker in looks}
 
 
 @dataclass(frozen=True)
