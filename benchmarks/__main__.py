@@ -9,106 +9,67 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import sklearn
 
 import evergrow
-from benchmarks.measure import THREADS, take_records
+from benchmarks.measure import THREADS, take_tables, to_markdown
 from evergrow import _core
 
 # By name, the parts of each benchmark, which can be asked for one by one: a module and a function.
 # A module is imported when it runs, since some need more packages than others.
 BENCHMARKS: Mapping[str, Mapping[str, str]] = {
-    "fit": {"fit": "fit:run", "small-classes": "fit:small_classes"},
-    "predict": {"predict": "predict:run", "gpu": "forest_gpu:run"},
+    "fit": {"fit": "fit:run"},
+    "predict": {"predict": "predict:run"},
     "memory": {"memory": "memory:run"},
     "scaling": {"scaling": "scaling:run", "large": "scaling:large"},
     "kernels": {"kernels": "kernels:run"},
-    "embeddings": {"tables": "embeddings:tables", "networks": "embeddings:networks"},
     "growing": {
-        "strategies": "growing.streams:strategies",
-        "hundred": "growing.streams:hundred",
-        "others": "growing.streams:others",
-        "settings": "growing.streams:settings",
-        "votes": "growing.votes:run",
-        "chunks": "growing.streams:chunks",
-        "one-class": "growing.updates:one_class",
-        "few-samples": "growing.small_classes:few_samples",
-        "uneven": "growing.small_classes:uneven",
-        "more-samples": "growing.updates:more_samples",
-        "small": "growing.updates:small_forests",
-        "memory": "growing.memory:run",
+        "strategies": "growing:strategies",
+        "chunks": "growing:chunks",
+        "one-class": "growing:one_class",
+        "more-samples": "growing:more_samples",
+        "small": "growing:small_forests",
+        "memory": "growing:memory",
     },
     "linear": {
-        "one-example": "linear.examples:one_example",
-        "stream": "linear.stream:run",
-        "auto": "linear.rejection:calibrate_auto",
-        "rejection": "linear.rejection:reject_unknown",
-        "false-alarms": "linear.rejection:count_false_alarms",
-        "choosing": "linear.examples:choosing",
-        "cores": "linear.cores:cores",
+        "one-example": "linear:one_example",
+        "stream": "linear:stream",
+        "choosing": "linear:choosing",
+        "cores": "linear:cores",
     },
-    "codebook": {
-        "speed": "codebook.speed:run",
-        "embedding": "codebook.photographs:embedding",
-        "folders": "codebook.photographs:folders",
-        "accuracy": "codebook.accuracy:run",
-    },
-    "subcategory": {
-        "regularised": "subcategory:regularised",
-        "refine": "subcategory:refine",
-        "back-off": "subcategory:back_off",
-    },
-    "curation": {
-        "wrong-labels": "curation:wrong_labels",
-        "speed": "curation:speed",
-        "next": "curation:next_labels",
-    },
-    "export": {
-        "rows": "export:rows",
-        "images": "export:images",
-        "weights": "export:weights",
-        "page": "export_page:run",
+    "subcategory": {"regularised": "subcategory:regularised", "refine": "subcategory:refine"},
+    "codebook": {"speed": "codebook:run"},
+    "embeddings": {
+        "images": "embeddings:images",
+        "tables": "embeddings:tables",
+        "networks": "embeddings:networks",
     },
     "formats": {
         "listing": "formats:listing",
         "decoding": "formats:decoding",
         "video": "formats:video",
     },
+    "export": {"rows": "export:rows", "images": "export:images"},
+    "service": {
+        "teaching": "service:teaching",
+        "predictions": "service:predictions",
+        "starts": "service:starts",
+    },
+    "cluster": {
+        "limited": "cluster:limited",
+        "on-ray": "cluster:on_ray",
+        "sums": "cluster:sums",
+    },
     "gpu": {
         "least-squares": "gpu:least_squares",
         "shards": "gpu:shards",
         "selection": "gpu:selection",
-        "kmeans": "gpu:kmeans",
         "metric": "gpu:metric",
-        "guesses": "gpu:guesses",
-        "embedding": "gpu:embedding",
-    },
-    "label-studio": {"clicks": "label_studio:clicks", "kills": "label_studio:kills"},
-    "service": {
-        "crashes": "service.robustness:measure_crashes",
-        "two-services": "service.robustness:measure_two_services",
-        "full-disk": "service.robustness:measure_full_disk",
-        "teaching": "service.teaching:run",
-        "predictions": "service.predictions:run",
-        "fuzzing": "service.robustness:measure_fuzzing",
-        "malicious-requests": "service.robustness:measure_malicious_requests",
-        "attacks": "service.attacks:run",
-        "downloads": "service.downloads:run",
-        "restarts": "service.restarts:run",
-        "stages": "service.stages:run",
-        "unknown": "service.unknown:run",
-    },
-    "cluster": {
-        "limited": "cluster.training:limited",
-        "on-ray": "cluster.training:on_ray",
-        "killing": "cluster.failures:killing",
-        "resuming": "cluster.failures:resuming",
-        "sums": "cluster.sums:run",
-        "plan": "cluster.planning:run",
-        "updates": "cluster.updates:run",
+        "forests": "gpu:forests",
     },
 }
 
@@ -121,38 +82,55 @@ def find_part(name: str, part: str) -> Callable[[bool], None]:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, type=click.Choice([*BENCHMARKS]))
-@click.option(
-    "--quick", is_flag=True, help="Small data, under a minute; bars are not meant for it."
-)
+@click.argument("names", nargs=-1, required=True, type=click.Choice([*BENCHMARKS, "all"]))
+@click.option("--quick", is_flag=True, help="Small data, under a minute each.")
 @click.option(
     "--only", multiple=True, help="This part of the one benchmark; may be given several times."
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Also write the tables and figures of each part to FOLDER/NAME-PART.json.",
+    help="Also write the tables of each part to FOLDER/NAME-PART.json and NAME-PART.md.",
 )
 def main(names: tuple[str, ...], quick: bool, only: tuple[str, ...], out: Path | None) -> None:
-    """Measure and print tables and one JSON line per figure.
+    """Measure speed and memory, and print tables; "all" measures everything without a GPU.
 
     Uses the data in the folder EVERGROW_DATA when that variable is set, generated data otherwise.
     """
-    if only and not (len(names) == 1 and {*only} <= {*BENCHMARKS[names[0]]}):
-        parts = ", ".join(BENCHMARKS[names[0]])
+    parts_of_one = BENCHMARKS.get(names[0], {}) if len(names) == 1 else {}
+    if only and not {*only} <= {*parts_of_one}:
+        parts = ", ".join(parts_of_one or BENCHMARKS)
         raise click.UsageError(f"--only takes parts of one benchmark; {names[0]} has {parts}")
     machine = _describe_machine()
     click.echo(", ".join(f"{key} {value}" for key, value in machine.items()))
-    for name in names:
+    for name in [each for each in BENCHMARKS if each != "gpu"] if "all" in names else names:
         for part in only or BENCHMARKS[name]:
-            take_records()
-            find_part(name, part)(quick)
+            take_tables()
+            try:
+                find_part(name, part)(quick)
+            except ModuleNotFoundError as error:
+                if "all" not in names:
+                    raise
+                click.echo(f"{name} --only {part}: skipped, {error.name} is not installed")
+                continue
+            record = {
+                "benchmark": name,
+                "part": part,
+                "quick": quick,
+                "date": datetime.now(UTC).date().isoformat(),
+                "machine": machine,
+                "tables": take_tables(),
+            }
             if out is not None:
-                setup = {"benchmark": name, "part": part, "quick": quick}
-                setup |= {"date": datetime.now(UTC).date().isoformat(), "machine": machine}
-                out.mkdir(parents=True, exist_ok=True)
-                text = json.dumps(setup | take_records(), indent=1, ensure_ascii=False)
-                (out / f"{name}-{part}.json").write_text(text + "\n", encoding="utf-8")
+                write_record(record, out)
+
+
+def write_record(record: Mapping[str, Any], folder: Path) -> None:
+    """Write the tables of a part as JSON, and as Markdown for the documentation."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{record['benchmark']}-{record['part']}.json"
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(to_markdown(record), encoding="utf-8")
 
 
 def _describe_machine() -> dict[str, object]:

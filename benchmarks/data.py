@@ -12,8 +12,6 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from evergrow.research import Dataset
-
 Array = npt.NDArray[Any]
 
 
@@ -26,11 +24,6 @@ class Split:
     y: Array
     X_test: Array
     y_test: Array
-
-    @property
-    def dataset(self) -> Dataset:
-        """The same as a stream takes it; hashing it would take longer than many a measurement."""
-        return Dataset(self.name, self.X, self.y, self.X_test, self.y_test, sha256="not computed")
 
     def head(self, n_train: int, n_test: int) -> Split:
         """The first rows only."""
@@ -70,34 +63,6 @@ def image_features() -> Split:
     with np.load(path) as data:
         X, X_test = (data[f"X_{part}"].astype(np.float32) for part in ("train", "test"))
         return Split("CIFAR-100 features", X, data["y_train"], X_test, data["y_test"])
-
-
-def word_counts() -> Split:
-    """CIFAR-100 as square roots of counts over 1000 visual words, or a mixture of that shape."""
-    path = data_file("cifar100_words1000.npz")
-    if path is None:
-        return mixture(50000, 1000, 100, n_test=10000)
-    with np.load(path) as data:
-        X, X_test = (np.sqrt(data[f"X_{part}"].astype(np.float32)) for part in ("train", "test"))
-        return Split("CIFAR-100 words", X, data["y_train"], X_test, data["y_test"])
-
-
-def _by_split(name: str, path: Path | None, n_classes: int) -> Split:
-    if path is None:
-        return mixture(30 * n_classes, 1280, n_classes, n_test=30 * n_classes)
-    with np.load(path) as data:
-        X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"
-    return Split(name, X[train], y[train], X[~train], y[~train])
-
-
-def bird_features() -> Split:
-    """CUB-200 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
-    return _by_split("CUB-200 features", data_file("cub200_efflite0_224.npz"), 200)
-
-
-def object_features() -> Split:
-    """Caltech-101 as 1280 features of EfficientNet-Lite0, or a mixture of the same shape."""
-    return _by_split("Caltech features", data_file("caltech101_efflite0_224.npz"), 102)
 
 
 def digits() -> Split:

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import re
 import tarfile
 import tempfile
 import time
@@ -17,6 +16,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.measure import call_in_child, show_table
+from benchmarks.processes import peak_bytes
 
 # Classes, and the side of the images.
 N_CLASSES, SIDE = 10, 96
@@ -110,9 +110,7 @@ def measure_video(path: str) -> dict[str, float]:
 
 
 def _peak_mb() -> float:
-    # The figure of getrusage includes that of the process which started this one.
-    status = Path("/proc/self/status").read_text()
-    return int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0]) * 1024 / 1e6
+    return peak_bytes() / 1e6
 
 
 def _many_files(folder: Path, n: int) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measure import Figure, report, sgemm_rate, show_table
+from benchmarks.measure import sgemm_rate, show_figures, show_table
 from evergrow import _core
 
 
@@ -16,20 +16,15 @@ def run(quick: bool) -> None:
     """Measure on one thread over widths, row counts and numbers of centroids."""
     names = _core.available_kernels()
     rate = sgemm_rate(threads=1, size=1024 if quick else 4096) / 1e9
-    table, figures = [], [Figure("sgemm GFLOP/s, one thread", rate)]
+    table = []
     for d, n in [(256, 512), (512, 512), (512, 100000), (2048, 512)]:
         n_rows = min(n, 10000) if quick else n
         for k in (3, 10, 32):
             speeds = [_core_rate(n_rows, d, k, name) for name in names]
             numpy_speed = _numpy_rate(n_rows, d, k)
             table.append((f"{n_rows} x {d}", k, *speeds, numpy_speed))
-            if k == 10:
-                label = f"{n_rows} x {d}, 10 centroids"
-                chosen = speeds[names.index(_core.chosen_kernel())]
-                figures.append(Figure(f"{label}: GFLOP/s", chosen))
-                figures.append(Figure(f"{label}: times NumPy", chosen / numpy_speed))
     show_table("kernels: GFLOP/s, one thread", ["rows", "centroids", *names, "NumPy"], table)
-    report("kernels", _core.chosen_kernel(), figures)
+    show_figures("kernels: a matrix product", {"sgemm GFLOP/s, one thread": rate})
 
 
 Data = tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.float32]]

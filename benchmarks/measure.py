@@ -1,4 +1,4 @@
-"""Timing, child processes, this machine's speed, and the form in which figures are printed."""
+"""Timing, child processes, this machine's speed, and the tables that a benchmark shows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -18,9 +17,8 @@ from threadpoolctl import threadpool_limits
 
 THREADS = 2
 
-# What was shown since the last `take_records`: the content of a result file.
-_tables: list[dict[str, object]] = []
-_figures: list[dict[str, object]] = []
+# What was shown since the last `take_tables`: the content of a result file.
+_tables: list[dict[str, Any]] = []
 
 # Calls a function named by its module and prints its result as the last line.
 _CHILD = """
@@ -28,23 +26,6 @@ import importlib, json, sys
 module, _, name = sys.argv[1].partition(":")
 print(json.dumps(getattr(importlib.import_module(module), name)(*json.loads(sys.argv[2]))))
 """
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured number, with the bar it must meet if there is one."""
-
-    name: str
-    value: float
-    bar: float | None = None
-    sense: Literal["at least", "at most"] = "at least"
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the bar is met; None without a bar."""
-        if self.bar is None:
-            return None
-        return self.value >= self.bar if self.sense == "at least" else self.value <= self.bar
 
 
 def median_seconds(
@@ -64,19 +45,13 @@ def cpu_seconds(work: Callable[[], Any], repeat: int = 1) -> float:
     return median_seconds(work, repeat, time.process_time)
 
 
-def start_child(function: str, *arguments: object) -> subprocess.Popen[str]:
-    """Begin to call ``"package.module:function"`` in a process of its own."""
-    command = [sys.executable, "-c", _CHILD, function, json.dumps(arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
 def call_in_child(function: str, *arguments: object) -> Any:
-    """Result of a call in a process of its own, whose memory nothing else has raised."""
-    process = start_child(function, *arguments)
-    output, _ = process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"{function} ended with exit code {process.returncode}")
-    return json.loads(output.splitlines()[-1])
+    """Result of ``"package.module:function"`` in a process whose memory nothing else has raised."""
+    command = [sys.executable, "-c", _CHILD, function, json.dumps(arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{function} ended with exit code {done.returncode}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def sgemm_rate(threads: int = THREADS, size: int = 4096) -> float:
@@ -90,58 +65,55 @@ def sgemm_rate(threads: int = THREADS, size: int = 4096) -> float:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table for people, and record it."""
-    _tables.append({"title": title, "columns": [*columns], "rows": [_plain(row) for row in rows]})
-    _print_table(title, columns, rows)
-
-
-def take_records() -> dict[str, list[dict[str, object]]]:
-    """Return the tables and figures recorded since the last call."""
-    records = {"tables": [*_tables], "figures": [*_figures]}
-    _tables.clear()
-    _figures.clear()
-    return records
-
-
-def _plain(row: Sequence[object]) -> list[object]:
-    """Make the cells of a row fit for JSON, numbers to six digits."""
-    cells = (cell.item() if isinstance(cell, np.generic) else cell for cell in row)
-    return [
-        float(f"{cell:.6g}")
-        if isinstance(cell, float)
-        else cell
-        if isinstance(cell, int | str | None)
-        else str(cell)
-        for cell in cells
-    ]
-
-
-def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table, and record it."""
+    shown = [[_plain(cell) for cell in row] for row in rows]
+    _tables.append({"title": title, "columns": [*columns], "rows": shown})
     table = Table(title=title)
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right")
-    for row in rows:
-        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+    for row in shown:
+        table.add_row(*(format_cell(cell) for cell in row))
     Console(width=110).print(table)
 
 
-def report(benchmark: str, data: str, figures: Sequence[Figure], *, bars: bool = True) -> None:
-    """Print and record the figures, one JSON line each; bars are for full runs only."""
-    if not bars:
-        figures = [replace(figure, bar=None) for figure in figures]
-    rows = [
-        (
-            figure.name,
-            figure.value,
-            "" if figure.bar is None else f"{figure.sense} {figure.bar:g}",
-            {None: "", True: "met", False: "MISSED"}[figure.met],
-        )
-        for figure in figures
-    ]
-    _print_table(f"{benchmark}: {data}", ["figure", "value", "bar", ""], rows)
-    for figure in figures:
-        line: dict[str, object] = {"benchmark": benchmark, "data": data, "figure": figure.name}
-        line |= {"value": float(f"{figure.value:.6g}"), "sense": figure.sense}
-        line |= {"bar": figure.bar, "met": figure.met}
-        _figures.append(line)
-        print(json.dumps(line), flush=True)
+def show_figures(title: str, figures: Mapping[str, float]) -> None:
+    """Print and record single numbers, as a table of names and values."""
+    show_table(title, ["", "measured"], [*figures.items()])
+
+
+def take_tables() -> list[dict[str, Any]]:
+    """Return the tables recorded since the last call."""
+    tables = [*_tables]
+    _tables.clear()
+    return tables
+
+
+def to_markdown(record: Mapping[str, Any]) -> str:
+    """The tables of a result file for the documentation, with machine and date."""
+    parts = []
+    for table in record["tables"]:
+        rows = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
+        lines = [f"| {' | '.join(format_cell(cell) for cell in row)} |" for row in rows]
+        parts.append("\n".join([f"**{table['title']}**", "", *lines]))
+    machine = record["machine"]
+    run = f"python -m benchmarks {record['benchmark']} --only {record['part']}"
+    where = f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}"
+    # A note says what about stored results is not as the command measures today.
+    note = f" {record['note']}" if "note" in record else ""
+    parts.append(f"`{run}`: {where}; {record['date']}.{note}")
+    return "\n\n".join(parts) + "\n"
+
+
+def format_cell(cell: object) -> str:
+    """A cell with four digits if it is a fraction, and all digits of larger numbers."""
+    if isinstance(cell, float):
+        return f"{cell:.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return "" if cell is None else str(cell).replace("|", "\\|")
+
+
+def _plain(cell: object) -> object:
+    """Make a cell fit for JSON, numbers to six digits."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(cell, float):
+        return float(f"{cell:.6g}")
+    return cell if isinstance(cell, int | str | None) else str(cell)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from threadpoolctl import threadpool_limits
 
 from benchmarks.data import Split, image_features, mixture
-from benchmarks.measure import THREADS, Figure, median_seconds, report, sgemm_rate, show_table
+from benchmarks.measure import THREADS, median_seconds, sgemm_rate, show_figures, show_table
 from benchmarks.peers import ncm_forest, peers, random_forest
 
 
@@ -24,49 +26,28 @@ def batches(split: Split, quick: bool) -> None:
     seconds = median_seconds(lambda: forest.predict(batch), 5)
     flops = 2.0 * batch.size * forest.comparisons(batch) * forest.n_estimators
     rows = [("NCMForest(50)", seconds, len(batch) / seconds)]
-    times = {}
     for name, model in peers(THREADS).items():
         if quick or not name.startswith("RandomForest"):
             with threadpool_limits(THREADS):
                 model.fit(split.X, split.y)
-                times[name] = median_seconds(lambda: model.predict(batch))  # noqa: B023
-            rows.append((name, times[name], len(batch) / times[name]))
+                spent = median_seconds(lambda: model.predict(batch))  # noqa: B023
+            rows.append((name, spent, len(batch) / spent))
     show_table(f"predict 5000 rows: {split.name}", ["", "s", "rows/s"], rows)
-    report(
-        "predict",
-        split.name,
-        [
-            Figure("share of the roofline %, batches of 5000", 100 * flops / rate / seconds, 30),
-            Figure("brute kNN / ours, batches of 5000", times["KNeighbors (brute)"] / seconds, 8),
-        ],
-        bars=not quick,
-    )
+    share = 100 * flops / rate / seconds
+    show_figures(f"predict: {split.name}", {"share of the roofline %, batches of 5000": share})
 
 
 def single_rows(split: Split, quick: bool) -> None:
     """One row at a time on one thread."""
     n_rows = 50 if quick else 300
-    ours = ncm_forest(THREADS).fit(split.X, split.y).set_params(n_jobs=1)
-    theirs = random_forest(THREADS).fit(split.X, split.y).set_params(n_jobs=1)
-    milliseconds = {}
-    for name, model in {"ours": ours, "RandomForest(50)": theirs}.items():
+    forests = {"": ncm_forest(THREADS), ", RandomForest(50)": random_forest(THREADS)}
+    figures = {}
+    for name, model in forests.items():
+        model.fit(split.X, split.y).set_params(n_jobs=1)
 
-        def one_by_one(model: object = model) -> None:
+        def one_by_one(model: Any = model) -> None:
             for i in range(n_rows):
-                model.predict(split.X_test[i : i + 1])  # type: ignore[attr-defined]
+                model.predict(split.X_test[i : i + 1])
 
-        milliseconds[name] = 1000 * median_seconds(one_by_one) / n_rows
-    report(
-        "predict",
-        split.name,
-        [
-            Figure("one row, ms", milliseconds["ours"]),
-            Figure("one row, RandomForest(50), ms", milliseconds["RandomForest(50)"]),
-            Figure(
-                "one row: RandomForest(50) / ours",
-                milliseconds["RandomForest(50)"] / milliseconds["ours"],
-                4,
-            ),
-        ],
-        bars=not quick,
-    )
+        figures[f"one row{name}, ms"] = 1000 * median_seconds(one_by_one) / n_rows
+    show_figures(f"predict: {split.name}", figures)

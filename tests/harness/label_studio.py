@@ -9,7 +9,6 @@ import hashlib
 import importlib.util
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -342,13 +341,6 @@ def connected_pair(
                 client.upload(project, [one.path for one in some])
             example.connect(client, project, f"http://127.0.0.1:{service.port}", tokens.teach)
             yield Pair(studio, service, Person(client, project), token)
-
-
-def webhook_seconds(pair: Pair) -> list[float]:
-    """How long the service took to learn what webhooks announced, sorted."""
-    log = pair.service.log.read_text(errors="replace")
-    found = re.findall(r"path=\S+/label-studio/webhook status=20\d ms=([0-9.]+)", log)
-    return sorted(float(one) / 1000 for one in found)
 
 
 def stored_labels(folder: Path) -> Counter[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +68,6 @@ def fill_workspace(folder: Path, n_examples: int, n_classes: int) -> None:
             workspace.teach([NewExample(row, label) for row, label in zip(X, labels, strict=True)])
         workspace.assess()
         workspace.save_snapshot()
-
-
-def remove_snapshots(folder: Path) -> None:
-    """Remove all snapshots of the model, so that opening replays all events."""
-    shutil.rmtree(folder / "models")
 
 
 def read_contents(folder: Path) -> Contents:

@@ -1,7 +1,4 @@
-"""A real Label Studio, with its own database, driven over its API.
-
-The full number of pictures and kills is measured by ``python -m benchmarks label-studio``.
-"""
+"""A real Label Studio, with its own database, driven over its API."""
 
 from __future__ import annotations
 

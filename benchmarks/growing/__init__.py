@@ -1,1 +1,0 @@
-"""Forests that grow: how long updates take next to retraining, and what they keep of it."""
