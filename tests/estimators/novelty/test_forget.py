@@ -31,12 +31,6 @@ def test_a_forgotten_class_was_never_learnt(measure: Any) -> None:
     assert model.classes_.tolist() == [0, 1, 3, 4] == model.estimator_.classes_.tolist()
 
 
-def test_a_forest_forgets_classes() -> None:
-    model = rejecting().fit(*cones(60, range(5))).forget(classes=[2])
-    assert model.classes_.tolist() == model.estimator_.classes_.tolist() == [0, 1, 3, 4]
-    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.8
-
-
 @every_measure
 def test_forgotten_examples_were_never_learnt(measure: Any) -> None:
     X, y = cones(60, range(4))
@@ -59,13 +53,6 @@ def test_weighted_examples_are_forgotten_with_their_weights(measure: Any) -> Non
     same_calibration(model, expected)
 
 
-def test_one_of_two_equal_examples_stays() -> None:
-    X, y = np.ones((12, 2)), np.zeros(12, dtype=int)
-    model = means().fit(X, y).forget(X[:2], y[:2])
-    assert model.n_held_out_.tolist() == [2]
-    assert len(model.estimator_.rows_) == 10
-
-
 @every_measure
 def test_renamed_classes_keep_their_examples(measure: Any) -> None:
     X, y = cones(60, range(4))
@@ -75,14 +62,6 @@ def test_renamed_classes_keep_their_examples(measure: Any) -> None:
     assert model.classes_.tolist() == [9, 1, 2, 3]
     assert model.level_ == level
     np.testing.assert_array_equal(model.usual_scores_, usual)
-
-
-def test_joined_classes_have_the_mean_of_both() -> None:
-    X, y = cones(60, range(4))
-    model = means().fit(X, y).rename_classes({3: 1})
-    joint = means().fit(X, np.where(y == 3, 1, y))
-    np.testing.assert_allclose(model._fitted.moments.means, joint._fitted.moments.means)
-    assert model.n_held_out_.tolist() == [20, 40, 20]
 
 
 def test_a_class_cannot_be_renamed_to_the_unknown_label() -> None:
@@ -138,13 +117,6 @@ def test_a_forest_cannot_forget_examples_given_as_features() -> None:
     assert model._fitted.moments.n_examples == 90
 
 
-def test_examples_the_estimator_may_not_have_learnt_are_not_forgotten() -> None:
-    X, y = cones(90, range(3))
-    model = means(measure="estimator", max_held_out=20).fit(X, y)
-    with pytest.raises(ValueError, match="not all of its held-out examples are kept"):
-        model.forget(X[:1], y[:1])
-
-
 INSIDE = {
     "least squares": RLSClassifier(
         regularization=1.0, recoding=0.0, keep_class_statistics=True, random_state=0
@@ -154,37 +126,6 @@ INSIDE = {
     "mahalanobis": NCMClassifier(metric="mahalanobis", keep_class_statistics=True),
 }
 every_inside = pytest.mark.parametrize("inside", INSIDE)
-
-
-@every_measure
-@every_inside
-def test_our_own_estimators_forget_examples(inside: str, measure: Any) -> None:
-    X, y = cones(60, range(4))
-    more, y_more = cones(6, range(4), seed=1)
-    empty = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0)
-    expected = clone(empty).fit(X, y)
-    model = clone(empty).fit(X, y).partial_fit(more, y_more)
-    assert model.n_held_out_.sum() > expected.n_held_out_.sum()
-    model.forget(more, y_more)
-    np.testing.assert_array_equal(model.n_held_out_, expected.n_held_out_)
-    for attribute in ("level_", "usual_scores_", "spreads_"):
-        np.testing.assert_allclose(
-            getattr(model, attribute), getattr(expected, attribute), rtol=1e-6, atol=1e-9
-        )
-    np.testing.assert_allclose(model.novelty(X), expected.novelty(X), rtol=1e-5, atol=1e-8)
-    np.testing.assert_array_equal(model.predict_known(X), expected.predict_known(X))
-
-
-@every_measure
-@every_inside
-def test_our_own_estimators_forget_classes(inside: str, measure: Any) -> None:
-    X, y = cones(60, range(4))
-    model = RejectingClassifier(INSIDE[inside], measure=measure, random_state=0).fit(X, y)
-    model.forget(classes=[2])
-    assert model.classes_.tolist() == model.estimator_.classes_.tolist() == [0, 1, 3]
-    assert (model.predict(cones(40, [2], seed=1)[0]) == -1).mean() > 0.5
-    known, y_known = cones(40, [0, 1, 3], seed=1)
-    assert (model.predict_known(known) == y_known).mean() > 0.95
 
 
 @every_measure

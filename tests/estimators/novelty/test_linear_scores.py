@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.estimators.novelty import summed_scores
 from evergrow.estimators.novelty.linear_scores import (
     LinearMatrices,
     LinearScores,
@@ -88,72 +87,6 @@ def test_foreign_scores_are_those_of_learning_without_the_class(n: int, n_featur
         left = sums(X[rest], y[rest], weights[rest])
         without = linear(SummedScores.of(left, summed.penalty)).matrices(X[mine])
         np.testing.assert_allclose(found[mine], without.best, atol=1e-9)
-
-
-def test_a_rehearsal_scores_examples_as_known_and_as_unknown() -> None:
-    X, y, _ = weighted_examples(40, 8)
-    summed = SummedScores.of(sums(X, y, np.ones(40)))
-    for some in (slice(None), slice(0, 24)):
-        found = summed.rehearse(Batch(X[some], y[some], np.ones(len(y[some]))))
-        assert found is not None
-        known, unknown = rejection.rehearse(X[some], y[some].tolist(), summed.penalty)
-        np.testing.assert_allclose(found.known, known, atol=1e-9)
-        np.testing.assert_allclose(found.unknown, unknown, atol=1e-9)
-        assert found.n_classes == 4
-
-
-def test_a_rehearsal_takes_every_nth_example_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summed_scores, "_MOST_REHEARSED", 20)
-    X, y, weights = weighted_examples(40, 8)
-    batch = Batch(X, y, weights)
-    thinned = summed_scores._thinned(batch)
-    for own in range(4):
-        np.testing.assert_array_equal(thinned.rows[thinned.codes == own], X[y == own][::2])
-
-
-def test_classes_without_examples_change_nothing_and_are_never_the_best() -> None:
-    X, y, weights = weighted_examples(60, 8)
-    few = linear(SummedScores.of(sums(X, y, weights))).matrices(X)
-    many = linear(SummedScores.of(sums(X, y, weights, n_classes=6))).matrices(X)
-    for one, other in zip(few[:2], many[:2], strict=True):
-        np.testing.assert_allclose(other[:, :4], one, atol=1e-9)
-    assert (many.ridge[:, 4:] == -np.inf).all()
-    assert (many.distances[:, 4:] == np.inf).all()
-    np.testing.assert_allclose(many.best, few.best, atol=1e-9)
-
-
-def test_the_unit_of_the_weights_does_not_matter() -> None:
-    X, y, weights = weighted_examples(60, 8)
-    light = linear(SummedScores.of(sums(X, y, weights)))
-    # Relative to these weights, the penalty of the constant is a thousand times smaller.
-    heavy = linear(SummedScores.of(sums(X, y, 1000 * weights)))
-    np.testing.assert_allclose(light.matrices(X)[0], heavy.matrices(X)[0], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "X", [np.ones((8, 3)), np.zeros((8, 3)), np.repeat(np.eye(4, 3), 2, axis=0)]
-)
-def test_examples_that_do_not_differ_have_at_least_a_cosine(X: Array) -> None:
-    y = (np.arange(8) // 2).astype(np.int32)
-    found = SummedScores.of(sums(X, y, np.ones(8))).best(X)
-    assert np.isfinite(found.scores).all()
-    assert np.isfinite(found.others).all()
-
-
-def test_rare_classes_have_recoded_scores() -> None:
-    X, y, weights = weighted_examples(60, 8)
-    rare = np.where(y == 0, 0.05, 1.0)
-    usual = [
-        float(linear(SummedScores.of(sums(X, y, w))).matrices(X)[0][y == 0, 0].mean())
-        for w in (weights, weights * rare)
-    ]
-    assert usual[1] > 0.5 * usual[0]
-
-
-def test_more_than_500_classes_have_only_a_cosine() -> None:
-    X = np.random.default_rng(0).normal(size=(1002, 3))
-    y = (np.arange(1002) // 2).astype(np.int32)
-    assert SummedScores.of(sums(X, y, np.ones(1002), n_classes=501)).linear is None
 
 
 def test_one_class_has_only_a_cosine() -> None:

@@ -54,15 +54,6 @@ def test_a_loaded_model_continues_to_learn_the_same(measure: Any, tmp_path: Path
     assert loaded.level_ == model.level_
 
 
-def test_a_model_inside_a_model_inside_a_model_can_be_saved(tmp_path: Path) -> None:
-    model = RejectingClassifier(rejecting(), unknown_label=-2).fit(*cones(60, range(4)))
-    with pytest.raises(AttributeError):
-        _ = model.decision_function
-    loaded = reload(model, tmp_path)
-    X, _ = cones(30, range(8), seed=1)
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-
-
 @pytest.mark.parametrize("estimator", [RidgeClassifier(), RememberingClassifier()])
 def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> None:
     model = RejectingClassifier(estimator).fit(*cones(10, range(3)))
