@@ -168,7 +168,17 @@ def test_what_is_in_a_removed_log_is_written_to_the_database(folder):
 
 
 @posix
-@pytest.mark.parametrize("way", ["lock removed", "link", "bind mount", "moved", "dots"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "way",
+    [
+        "lock removed",
+        *(
+            pytest.param(way, marks=pytest.mark.nightly)
+            for way in ("link", "bind mount", "moved", "dots")
+        ),
+    ],
+)
 def test_a_second_process_is_refused_whatever_the_way(folder, way, tmp_path):
     with Workspace.open(folder) as workspace:
         workspace.teach([new_example("cup", 3)])
