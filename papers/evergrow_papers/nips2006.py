@@ -7,33 +7,20 @@ use drawn scenes, in which the outline of the object is known.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import product, repeat
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
 
 from evergrow import ERCForest
-from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.formatting import natural_order
-from evergrow.foundation.threads import one_blas_thread
-from evergrow.vision.descriptors import LocalFeatures, RandomPatches
-from evergrow.vision.descriptors.describer import shrink_image
-from evergrow.vision.images.reader import read_images
-from evergrow.vision.images.sources import import_extra
-from evergrow.vision.words.bag.pooling import POOLINGS, mutual_information_thresholds
-from evergrow.vision.words.codebooks.counts import word_offsets
 from evergrow.vision.words.codebooks.hierarchical_kmeans import HierarchicalKMeans
 from evergrow.vision.words.codebooks.kmeans_codebook import KMeansCodebook
 from evergrow.vision.words.codebooks.random_kd_trees import RandomKDTrees
-from evergrow.vision.words.evaluation import RocCurve, roc
 from evergrow.vision.words.plots import leaf_patches, word_map
 from evergrow_papers.claims import (
     Claim,
@@ -45,7 +32,7 @@ from evergrow_papers.claims import (
     points,
     times,
 )
-from evergrow_papers.data import Array, Dataset
+from evergrow_papers.data import Array
 from evergrow_papers.figures import (
     BLACK,
     BLUE,
@@ -65,7 +52,39 @@ from evergrow_papers.figures import (
     styles,
 )
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
-from evergrow_papers.scenes import BACKGROUND, BICYCLE, CAR, draw_scene, draw_scenes
+from evergrow_papers.patches import (
+    SIDES,
+    best_leaf,
+    measure_leaves,
+    measure_posterior,
+    surplus,
+    unmixed,
+)
+from evergrow_papers.photographs import (
+    BINARY,
+    HAAR,
+    N_DESCRIPTORS,
+    N_EACH,
+    N_WINDOWS,
+    Photographs,
+    count_words,
+    describe_training,
+    keep_used,
+    load,
+    load_task,
+    local_features,
+    names_with_outlines,
+    outlines_of,
+    rank_by_svm,
+    rank_by_votes,
+    show,
+    shrink,
+    split_even_odd,
+    svm_rate,
+    take_evenly,
+    tile,
+)
+from evergrow_papers.scenes import BACKGROUND, BICYCLE, CAR, draw_scenes
 from evergrow_papers.table import ANY, Row, Table, first, last
 
 CITATION = (
@@ -106,69 +125,17 @@ WORDS = Words(
 
 # Printed rate for bikes of GRAZ-02, with codebooks learnt from whole images.
 PAPER_RATE = 84.4
-# The paper's best descriptor for bikes, its numbers of trees and of trials, and of runs.
-HAAR, N_TREES, MAX_TRIALS, N_SEEDS = "haar", 5, 50, 10
-# Windows that are coded per image. The 8000 of the paper would take most of the time.
-N_WINDOWS = 1000
-# Leaves of a tree, and descriptors that a codebook is built from, in full and in quick runs.
-N_LEAVES, N_DESCRIPTORS = (1000, 200), (20_000, 6000)
-# Difference of rates that counts as little, in percentage points.
-LITTLE = 1.0
-# Trees that are not pruned.
-ALL = "all"
-BINARY = "binary"
+# The paper's numbers of trees, of trials, and of runs.
+N_TREES, MAX_TRIALS, N_SEEDS = 5, 50, 10
+# Leaves of a tree in full and in quick runs.
+N_LEAVES = (1000, 200)
+# Difference of rates that counts as little, in percentage points; trees that are not pruned.
+LITTLE, ALL = 1.0, "all"
 TIMED = ("seconds_learning", "seconds_coding")
 # Number of descriptors for the time of coding.
 N_TIMED = 10_000
 
 rates = partial(points, "rate", unit="percent")
-
-
-# --- Photographs: images of an object against images without it
-
-# Preferred objects: the paper's bikes, then its cars, then one that is harder.
-PREFERRED = ("motorbikes", BICYCLE, "car_side", CAR, "watch")
-PHOTOGRAPHED = ("motorbikes", "car_side", "watch", BACKGROUND)
-# Training images of each class, and as many test images, as in the paper.
-N_EACH = 150
-# Large photographs are shrunk, so that hundreds of them fit into memory.
-LARGEST_SIDE = 640
-
-
-def split_even_odd(data: Dataset) -> Dataset:
-    """Train on even images and test on odd ones, unless the folder is already divided."""
-    if data.X_train.ndim not in (1, 4):
-        raise InvalidInputError(
-            "visual words need images: give a folder with one folder of images per class; "
-            f"{data.name!r} is a matrix of shape {data.X_train.shape}"
-        )
-    train, test = ({str(Path(str(p)).parent) for p in X} for X in (data.X_train, data.X_test))
-    if data.X_train.ndim > 1 or not train & test:
-        return data
-    X = np.concatenate([data.X_train, data.X_test])
-    y = np.concatenate([data.y_train, data.y_test])
-    order = np.array(sorted(range(len(X)), key=lambda k: natural_order(str(X[k]))))
-    X, y = X[order], y[order]
-    trains = np.zeros(len(y), dtype=np.bool_)
-    for name in np.unique(y):
-        trains[np.flatnonzero(y == name)[::2]] = True
-    return replace(data, X_train=X[trains], y_train=y[trains], X_test=X[~trains], y_test=y[~trains])
-
-
-def keep_used(data: Dataset) -> Dataset:
-    """Only the classes that the experiments read, if all are there.
-
-    The hash is that of their files, so that it does not depend on folders next to them.
-    """
-    if data.X_train.ndim > 1 or not {*PHOTOGRAPHED} <= {str(name) for name in data.classes}:
-        return data
-    kept = data.of_classes(PHOTOGRAPHED)
-    digest = hashlib.sha256()
-    for path in sorted(map(Path, [*kept.X_train.tolist(), *kept.X_test.tolist()])):
-        digest.update(f"{path.parent.name}/{path.name}\n".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return replace(kept, sha256=digest.hexdigest())
-
 
 # All classes of the folder; the experiments of the paper read a few of them.
 PHOTOGRAPHS = Source("caltech_images", draw_scenes, split_even_odd)
@@ -179,207 +146,11 @@ SOURCES = {
 SOURCES_WITH_OUTLINES = {**SOURCES, "drawings": Source(None, partial(draw_scenes, 2 * N_EACH))}
 
 
-@dataclass(frozen=True, eq=False)
-class Photographs:
-    """Images with their classes; ``trains`` marks the training images."""
-
-    name: str
-    images: list[Array]
-    classes: Array
-    trains: Array
-
-    @property
-    def objects(self) -> list[str]:
-        """The classes other than background, preferred ones first."""
-        found = [str(name) for name in np.unique(self.classes) if name != BACKGROUND]
-        return [*dict.fromkeys([name for name in PREFERRED if name in found] + found)]
-
-    @property
-    def object(self) -> str:
-        """The first object, which is the only one in a task."""
-        return self.objects[0]
-
-    def where(self, wanted: Array) -> Photographs:
-        """The images of a mask."""
-        images = [self.images[i] for i in np.flatnonzero(wanted)]
-        return Photographs(self.name, images, self.classes[wanted], self.trains[wanted])
-
-    def against_background(self, name: str) -> Photographs:
-        """Images of one class and of background."""
-        return self.where((self.classes == name) | (self.classes == BACKGROUND))
-
-
-def load(
-    context: Context, source: str, n_objects: int = 1, n_each: int | None = None
-) -> Photographs:
-    """Load images of the first objects and of background, for training and for testing.
-
-    If no class is called "background", all other classes together are background. Each class has
-    up to ``n_each`` training and test images: 150 as in the paper, or 60 in a quick run.
-    """
-    n = context.scaled(N_EACH, 60) if n_each is None else n_each
-    return _load(context.dataset(source), n_objects, n, context.n_jobs)
-
-
-@lru_cache(maxsize=2)
-def _load(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photographs:
-    classes = [str(name) for name in data.classes]
-    objects = [name for name in (*PREFERRED, *classes) if name in classes and name != BACKGROUND]
-    # At least one class is left for background.
-    most = n_objects if BACKGROUND in classes else min(n_objects, len(classes) - 1)
-    kept = [*dict.fromkeys(objects)][:most]
-    images: list[Array] = []
-    labels: list[str] = []
-    trains: list[bool] = []
-    for X, y, training in (
-        (data.X_train, data.y_train.astype(str), True),
-        (data.X_test, data.y_test.astype(str), False),
-    ):
-        for name in (*kept, BACKGROUND):
-            own = name in classes
-            rows = np.flatnonzero(y == name if own else ~np.isin(y, kept))
-            if not len(rows):
-                part = "training" if training else "testing"
-                raise InvalidInputError(f"{data.name!r} has no images of {name!r} for {part}")
-            # Rows of several classes are taken at even distances.
-            n = min(n_each, len(rows))
-            chosen = rows[:n] if own else rows[np.arange(n) * len(rows) // n]
-            read = read_images([*X[chosen]], n_jobs=n_jobs).images
-            images += [shrink_image(image, LARGEST_SIDE) for image in read]
-            labels += [name] * n
-            trains += [training] * n
-    return Photographs(data.name, images, np.array(labels), np.array(trains))
-
-
-def load_task(context: Context, source: str, number: int = 0) -> Photographs:
-    """Images of the object of a number against background."""
-    data = load(context, source, number + 1)
-    return data.against_background(data.objects[number])
-
-
-# --- Words of images: descriptors, counts, and rates at equal error
-
-# Added to the seed, to learn from other patches than those that are coded.
-OTHER_SEED = 1000
-
-
-def local_features(seed: int, n_patches: int = N_WINDOWS, descriptor: str = HAAR) -> LocalFeatures:
-    """Descriptors of patches at random positions and scales."""
-    return LocalFeatures(descriptor, patches=RandomPatches(n_patches), random_state=seed)
-
-
-def describe_training(
-    context: Context,
-    data: Photographs,
-    seed: int,
-    n: int | None = None,
-    *,
-    descriptor: str = HAAR,
-    masks: Sequence[Array | None] | None = None,
-) -> tuple[Array, Array]:
-    """Descriptors of training images and the classes of their images, about ``n`` of them.
-
-    There are as many of each image. With ``masks``, one per image of the data, the centres of
-    patches lie on the mask.
-    """
-    chosen = np.flatnonzero(data.trains)
-    n_patches = -(-(n or context.scaled(*N_DESCRIPTORS)) // len(chosen))
-    local = local_features(seed + OTHER_SEED, n_patches, descriptor)
-    parts = Parallel(context.n_jobs, prefer="threads")(
-        delayed(local.describe)(data.images[i], mask=None if masks is None else masks[int(i)])
-        for i in chosen
-    )
-    found = [rows for rows, _ in parts]
-    return np.concatenate(found), np.repeat(data.classes[chosen], [*map(len, found)])
-
-
-def take_evenly(n: int, *arrays: Array) -> tuple[Array, ...]:
-    """The given number of rows, at even distances."""
-    total = len(arrays[0])
-    kept = np.arange(n) * total // n if n < total else slice(None)
-    return tuple(array[kept] for array in arrays)
-
-
-def count_words(
-    context: Context,
-    data: Photographs,
-    codebooks: Mapping[Any, Any],
-    seed: int,
-    *,
-    windows: Sequence[int] = (N_WINDOWS,),
-    descriptor: str = HAAR,
-    masks: Sequence[Array | None] | None = None,
-) -> dict[Any, Any]:
-    """Counts of words per image, by codebook and number of windows, all of the same windows.
-
-    Each image is described once and coded once by each codebook; fewer windows are the first of
-    them. With ``masks``, one per image, the centres of windows lie on the mask.
-    """
-    local = local_features(seed, max(windows), descriptor)
-
-    def count(image: Array, mask: Array | None) -> list[Any]:
-        rows, _ = local.describe(image, mask=mask)
-        found = []
-        for codebook in codebooks.values():
-            # The column of each window's word in each tree.
-            words = np.asarray(codebook.transform(rows))
-            columns = codebook.word_columns_[words + word_offsets(codebook.words_per_tree_)[:-1]]
-            for n in windows:
-                counts = np.bincount(columns[:n].ravel(), minlength=codebook.n_words_)
-                found.append(sparse.csr_array(counts.astype(np.int32)[None]))
-        return found
-
-    # Images in parallel, each with one BLAS thread.
-    with one_blas_thread():
-        parts = Parallel(context.n_jobs, prefer="threads")(
-            delayed(count)(image, mask)
-            for image, mask in zip(data.images, masks or repeat(None), strict=False)
-        )
-    keys = product(codebooks, windows)
-    columns = zip(*parts, strict=True)
-    return {k: sparse.csr_array(sparse.vstack(c)) for k, c in zip(keys, columns, strict=True)}
-
-
-def pool(counts: Any, pooling: str, trains: Array, positive: Array) -> Any:
-    """Pool counts; thresholds, if the pooling has any, are learnt from the training images."""
-    chosen, thresholds = POOLINGS[pooling], None
-    if chosen.learns:
-        codes = positive[trains].astype(np.int32)
-        thresholds = mutual_information_thresholds(counts[np.flatnonzero(trains)], codes)
-    pooled = chosen.pool(counts, thresholds)
-    if pooling in ("sum", "sqrt"):
-        # Shares are much smaller than one. They become as long as binary vectors on average,
-        # since the SVM has one penalty for all.
-        length = np.sqrt(pooled.power(2).sum() / max(pooled.nnz, 1))
-        pooled = pooled * np.float32(1 / length)
-    return pooled
-
-
-def rank_by_svm(task: Photographs, counts: Any, pooling: str = BINARY) -> RocCurve:
-    """Rank the test images of a task by a linear SVM on the words of images."""
-    from sklearn.svm import LinearSVC
-
-    positive, trains = task.classes == task.object, task.trains
-    pooled = pool(counts, pooling, trains, positive)
-    # Short codes that hardly separate the classes need more iterations than the default.
-    svm = LinearSVC(max_iter=20_000, random_state=0).fit(pooled[trains], positive[trains])
-    return roc(svm.decision_function(pooled[~trains]), positive[~trains])
-
-
-def svm_rate(task: Photographs, counts: Any, pooling: str = BINARY) -> float:
-    """Rate at equal error of a linear SVM, in percent."""
-    return 100 * rank_by_svm(task, counts, pooling).equal_error_rate
-
-
 def forest(context: Context, seed: int, **options: Any) -> ERCForest:
     """A clustering forest with the paper's settings."""
-    settings = {
-        "n_estimators": N_TREES,
-        "n_words": context.scaled(*N_LEAVES),
-        "max_trials": MAX_TRIALS,
-        **options,
-    }
-    return ERCForest(keep_descriptors=False, n_jobs=context.n_jobs, random_state=seed, **settings)
+    usual: dict[str, Any] = {"n_estimators": N_TREES, "n_words": context.scaled(*N_LEAVES)}
+    given = {**usual, "max_trials": MAX_TRIALS, **options}
+    return ERCForest(keep_descriptors=False, n_jobs=context.n_jobs, random_state=seed, **given)
 
 
 def time_codebook(codebook: Any, rows: Array, classes: Array) -> dict[str, float]:
@@ -391,27 +162,21 @@ def time_codebook(codebook: Any, rows: Array, classes: Array) -> dict[str, float
 
 
 def measure_forests(
-    context: Context,
-    run: Run,
-    key: str,
-    variants: Mapping[Any, Mapping[str, Any]],
-    n: int | None = None,
+    context: Context, run: Run, key: str, variants: Mapping[Any, Mapping[str, Any]]
 ) -> list[Row]:
     """Rates at equal error of several forests; each image is described once for all of them.
 
     ``variants`` are parameters of the forests, by the value of the column ``key`` of their rows.
     """
-    seed, task = run["seed"], load_task(context, run["data"], run.get("number", 0))
-    described = describe_training(context, task, seed, n)
-    given = take_evenly(n or context.scaled(*N_DESCRIPTORS), *described)
+    seed, task = run["seed"], load_task(context, run)
+    n = run.get("descriptors", context.scaled(*N_DESCRIPTORS))
+    given = take_evenly(n, *describe_training(context, task, seed, n))
     forests = {value: forest(context, seed, **options) for value, options in variants.items()}
     seconds = {value: time_codebook(each, *given) for value, each in forests.items()}
     counts = count_words(context, task, forests, seed)
     return [
         {
-            "data": task.name,
-            "object": task.object,
-            "seed": seed,
+            **task.place(run),
             key: value,
             "words": int(each.n_words_),
             "rate": svm_rate(task, counts[value, N_WINDOWS]),
@@ -421,7 +186,17 @@ def measure_forests(
     ]
 
 
-# What most experiments have in common.
+def measure_sizes(context: Context, run: Run, sizes: Sequence[Sequence[int]]) -> list[Row]:
+    """Forests that are pruned to several sizes, and one that is not."""
+    variants: dict[Any, Any] = {n: {"n_words": n} for n in context.scaled(*sizes)}
+    return measure_forests(context, run, "leaves", {**variants, ALL: {"n_words": None}})
+
+
+def pruned_sizes(table: Table) -> list[int]:
+    """The sizes of pruned trees."""
+    return sorted(leaves for leaves in table.values("leaves") if leaves != ALL)
+
+
 _experiment = partial(Experiment, sources=SOURCES, timed=TIMED)
 ERC_STYLE = {(): Style("ERC forest", BLUE)}
 
@@ -429,38 +204,6 @@ ERC_STYLE = {(): Style("ERC forest", BLUE)}
 def _best(column: str) -> Callable[[Table, Sequence[Any]], Any]:
     """Chooses the value of a column with the best rate."""
     return lambda table, values: max(values, key=lambda v: table.mean("rate", **{column: v}))
-
-
-# --- Pictures, which are rows of numbers in the cache and in no table
-
-# Figures show drawn scenes or one's own images: the photographs have no licence to publish them.
-
-
-def names_with_outlines(context: Context) -> list[str]:
-    """The sources to measure; drawn scenes once, even if they replace photographs."""
-    return [n for n in context.names if n != "drawings" or not context.is_built_in("photographs")]
-
-
-def shows_pictures(context: Context, run: Run) -> bool:
-    """Whether the images of a run are those that a figure shows."""
-    return bool(run["seed"] == 0 and run["data"] == names_with_outlines(context)[-1])
-
-
-def shrink(pixels: Array, width: int, height: int) -> list[Any]:
-    """An image of at most this size, with 32 levels of each colour: hardly visible, and small."""
-    image = import_extra("PIL.Image").fromarray(pixels)
-    image.thumbnail((width, height))
-    found: list[Any] = (np.asarray(image) // 8 * 8 + 4).tolist()
-    return found
-
-
-def show(axes: Any, pixels: Any, **options: Any) -> Any:
-    """Draw an image without ticks; returns what a colour bar needs."""
-    axes.set(xticks=[], yticks=[])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-    # Without interpolation, the file holds no more pixels than the image.
-    return axes.imshow(pixels, interpolation="none", **options)
 
 
 # --- Figs. 2 and 3: where the patches of a leaf lie, and where words indicate an object
@@ -471,129 +214,13 @@ ALL_UNMIXED, UNMIXED, SURPLUS = "all unmixed", "largest unmixed", "largest surpl
 MASKED = "all unmixed, by masks"
 # Added to the seed to draw other patches than those that forests are grown on.
 FURTHER_SEED = 500
-# Largest standard deviation of the grey values, up to 255, of a plain patch.
-PLAIN = 8.0
 # Percentage above which most patches or images are meant.
 MOST = 50.0
-SHEET = (6, 5)
 
 
-def outlines_of(context: Context, source: str, images: Photographs) -> list[Array | None]:
-    """A mask of the object in each image, or None where it is unknown or not there."""
-    found: list[Array | None] = [None] * len(images.classes)
-    if context.is_built_in(source):
-        for first_number, training in ((0, True), (1, False)):
-            mine = (images.classes == images.object) & (images.trains == training)
-            for k, i in enumerate(np.flatnonzero(mine)):
-                found[i] = draw_scene(images.object, first_number + 2 * k)[1]
-    return found
-
-
-def in_unmixed(codebook: Any, words: Array, name: str) -> Array:
-    """Whether the leaf of each patch and tree has training patches of this class only."""
-    column = codebook.classes_.tolist().index(name)
-    shares = codebook.word_shares_[codebook.word_columns_, column]
-    return np.asarray(shares[words + word_offsets(codebook.words_per_tree_)[:-1]] == 1.0)
-
-
-def centres_on(boxes: Array, outline: Array) -> Array:
-    """Whether the centre of each patch is on the object."""
-    x, y = (boxes[:, :2] + boxes[:, 2:] / 2).astype(np.int64).T
-    return np.asarray(outline[y, x])
-
-
-def is_plain(image: Array, boxes: Array) -> Array:
-    """Whether each patch is plain: it shows no part of an object.
-
-    >>> image = np.zeros((20, 40, 3), dtype=np.uint8)
-    >>> image[5:15, 25:35] = 255
-    >>> is_plain(image, np.array([[0, 0, 20], [20, 0, 20]], dtype=np.float32))
-    array([ True, False])
-    """
-    grey = image.mean(axis=2)
-    tables = [np.pad(v.cumsum(0).cumsum(1), ((1, 0), (1, 0))) for v in (grey, grey**2)]
-    left, top, side = np.rint(boxes).astype(np.int64).T
-    right, bottom = np.minimum(left + side, grey.shape[1]), np.minimum(top + side, grey.shape[0])
-    area = (right - left) * (bottom - top)
-    mean, of_squares = (
-        (t[bottom, right] - t[top, right] - t[bottom, left] + t[top, left]) / area for t in tables
-    )
-    return np.asarray(of_squares - mean**2 < PLAIN**2)
-
-
-def unmixed(own: Array, others: Array) -> Array:
-    """Number of patches of leaves; a patch of another class counts as -10 of the class."""
-    return np.where(others == 0, own, own - 10 * others)
-
-
-def surplus(own: Array, others: Array) -> Array:
-    """Excess of patches of the class over the others, relative to its standard deviation."""
-    return np.asarray((own - others) / np.sqrt(np.maximum(own + others, 1)))
-
-
-def best_leaf(words: Array, mine: Array, score: Callable[[Array, Array], Array]) -> tuple[int, int]:
-    """Tree and word of the leaf with the highest score for a class.
-
-    >>> words = np.array([[0, 0], [0, 1], [1, 1], [1, 1]])
-    >>> best_leaf(words, np.array([True, True, False, False]), unmixed)
-    (0, 0)
-    """
-    scores = [
-        score(*(np.bincount(column[part], minlength=column.max() + 1) for part in (mine, ~mine)))
-        for column in words.T
-    ]
-    tree = int(np.argmax([found.max() for found in scores]))
-    return tree, int(np.argmax(scores[tree]))
-
-
-def _percent(part: Any, among: Any) -> float:
-    whole = among.sum()
-    return 100 * float((part & among).sum()) / float(whole) if whole else float("nan")
-
-
-def measure_leaves(
-    tests: Photographs,
-    codebook: ERCForest,
-    seed: int,
-    outlines: Sequence[Array | None],
-    leaves: Mapping[str, tuple[int, int] | None],
-) -> list[Row]:
-    """Percentages of the test patches in leaves, and of all test patches.
-
-    ``leaves`` are tree and word by a rule; None takes all unmixed leaves.
-    """
-    local, own, parts = local_features(seed), tests.classes == tests.object, []
-    for k, (image, outline) in enumerate(zip(tests.images, outlines, strict=True)):
-        rows, boxes = local.describe(image)
-        on = np.zeros(len(rows), np.bool_) if outline is None else centres_on(boxes, outline)
-        parts.append((codebook.transform(rows), is_plain(image, boxes), on, [k] * len(rows)))
-    words, plain, on, images = (np.concatenate(each) for each in zip(*parts, strict=True))
-    known, mine = any(outline is not None for outline in outlines), own[images]
-    found: list[Row] = []
-    for rule, leaf in leaves.items():
-        if leaf is None:
-            inside = in_unmixed(codebook, words, tests.object).any(axis=1)
-        else:
-            inside = words[:, leaf[0]] == leaf[1]
-        hit = np.bincount(images[inside], minlength=len(own)) > 0
-        tree, word = leaf or (None, None)
-        row = {
-            "leaf": rule,
-            "tree": tree,
-            "word": word,
-            "test_patches": int(inside.sum()),
-            "on_object_images": _percent(mine, inside),
-            "all_on_object_images": _percent(mine, np.ones_like(mine)),
-            "images_with_it": _percent(hit, own),
-            "background_with_it": _percent(hit, ~own),
-            "background_plain": _percent(plain, ~mine),
-            "plain": _percent(plain, inside & mine),
-            "all_plain": _percent(plain, mine),
-            "on_object": _percent(on, inside & mine) if known else None,
-            "all_on_object": _percent(on, mine) if known else None,
-        }
-        found.append(row)
-    return found
+def shows_pictures(context: Context, run: Run) -> bool:
+    """Whether figures show the images of a run; no licence allows us to publish photographs."""
+    return bool(run["seed"] == 0 and run["data"] == names_with_outlines(context)[-1])
 
 
 def _fig2_runs(context: Context) -> list[Run]:
@@ -624,8 +251,7 @@ def _fig2_measure(context: Context, run: Run) -> list[Row]:
         by_masks = forest(context, seed).fit(*describe_training(context, task, seed, masks=masks))
         rows += measure_leaves(tests, by_masks, seed, outlines, {MASKED: None})
     rows += measure_leaves(tests, codebook, seed, outlines, {ALL_UNMIXED: None, **leaves})
-    where = {"data": data.name, "object": task.object, "seed": seed}
-    found: list[Any] = [{**where, **row} for row in rows]
+    found: list[Any] = [{**task.place(run), **row} for row in rows]
     if shows_pictures(context, run):
         found[-2].update(_fig2_pictures(data, tests, codebook, seed, leaves[UNMIXED]))
     return found
@@ -637,8 +263,7 @@ def _fig2_pictures(
     """Examples of every class, and test patches of the leaf, of both classes alternately."""
     order = np.argsort(np.arange(len(tests.images)) % (len(tests.images) // 2), kind="stable")
     images = [tests.images[i] for i in order]
-    n = SHEET[0] * SHEET[1]
-    patches, _ = leaf_patches(images, codebook, local_features(seed), *leaf, n=n, n_per_image=1)
+    patches, _ = leaf_patches(images, codebook, local_features(seed), *leaf, n=30, n_per_image=1)
     examples = {
         name: np.flatnonzero((data.classes == name) & data.trains)[:4]
         for name in (*data.objects, BACKGROUND)
@@ -651,26 +276,16 @@ def _fig2_pictures(
 
 def _draw_fig2(figure: Figure, table: Table) -> None:
     shown = [row for row in table if row.get("patches")]
-    ratios = (1.1 * len(shown), *[1] * len(shown))
-    left, *right = figure.subfigures(1, 1 + len(shown), width_ratios=ratios, squeeze=False)[0]
-    left.suptitle("images", fontsize=9)
     examples = shown[0]["examples"]
-    places = left.subplots(len(examples), 4, squeeze=False)
-    for line, (name, images) in zip(places, examples.items(), strict=True):
-        for axes, pixels in zip(line, images, strict=False):
-            show(axes, np.array(pixels, dtype=np.uint8))
-        for axes in line[len(images) :]:
-            axes.set_axis_off()
-        line[0].set_ylabel(name)
-    for part, row in zip(right, shown, strict=True):
-        part.suptitle(f"test patches of one “{row['object']}” leaf", fontsize=9)
-        # One image with a grey frame around each patch, since many patches are white.
-        sheet = np.full((SHEET[0] * 30, SHEET[1] * 30, 3), 150, dtype=np.uint8)
-        for k, pixels in enumerate(row["patches"]):
-            top, start = k // SHEET[1] * 30, k % SHEET[1] * 30
-            sheet[top : top + len(pixels), start : start + len(pixels[0])] = pixels
-        axes = part.add_subplot()
-        show(axes, sheet)
+    n = min(map(len, examples.values()))
+    ratios = (1.1 * len(shown), *[1] * len(shown))
+    left, *right = figure.subplots(1, 1 + len(shown), width_ratios=ratios)
+    show(left, tile([pixels for images in examples.values() for pixels in images[:n]], n, 76, 100))
+    left.set_title("images")
+    left.set_yticks([38 + 76 * k for k in range(len(examples))], [*examples])
+    for axes, row in zip(right, shown, strict=True):
+        show(axes, tile(row["patches"], 5, 30, 30))
+        axes.set_title(f"test patches of one “{row['object']}” leaf")
         axes.set_xlabel(f"{row['on_object_images']:.0f} % are of images with {row['object']}")
 
 
@@ -682,14 +297,14 @@ def _mostly_parts(table: Table) -> list[Verdict]:
     def share(rows: Table, of: str = "") -> float:
         return rows.mean(f"{of}on_object_images") * rows.mean(f"{of}on_object") / 100
 
-    more, most = "in the leaves against all patches", f"in the leaves, above {MOST:.0f} %"
     differences: dict[str, Callable[[Table], float]] = {
-        f"parts of the object {more}": lambda rows: share(rows) - share(rows, "all_"),
-        f"parts of the object {most}": lambda rows: share(rows) - MOST,
+        "against all patches": lambda rows: share(rows) - share(rows, "all_"),
+        f"above {MOST:.0f} %": lambda rows: share(rows) - MOST,
     }
+    name = "parts of the object in the leaves"
     return [
-        each_seed(table, difference, unit="percent", name=name).above()
-        for name, difference in differences.items()
+        each_seed(table, difference, unit="percent", name=f"{name}, {what}").above()
+        for what, difference in differences.items()
     ]
 
 
@@ -705,7 +320,7 @@ def _less_plain(table: Table) -> list[Verdict]:
     return [each_seed(table, more, unit="percent", name=name).below()]
 
 
-FIG2_CLAIM: dict[str, Any] = {"where": {"leaf": ALL_UNMIXED}, "each": ("data", "object")}
+PARTS = "Test patches of a leaf are parts of one object (here"
 FIG2 = Experiment(
     name="nips2006-fig2",
     title="Figure 2 of Moosmann et al.: images, and patches of one leaf",
@@ -715,18 +330,14 @@ FIG2 = Experiment(
     measure=_fig2_measure,
     claims={
         "plain": Claim(
-            "Test patches of a leaf are parts of one object (here, where outlines are not known: "
-            "patches in unmixed leaves are plain less often than others of these images).",
+            f"{PARTS}, where outlines are not known: patches in unmixed leaves are plain less "
+            "often than others of these images).",
             _less_plain,
-            **FIG2_CLAIM,
         ),
-        "parts": Claim(
-            "Test patches of a leaf are parts of one object (here: more than half of those in "
-            "unmixed leaves).",
-            _mostly_parts,
-            **FIG2_CLAIM,
-        ),
+        "parts": Claim(f"{PARTS}: more than half of those in unmixed leaves).", _mostly_parts),
     },
+    where={"leaf": ALL_UNMIXED},
+    each=("data", "object"),
     figure=_draw_fig2,
     keys=("data", "object", "seed", "leaf"),
     exact=(
@@ -748,23 +359,18 @@ FIG2 = Experiment(
 )
 
 
-def _fig3_runs(context: Context) -> list[Run]:
-    return grid(data=names_with_outlines(context), seed=context.seeds())
-
-
 def _fig3_measure(context: Context, run: Run) -> list[Row]:
-    seed, task = run["seed"], load_task(context, run["data"])
+    seed, task = run["seed"], load_task(context, run)
     codebook = forest(context, seed).fit(*describe_training(context, task, seed))
     tests, local = task.where(~task.trains), local_features(seed)
+    outlines = outlines_of(context, run["data"], tests)
     found = Parallel(context.n_jobs, prefer="threads")(
         delayed(measure_posterior)(codebook, local, task.object, image, outline)
-        for image, outline in zip(
-            tests.images, outlines_of(context, run["data"], tests), strict=True
-        )
+        for image, outline in zip(tests.images, outlines, strict=True)
     )
-    where = {"data": task.name, "object": task.object, "seed": seed}
     rows: list[Any] = [
-        {**where, "image": i, "class": str(tests.classes[i]), **row} for i, row in enumerate(found)
+        {**task.place(run), "image": i, "class": str(tests.classes[i]), **row}
+        for i, row in enumerate(found)
     ]
     if shows_pictures(context, run):
         mine = np.flatnonzero(tests.classes == task.object)
@@ -776,30 +382,6 @@ def _fig3_measure(context: Context, run: Run) -> list[Row]:
             rows[i]["picture"] = shrink(tests.images[i], 150, 110)
             rows[i]["map"] = shrink(grey, 150, 110)
     return rows
-
-
-def measure_posterior(
-    codebook: ERCForest, local: Any, name: str, image: Array, outline: Array | None
-) -> Row:
-    """The mean posterior of the object in the patches of an image, by where they lie."""
-    rows, boxes = local.describe(image)
-    posterior = codebook.predict_proba(rows)[:, codebook.classes_.tolist().index(name)]
-    plain = is_plain(image, boxes)
-    on = None if outline is None else centres_on(boxes, outline)
-    found: dict[str, Any] = {
-        "posterior": float(posterior.mean()),
-        "unmixed": 100 * float(in_unmixed(codebook, codebook.transform(rows), name).mean()),
-        "plain": 100 * float(plain.mean()),
-    }
-    for part, names in (
-        (plain, ("on_plain", "on_structure")),
-        (on, ("on_object", "beside_object")),
-    ):
-        # Means over some patches and over the others, if there are both.
-        if part is not None and part.any() and not part.all():
-            found[names[0]] = float(posterior[part].mean())
-            found[names[1]] = float(posterior[~part].mean())
-    return found
 
 
 def _draw_fig3(figure: Figure, table: Table) -> None:
@@ -834,7 +416,7 @@ FIG3 = Experiment(
     title="Figure 3 of Moosmann et al.: where words indicate an object",
     shows="The posterior probability of the object, patch by patch, in four test images.",
     sources=SOURCES_WITH_OUTLINES,
-    runs=_fig3_runs,
+    runs=lambda context: grid(data=names_with_outlines(context), seed=context.seeds()),
     measure=_fig3_measure,
     claims={
         "structure": Claim(
@@ -850,15 +432,7 @@ FIG3 = Experiment(
     each=("data",),
     figure=_draw_fig3,
     keys=("data", "object", "seed", "image", "class"),
-    exact=(
-        "posterior",
-        "unmixed",
-        "plain",
-        "on_plain",
-        "on_structure",
-        "on_object",
-        "beside_object",
-    ),
+    exact=("posterior", "unmixed", "plain", *SIDES[0], *SIDES[1]),
     drawn=("picture", "map"),
     size=(9.5, 3.6),
 )
@@ -880,16 +454,13 @@ MOST_FOR_KMEANS = 1000
 FALSE_POSITIVES = tuple(k / 40 for k in range(41))
 
 
-def make_kmeans(context: Context, seed: int) -> KMeansCodebook:
-    """As many centres as the forest has leaves; they hardly move after 20 epochs."""
-    n = N_TREES * context.scaled(*N_LEAVES)
-    return KMeansCodebook(n, start="random", max_epochs=20, random_state=seed)
-
-
-def _make_codebook(context: Context, kind: str, seed: int) -> Any:
+def make_codebook(context: Context, kind: str, seed: int) -> Any:
+    """A codebook of a kind, of as many words as the paper's forest unless it is small."""
     n_words = context.scaled(*N_LEAVES)
     if kind == KMEANS:
-        return make_kmeans(context, seed)
+        # Centres hardly move after 20 epochs.
+        options: dict[str, Any] = {"start": "random", "max_epochs": 20}
+        return KMeansCodebook(N_TREES * n_words, random_state=seed, **options)
     if kind == HIERARCHICAL:
         return HierarchicalKMeans(N_TREES * n_words, random_state=seed)
     if kind == KD_TREES:
@@ -918,21 +489,10 @@ def _fig4a_runs(context: Context) -> list[Run]:
     ]
 
 
-def rank_by_votes(task: Photographs, counts: Any, codebook: Any) -> RocCurve:
-    """Rank the test images of a task by the votes of the trees.
-
-    Each window votes in each tree with the share of the object in its leaf.
-    """
-    shares = codebook.word_shares_[:, codebook.classes_.tolist().index(task.object)]
-    votes = (counts @ shares) / np.asarray(counts.sum(axis=1)).ravel()
-    tests = ~task.trains
-    return roc(votes[tests], task.classes[tests] == task.object)
-
-
 def _fig4a_measure(context: Context, run: Run) -> list[Row]:
-    seed, task = run["seed"], load_task(context, run["data"])
+    seed, task = run["seed"], load_task(context, run)
     given = describe_training(context, task, seed)
-    codebooks = {kind: _make_codebook(context, kind, seed) for kind in run["codebooks"]}
+    codebooks = {kind: make_codebook(context, kind, seed) for kind in run["codebooks"]}
     seconds = {kind: time_codebook(codebook, *given) for kind, codebook in codebooks.items()}
     most = MOST_FOR_KMEANS if KMEANS in codebooks else max(WINDOWS)
     windows = [n for n in context.scaled(WINDOWS, FEW_WINDOWS) if n <= most]
@@ -947,9 +507,7 @@ def _fig4a_measure(context: Context, run: Run) -> list[Row]:
             x, y = curve.false_positive_rate, curve.true_positive_rate
             rows.append(
                 {
-                    "data": task.name,
-                    "object": task.object,
-                    "seed": seed,
+                    **task.place(run),
                     "codebook": kind,
                     "pooling": pooling,
                     "windows": n,
@@ -990,18 +548,18 @@ def _of_trees(parts: Any, text: str, printed: str = "", **where: Any) -> Claim:
     return Claim(text, parts, printed, where=where, each=("data",))
 
 
+FOREST_WORDS = {"codebook": ERC, "pooling": BINARY}
+TREE_WORDS = {"codebook": UNSUPERVISED, "pooling": INFORMATION}
 FIG4A_STYLES = {
     (ERC, BINARY): Style("ERC forest", BLUE),
-    (ERC, INFORMATION): Style("ERC forest, thresholds by information", SKY, "o", ":"),
+    (ERC, INFORMATION): Style("ERC forest, thresholds", SKY, "o", ":"),
     (ERC, SHARES): Style("ERC forest, shares of counts", PINK, "v", "--"),
     (ERC, VOTES): Style("ERC forest, votes without words", BLACK, "x"),
     (KMEANS, BINARY): Style("k-means", RED, "s"),
     (HIERARCHICAL, BINARY): Style("hierarchical k-means", RED, "D", "--"),
     (KD_TREES, BINARY): Style("kd-trees", GREY, "P"),
     (UNSUPERVISED, BINARY): Style("unsupervised trees", GREEN, "^"),
-    (UNSUPERVISED, INFORMATION): Style(
-        "unsupervised trees, thresholds by information", ORANGE, "^", ":"
-    ),
+    (UNSUPERVISED, INFORMATION): Style("unsupervised trees, thresholds", ORANGE, "^", ":"),
 }
 
 
@@ -1014,9 +572,8 @@ def _draw_fig4a(figure: Figure, table: Table) -> None:
     at = shown.where(windows=MOST_FOR_KMEANS)
     for place in ((ERC, BINARY), (ERC, VOTES), (KMEANS, BINARY), (UNSUPERVISED, BINARY)):
         mine = at.where(codebook=place[0], pooling=place[1])
-        style = FIG4A_STYLES[place]
         curve = 100 * np.mean([row["roc"] for row in mine], axis=0)
-        middle.plot(100 * np.array(FALSE_POSITIVES), curve, color=style.colour)
+        middle.plot(100 * np.array(FALSE_POSITIVES), curve, color=FIG4A_STYLES[place].colour)
     middle.plot([0, 50], [100, 50], ":", color=GREY)
     middle.set(xlim=(0, 50), ylim=(50, 100), title=f"ROC, {MOST_FOR_KMEANS} windows")
     middle.set(xlabel="false positives, %", ylabel="true positives, %")
@@ -1040,8 +597,7 @@ FIG4A = _experiment(
     claims={
         "k-means": _on_photographs(
             [rates("codebook", ERC, KMEANS)],
-            "ERC forests are clearly more accurate than k-means (here with 1000 windows per "
-            "image).",
+            "ERC forests are clearly more accurate than k-means (here with 1000 windows).",
             windows=MOST_FOR_KMEANS,
         ),
         "windows": _on_photographs(
@@ -1051,8 +607,7 @@ FIG4A = _experiment(
         ),
         "few windows": _on_photographs(
             [rates("codebook", KMEANS, UNSUPERVISED, below=LITTLE)],
-            "Unsupervised trees are as good as k-means when windows are few (a point below it at "
-            "most).",
+            "With few windows unsupervised trees are as good as k-means (a point below at most).",
             windows=first,
         ),
         "full of ones": _of_trees(
@@ -1064,21 +619,12 @@ FIG4A = _experiment(
         ),
         "repaired": _of_trees(
             [rates("pooling", INFORMATION, BINARY)],
-            "Thresholds by mutual information repair unsupervised trees when there are many "
-            "windows.",
+            "With many windows thresholds by mutual information repair unsupervised trees.",
             codebook=UNSUPERVISED,
             windows=last,
         ),
         "far better": _of_trees(
-            [
-                Compare(
-                    "rate",
-                    {"codebook": ERC, "pooling": BINARY},
-                    {"codebook": UNSUPERVISED, "pooling": INFORMATION},
-                    above=5.0,
-                    unit="percent",
-                )
-            ],
+            [Compare("rate", FOREST_WORDS, TREE_WORDS, above=5.0, unit="percent")],
             "ERC forests are far better than unsupervised trees even so (here at least 5 points).",
             windows=last,
         ),
@@ -1128,25 +674,12 @@ FIG4A = _experiment(
 
 # --- Fig. 4 b: the size of the codebook
 
-LEAVES, FEW_LEAVES = (25, 50, 100, 250, 500, 1000, 2000), (10, 25, 50, 100, 200, 400)
-
-
-def _fig4b_runs(context: Context) -> list[Run]:
-    return grid(data=context.names, seed=context.seeds(N_SEEDS))
-
-
-def _fig4b_measure(context: Context, run: Run) -> list[Row]:
-    variants: dict[Any, Any] = {n: {"n_words": n} for n in context.scaled(LEAVES, FEW_LEAVES)}
-    return measure_forests(context, run, "leaves", {**variants, ALL: {"n_words": None}})
-
-
-def _pruned_sizes(table: Table) -> list[int]:
-    return sorted(leaves for leaves in table.values("leaves") if leaves != ALL)
+LEAVES = (25, 50, 100, 250, 500, 1000, 2000)
 
 
 def _enough(table: Table) -> list[Verdict]:
     """Larger codebooks against 1000 leaves as in the paper, or the largest number measured."""
-    sizes = _pruned_sizes(table)
+    sizes = pruned_sizes(table)
     enough = max(n for n in sizes if n <= 1000)
     larger = [*(n for n in sizes if n > enough), ALL]
     return [rates("leaves", n, enough, below=LITTLE).verdict(table, WORDS) for n in larger]
@@ -1156,8 +689,8 @@ FIG4B = _experiment(
     name="nips2006-fig4b",
     title="Figure 4 b of Moosmann et al.: how many words a codebook needs",
     shows="How the rate at equal error depends on the number of words.",
-    runs=_fig4b_runs,
-    measure=_fig4b_measure,
+    runs=lambda context: grid(data=context.names, seed=context.seeds(N_SEEDS)),
+    measure=partial(measure_sizes, sizes=(LEAVES, LEAVES[:5])),
     claims={
         "enough": Claim(
             "About 5000 words, 1000 per tree, are enough (larger codebooks add a point at most).",
@@ -1176,26 +709,13 @@ FIG4B = _experiment(
 # --- Fig. 4 c: the number of descriptors that the codebook is built from
 
 DESCRIPTORS, FEW_DESCRIPTORS = (5000, 10_000, 20_000, 40_000), (1500, 4000, 10_000)
-FIG4C_LEAVES, FIG4C_FEW_LEAVES = (100, 300, 1000, 2500, 5000), (20, 60, 200, 600)
-FIG4C_STYLES = {
-    leaves: style
-    for sizes in (FIG4C_LEAVES, FIG4C_FEW_LEAVES)
-    for leaves, style in styles(
-        {ALL: "grown fully", **{n: f"{n} leaves per tree" for n in sizes}}
-    ).items()
-}
+FIG4C_LEAVES = (100, 300, 1000, 2500, 5000)
+FIG4C_STYLES = styles({ALL: "grown fully", **{n: f"{n} leaves per tree" for n in FIG4C_LEAVES}})
 
 
 def _fig4c_runs(context: Context) -> list[Run]:
     descriptors = context.scaled(DESCRIPTORS, FEW_DESCRIPTORS)
     return grid(data=context.names, seed=context.seeds(N_SEEDS), descriptors=descriptors)
-
-
-def _fig4c_measure(context: Context, run: Run) -> list[Row]:
-    n, leaves = run["descriptors"], context.scaled(FIG4C_LEAVES, FIG4C_FEW_LEAVES)
-    variants: dict[Any, Any] = {**{k: {"n_words": k} for k in leaves}, ALL: {"n_words": None}}
-    rows = measure_forests(context, run, "leaves", variants, n)
-    return [{**row, "descriptors": n} for row in rows]
 
 
 def _centre(table: Table) -> float:
@@ -1223,7 +743,7 @@ def _grows_slightly(table: Table) -> list[Verdict]:
 
 
 def _better_than_pruned(table: Table, choose: Callable[[Table, list[int]], int]) -> list[Verdict]:
-    pruned = choose(table, _pruned_sizes(table))
+    pruned = choose(table, pruned_sizes(table))
     return [rates("leaves", ALL, pruned).verdict(table, WORDS)]
 
 
@@ -1232,7 +752,7 @@ FIG4C = _experiment(
     title="Figure 4 c of Moosmann et al.: how many descriptors a codebook is built from",
     shows="Rate at equal error over the descriptors to learn from, for several sizes of trees.",
     runs=_fig4c_runs,
-    measure=_fig4c_measure,
+    measure=partial(measure_sizes, sizes=(FIG4C_LEAVES, FIG4C_LEAVES[:3])),
     claims={
         "size": Claim(
             "The best size of the codebook grows slightly with the number of descriptors it is "
@@ -1268,15 +788,6 @@ FIG4C = _experiment(
 TREES = (1, 2, 3, N_TREES, 10)
 
 
-def _fig4d_runs(context: Context) -> list[Run]:
-    # A standard deviation needs more seeds than a mean; the runs are short.
-    return grid(data=context.names, seed=context.seeds(20, 3))
-
-
-def _fig4d_measure(context: Context, run: Run) -> list[Row]:
-    return measure_forests(context, run, "trees", {n: {"n_estimators": n} for n in TREES})
-
-
 def _less_spread(table: Table) -> list[Verdict]:
     """How many times larger the standard deviation is with one tree than with five.
 
@@ -1310,8 +821,11 @@ FIG4D = _experiment(
     name="nips2006-fig4d",
     title="Figure 4 d of Moosmann et al.: how many trees a codebook needs",
     shows="Rate at equal error, and its spread, over the number of trees.",
-    runs=_fig4d_runs,
-    measure=_fig4d_measure,
+    # A standard deviation needs more seeds than a mean; the runs are short.
+    runs=lambda context: grid(data=context.names, seed=context.seeds(20, 3)),
+    measure=lambda context, run: measure_forests(
+        context, run, "trees", {n: {"n_estimators": n} for n in TREES}
+    ),
     claims={
         "five": Claim("Going from 1 tree to 5 raises the accuracy.", [rates("trees", N_TREES, 1)]),
         "spread": Claim("5 trees vary less from run to run than 1.", _less_spread),
@@ -1369,12 +883,10 @@ def _settings_measure(context: Context, run: Run) -> list[Row]:
     if part in SWEEPS:
         option, *values = SWEEPS[part]
         variants = {value: {option: value} for value in context.scaled(*values)}
-        rows = measure_forests(context, run, "value", variants)
-        return [{**row, "part": part} for row in rows]
-    task = load_task(context, run["data"], run["number"])
+        return measure_forests(context, run, "value", variants)
+    task = load_task(context, run)
     found = (_measure_masks if part == MASKS else _measure_category)(context, run, task)
-    where = {"data": task.name, "object": task.object, "seed": run["seed"], "part": part}
-    return [{**where, **row} for row in found]
+    return [{**task.place(run), **row} for row in found]
 
 
 def _measure_masks(context: Context, run: Run, task: Photographs) -> list[Row]:
@@ -1520,7 +1032,7 @@ def _sift_runs(context: Context) -> list[Run]:
 def _sift_measure(context: Context, run: Run) -> list[Row]:
     """All codebooks of SIFT; of wavelets, the paper's forest only."""
     seed, descriptor = run["seed"], run["descriptor"]
-    task = load_task(context, run["data"], run["number"])
+    task = load_task(context, run)
     chosen = context.scaled([*VARIANTS], [PAPER, "20 trees of a quarter"])
     codebooks: dict[str, Any] = {}
     for key in chosen if descriptor == SIFT else [PAPER]:
@@ -1529,17 +1041,14 @@ def _sift_measure(context: Context, run: Run) -> list[Row]:
         options = {"n_estimators": n_trees, "n_words": n_words, "max_trials": trials}
         codebooks[key] = forest(context, seed, **options)
     if descriptor == SIFT:
-        codebooks[KMEANS] = make_kmeans(context, seed)
+        codebooks[KMEANS] = make_codebook(context, KMEANS, seed)
     given = describe_training(context, task, seed, descriptor=descriptor)
     for codebook in codebooks.values():
         codebook.fit(*given)
     counts = count_words(context, task, codebooks, seed, descriptor=descriptor)
     return [
         {
-            "data": task.name,
-            "object": task.object,
-            "seed": seed,
-            "descriptor": descriptor,
+            **task.place(run),
             "codebook": key,
             "pooling": pooling,
             "rate": svm_rate(task, counts[key, N_WINDOWS], pooling),
@@ -1595,21 +1104,17 @@ def _depends_on_data(table: Table) -> list[Verdict]:
 
 def _draw_sift(figure: Figure, table: Table) -> None:
     things = table.values("object")
-    panels = figure.subplots(1, len(things), squeeze=False, sharey=True)[0]
+    looks = {
+        BINARY: Style("binary codes", BLUE, "o", "none"),
+        ROOTS: Style("roots of shares", ORANGE, "s", "none"),
+    }
+    panels = figure.subplots(1, len(things), squeeze=False)[0]
     for axes, thing in zip(panels, things, strict=True):
-        for pooling, colour, shift in ((BINARY, BLUE, -0.15), (ROOTS, ORANGE, 0.15)):
-            mine = table.where(object=thing, descriptor=SIFT, pooling=pooling)
-            keys = mine.values("codebook")
-            xs, spread = (
-                [f("rate", codebook=key) for key in keys] for f in (mine.mean, mine.deviation)
-            )
-            look: Any = {"color": colour, "label": WORDS.bare("pooling", pooling)}
-            at = [k + shift for k in range(len(keys))]
-            axes.errorbar(xs, at, xerr=spread, fmt="o", capsize=2, **look)
-        axes.set_yticks(range(len(keys)), keys)
-        axes.set(xlabel="rate at equal error, %", title=f"{thing}, SIFT")
-    panels[0].invert_yaxis()
-    add_legend(figure, panels[0], place="lower center")
+        where = {"object": thing, "descriptor": SIFT}
+        panel = Panel("codebook", "rate", "pooling", looks, where, f"{thing}, SIFT", ticks="each")
+        draw_panel(axes, panel, table, WORDS)
+        axes.tick_params("x", rotation=90)
+    add_legend(figure, panels[0])
 
 
 SIFT_FORESTS = Experiment(
@@ -1621,8 +1126,7 @@ SIFT_FORESTS = Experiment(
     measure=_sift_measure,
     claims={
         "k-means": Claim(
-            "ERC forests are clearly more accurate than k-means (here with SIFT and as many "
-            "windows for both).",
+            "ERC forests are clearly more accurate than k-means (here with SIFT).",
             [rates("codebook", PAPER, KMEANS)],
             where={"descriptor": SIFT, "pooling": BINARY},
             each=("object",),
@@ -1639,7 +1143,7 @@ SIFT_FORESTS = Experiment(
     figure=_draw_sift,
     keys=("data", "object", "seed", "descriptor", "codebook", "pooling"),
     exact=("rate", "words", "trials"),
-    size=(11.0, 4.2),
+    size=(9.5, 4.6),
 )
 
 EXPERIMENTS = (FIG2, FIG3, FIG4A, FIG4B, FIG4C, FIG4D, SETTINGS, SIFT_FORESTS)
