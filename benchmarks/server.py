@@ -19,7 +19,8 @@ from evergrow.workspace import NewExample, Workspace
 from evergrow.workspace.tokens import Tokens
 
 N_CLASSES = 100
-_READY_SECONDS = 120.0
+# For a start or a stop; a longer one hangs.
+_PATIENCE_SECONDS = 120.0
 _AT_ONCE = 1000
 _BOUNDARY = "a-boundary-that-no-picture-has-f3c1"
 
@@ -67,7 +68,7 @@ class RunningService:
     def __enter__(self) -> Self:
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        end = time.perf_counter() + _READY_SECONDS
+        end = time.perf_counter() + _PATIENCE_SECONDS
         while not self._is_ready():
             if self._process.poll() is not None or time.perf_counter() > end:
                 self.stop()
@@ -81,7 +82,11 @@ class RunningService:
     def stop(self) -> None:
         """End the process, if it still runs, and wait for it."""
         self._process.terminate()
-        self._process.wait(60)
+        try:
+            self._process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """End the process at once, as a power failure would."""
