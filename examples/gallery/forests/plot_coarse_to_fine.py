@@ -11,11 +11,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
-from evergrow.research import mixture
 
-data = mixture(12, n_features=24, n_train=60, n_test=40, distance=0.9, n_groups=3)
-coarse = np.array([f"group {data.parents[label]}" for label in data.y_train])
-fine, fine_test = (np.array([f"class {label}" for label in y]) for y in (data.y_train, data.y_test))
+# Half of the distance between classes is that between their groups. Each class has 60 samples to
+# learn and 40 to test.
+rng = np.random.default_rng(0)
+group = np.arange(12) // 4
+centres = rng.standard_normal((12, 24)) + rng.standard_normal((3, 24))[group]
+y = np.repeat(np.arange(12), 100)
+X = rng.standard_normal((len(y), 24)) + 0.9 / np.sqrt(2) * centres[y]
+train = np.arange(len(y)) % 100 < 60
+X_train, X_test = X[train], X[~train]
+coarse = np.array([f"group {group[label]}" for label in y[train]])
+fine, fine_test = (np.array([f"class {label}" for label in y[rows]]) for rows in (train, ~train))
 
 methods = {
     "fine-only": "only samples with a fine label",
@@ -34,9 +41,9 @@ for seed in range(3):
             forest = SubcategoryForestClassifier(
                 15, method=method, min_samples_leaf=3, n_subsets=10, random_state=seed
             )
-            answers = forest.fit(data.X_train, labels).predict(data.X_test)
+            answers = forest.fit(X_train, labels).predict(X_test)
             accuracy[method][seed, column] = 100 * np.mean(answers == fine_test)
-full = NCMForestClassifier(15, min_samples_leaf=3, random_state=0).fit(data.X_train, fine)
+full = NCMForestClassifier(15, min_samples_leaf=3, random_state=0).fit(X_train, fine)
 
 # %%
 # Lines are means over three choices of the samples with fine labels, bands their range.
@@ -46,7 +53,7 @@ for method, what in methods.items():
     runs = accuracy[method]
     axes.plot(n_told, runs.mean(axis=0), "o-", label=f"{method}: {what}")
     axes.fill_between(n_told, runs.min(axis=0), runs.max(axis=0), alpha=0.2)
-level = 100 * full.score(data.X_test, fine_test)
+level = 100 * full.score(X_test, fine_test)
 axes.axhline(level, color="black", linestyle="--", label="all 60 of each class have a fine label")
 axes.set_xscale("log")
 axes.set_xticks(n_told, n_told)

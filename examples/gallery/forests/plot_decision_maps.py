@@ -18,9 +18,15 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
-from evergrow.research import spirals
 
-data = spirals(4, n_train=150, n_test=250)
+# Each arm has 150 samples to learn and 250 to test, with some noise across the arm.
+rng = np.random.default_rng(0)
+y = np.repeat(np.arange(4), 400)
+radius = 2 * (rng.standard_normal(len(y)) + 3)
+angle = (np.pi / 2) * (y + rng.standard_normal(len(y)) / 10) + radius / 2
+X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+train = np.arange(len(y)) % 400 < 150
+X_train, y_train, X_test, y_test = X[train], y[train], X[~train], y[~train]
 models = {
     "Class means": NCMClassifier(),
     "Least squares": RLSClassifier(random_state=0),
@@ -30,10 +36,10 @@ models = {
     "Linear forest": LinearForestClassifier(random_state=0),
     "SVM forest": SVMForestClassifier(random_state=0),
 }
-first = data.y_train < 2
+first = y_train < 2
 for model in models.values():
-    model.fit(data.X_train[first], data.y_train[first])
-    model.partial_fit(data.X_train[~first], data.y_train[~first])
+    model.fit(X_train[first], y_train[first])
+    model.partial_fit(X_train[~first], y_train[~first])
 
 # %%
 # The title of a map gives the accuracy on test samples.
@@ -42,12 +48,12 @@ steps = np.linspace(-12, 12, 240)
 plane = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 colours = ListedColormap([f"C{label}" for label in range(4)])
 figure, axes = plt.subplots(2, 4, figsize=(10, 5.6), layout="constrained")
-axes[0, 0].scatter(*data.X_train.T, c=data.y_train, cmap=colours, s=4)
+axes[0, 0].scatter(*X_train.T, c=y_train, cmap=colours, s=4)
 axes[0, 0].set_title("Training samples")
 for panel, (name, model) in zip(axes.flat[1:], models.items(), strict=True):
     answers = model.predict(plane).reshape(len(steps), -1)
     panel.imshow(answers, colours, extent=(-12, 12, -12, 12), origin="lower", alpha=0.6)
-    panel.set_title(f"{name}: {model.score(data.X_test, data.y_test):.0%}")
+    panel.set_title(f"{name}: {model.score(X_test, y_test):.0%}")
 for panel in axes.flat:
     panel.set(xlim=(-12, 12), ylim=(-12, 12), xticks=[], yticks=[], aspect="equal")
 plt.show()

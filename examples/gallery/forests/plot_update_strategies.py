@@ -21,9 +21,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from evergrow import NCMForestClassifier
-from evergrow.research import mixture
 
-data = mixture(24, n_features=32, n_train=150, n_test=40, distance=0.5)
+# Overlapping classes, each with 150 samples to learn and 40 to test.
+rng = np.random.default_rng(0)
+centres = 0.5 * rng.standard_normal((24, 32))
+y = np.repeat(np.arange(24), 190)
+X = (rng.standard_normal((len(y), 32)) + centres[y]).astype(np.float32)
+train = np.arange(len(y)) % 190 < 150
+X_train, y_train, X_test, y_test = X[train], y[train], X[~train], y[~train]
 n_classes = np.arange(8, 25)
 
 
@@ -36,15 +41,15 @@ def follow(update):
     accuracy, seconds, distances = [], 0.0, 0
     for n in n_classes:
         grows = update != "retrained" and n > n_classes[0]
-        rows = data.y_train == n - 1 if grows else data.y_train < n
+        rows = y_train == n - 1 if grows else y_train < n
         start = time.process_time()
         learn = forest.partial_fit if grows else forest.fit
-        learn(data.X_train[rows], data.y_train[rows])
+        learn(X_train[rows], y_train[rows])
         if n > n_classes[0]:
             seconds += time.process_time() - start
             distances += forest.update_report_.n_comparisons
-        asked = data.y_test < n
-        accuracy.append(100 * forest.score(data.X_test[asked], data.y_test[asked]))
+        asked = y_test < n
+        accuracy.append(100 * forest.score(X_test[asked], y_test[asked]))
     return accuracy, seconds, distances
 
 

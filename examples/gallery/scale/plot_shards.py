@@ -14,11 +14,13 @@ import numpy as np
 
 import evergrow
 from evergrow import NCMForestClassifier, RLSClassifier
-from evergrow.research import mixture
 
-data = mixture(10, n_features=96, n_train=160, n_test=100, distance=0.25)
-rows = np.random.default_rng(0).permutation(len(data.y_train))
-X, y = data.X_train[rows], data.y_train[rows]
+rng = np.random.default_rng(0)
+centres = 0.25 * rng.standard_normal((10, 96))
+y, y_test = np.repeat(np.arange(10), 160), np.repeat(np.arange(10), 100)
+X, X_test = (rng.standard_normal((len(each), 96)) + centres[each] for each in (y, y_test))
+rows = rng.permutation(len(y))
+X, y = X[rows].astype(np.float32), y[rows]
 
 # %%
 # :func:`~evergrow.write_shards` takes batches, so that the whole matrix never has to be in
@@ -43,7 +45,7 @@ forest = NCMForestClassifier(10, random_state=0).fit(X, y)
 other = NCMForestClassifier(10, memory_limit="64MiB", random_state=0)
 with evergrow.cluster(ADDRESS):
     other.fit(shards, shards.labels)
-print("Same leaves:", np.array_equal(forest.apply(data.X_test), other.apply(data.X_test)))
+print("Same leaves:", np.array_equal(forest.apply(X_test), other.apply(X_test)))
 
 # %%
 # Least squares
@@ -59,14 +61,14 @@ merged, accuracy = None, []
 for part in np.array_split(np.arange(len(shards)), len(shards.parts)):
     learnt = RLSClassifier(**settings).fit(shards[part], shards.labels[part])
     merged = learnt if merged is None else merged.merge(learnt)
-    accuracy.append([model.score(data.X_test, data.y_test) for model in (learnt, merged)])
+    accuracy.append([model.score(X_test, y_test) for model in (learnt, merged)])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 alone, together = 100 * np.array(accuracy).T
 n_parts = np.arange(1, len(accuracy) + 1)
 left.plot(n_parts, together, "o-", label="merged so far")
 left.plot(n_parts, alone, "o", label="this part alone")
-level = 100 * at_once.score(data.X_test, data.y_test)
+level = 100 * at_once.score(X_test, y_test)
 left.axhline(level, color="black", linestyle=":", label="all at once")
 left.set(xlabel="part", xticks=n_parts, ylim=(0, 100), title="Accuracy on test samples, %")
 left.grid()
