@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.estimators.forest.value.ages import NEVER, Ages
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import Array, blobs, strategies_of
-from tests.estimators.model_files import check_refused, drop, put, reload, rewritten
+from tests.estimators.forest.blobs import blobs, strategies_of
+from tests.estimators.model_files import check_refused, drop, put, reload
 
 X_QUERY, _ = blobs(80, range(8), seed=77)
 
@@ -100,19 +99,6 @@ def test_a_file_keeps_the_ages(inference_only: bool, tmp_path: Path) -> None:
     loaded = reload(forest, tmp_path, inference_only=inference_only)
     assert ages_of(loaded) == ages_of(forest)
     np.testing.assert_array_equal(loaded.predict_proba(X_QUERY), forest.predict_proba(X_QUERY))
-
-
-def test_a_file_without_ages_is_answered_as_before(tmp_path: Path) -> None:
-    forest = mixed()
-    path = tmp_path / "old.evergrow"
-    forest.save(path)
-    path = rewritten(rewritten(path, drop("ages.taught")), drop("ages.came"))
-    loaded = evergrow.load(path)
-    core, scale = forest._fitted.forest, forest._fitted.standardization.core
-    plain: Array = core.predict_proba(X_QUERY, scale, 1)
-    np.testing.assert_array_equal(loaded.predict_proba(X_QUERY), plain)
-    loaded.partial_fit(*blobs(60, [6], seed=4))
-    assert ages_of(loaded) == ([0, 0, 3, 0], [0] * 6 + [3])
 
 
 @pytest.mark.parametrize(

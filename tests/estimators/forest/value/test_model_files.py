@@ -19,7 +19,16 @@ import evergrow
 from evergrow import ModelFileError, NCMForestClassifier
 from evergrow.storage.models.format import FORMAT_VERSION, read_model, write_model
 from tests.budget import budget
-from tests.estimators.model_files import Change, check_refused, drop, edit, put, put_first
+from tests.estimators.model_files import (
+    Change,
+    check_refused,
+    drop,
+    edit,
+    edit_part,
+    put,
+    put_first,
+    rewritten,
+)
 
 
 @pytest.fixture
@@ -112,6 +121,22 @@ ZEROS = ["a" + "\0" * k for k in range(10)]
 CLOSE = [1 + 1e-12 * k for k in range(10)]
 
 
+def whitened(whitening: Any) -> Change:
+    """A file that says that its features were whitened."""
+
+    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["standardize"], tensors["whitening"] = "whiten", whitening
+
+    return change
+
+
+def early(**arrays: Any) -> Change:
+    """Early samples, of which some arrays are wrong."""
+    fine = {"X": np.zeros((1347, 64)), "codes": np.zeros(1347, np.int32), "ids": np.arange(1347)}
+    given = {f"early.{name}": array for name, array in {**fine, **arrays}.items()}
+    return lambda _, tensors: tensors.update(given)
+
+
 HOSTILE = {
     "child beyond the nodes": put_first("tree.0.left", 10**6),
     "child before its parent": put_first("tree.0.left", 0),
@@ -171,14 +196,43 @@ HOSTILE = {
     "class beyond half": edit(classes={"dtype": "<f2", "values": [1e9]}),
     "rows of no number": put("samples.rows", np.full((1347, 64), np.nan, "f")),
     "scale of zero": put("scale", np.zeros(64)),
-    "whitening of another width": put("whitening", np.eye(63, dtype=np.float32)),
-    "whitening in double precision": put("whitening", np.eye(64)),
-    "whitening that cannot be undone": put("whitening", np.zeros((64, 64), np.float32)),
-    "whitening that is not triangular": put("whitening", np.ones((64, 64), np.float32)),
+    "whitening of another width": whitened(np.eye(63, dtype=np.float32)),
+    "whitening in double precision": whitened(np.eye(64)),
+    "whitening that cannot be undone": whitened(np.zeros((64, 64), np.float32)),
+    "whitening that is not triangular": whitened(np.ones((64, 64), np.float32)),
     "whitening that no one asked for": put("whitening", np.eye(64, dtype=np.float32)),
     "whitened by nothing": edit(standardize="whiten"),
     "features of an unknown kind": edit(standardize="shrunk"),
-    "whitening of no number": put("whitening", np.full((64, 64), np.nan, "f")),
+    "whitening of no number": whitened(np.eye(64, dtype=np.float32) * np.nan),
+    "no lengths": put("length_features", np.full(64, 2, np.uint8)),
+    "too few lengths": put("length_features", np.ones(63, np.uint8)),
+    "scales of another width": put("scale", np.ones(63)),
+    "weights below zero": put("samples.weights", np.full(1347, -1, np.float32)),
+    "weights in double precision": put("samples.weights", np.ones(1347)),
+    "weights beyond all": put("samples.weights", np.full(1347, 2.0**29, np.float32)),
+    "a negative id": put_first("samples.ids", -1),
+    "an id twice": put("samples.ids", lambda ids: np.append(ids[1], ids[1:])),
+    "an id of the next sample": put_first("samples.ids", 1347),
+    "ids of another size": put("samples.ids", lambda ids: ids[1:]),
+    "ids of another type": put("samples.ids", lambda ids: ids.astype(np.int32)),
+    "more work than there is": put("n_comparisons", np.full(8, 2**53)),
+    "work of no number": put("n_comparisons", np.ones(8)),
+    "no trees": put("n_comparisons", np.zeros(0, np.int64)),
+    "trees of another kind": edit(proposer="axis"),
+    "an early sample of another width": early(X=np.zeros((1347, 63))),
+    "an early sample of no number": early(X=np.full((1347, 64), np.nan)),
+    "an early sample of no class": early(codes=np.full(1347, 10, np.int32)),
+    "early samples that are not stored": early(ids=np.arange(1, 1348)),
+    "early weights below zero": early(weights=np.full(1347, -1, np.float32)),
+    "counters below zero": edit_part("history", n_updates=-1),
+    "a counter of another type": edit_part("history", n_seen=1347.0),
+    "a counter that is missing": edit_part("history", n_measured=None),
+    "a rate of zero": edit_part("history", row_rate=0),
+    "a rate beyond all": edit_part("history", row_rate=2.0**32),
+    "fewer refreshed trees than none": edit_part("history", refresh_due=-1),
+    "refreshed trees beyond all": edit_part("history", refresh_due=2.0**53),
+    "a unit of zero": edit_part("history", weight_unit=0),
+    "a unit that is missing": edit_part("history", weight_unit=None),
     "infinite means": in_halves(np.inf),
     "endless number": edit(note="NUMBER"),
     "names of lists": edit(feature_names=[["a", "b"]] * 64),
@@ -186,6 +240,11 @@ HOSTILE = {
     "feature names": edit(feature_names=["a"]),
     "unknown estimator": edit(estimator="os.system"),
 }
+
+
+@pytest.mark.parametrize("change", [whitened(np.eye(64, dtype=np.float32)), early()])
+def test_the_changes_of_the_table_start_from_a_good_file(saved: Path, change: Change) -> None:
+    evergrow.load(rewritten(saved, change))
 
 
 @pytest.mark.parametrize("case", HOSTILE)
