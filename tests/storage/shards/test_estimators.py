@@ -19,7 +19,6 @@ from evergrow.estimators import (
 )
 from evergrow.estimators.forest.value import standardization
 from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.storage.models.loader import loadable_estimators
 from evergrow.storage.shards import StoredRows, choose_rows
 from evergrow.vision import ERCForest
@@ -112,18 +111,6 @@ def test_classifiers_learn_what_they_learn_from_the_array(name: str, shards: Sha
         )
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, make in CLASSIFIERS.items() if hasattr(make(), "partial_fit")]
-)
-def test_classifiers_go_on_from_shards(name: str, shards: Shards) -> None:
-    early = Y != "yew"
-    models = [CLASSIFIERS[name]().fit(X[early][:90], Y[early][:90]) for _ in range(2)]
-    from_array = models[0].partial_fit(X, Y)
-    from_shards = models[1].partial_fit(shards, Y)
-    assert from_shards.classes_.tolist() == from_array.classes_.tolist()
-    np.testing.assert_array_equal(from_shards.predict(X), from_array.predict(X))
-
-
 @pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "ERCForest"])
 @pytest.mark.usefixtures("no_arrays")
 def test_no_classifier_reads_all_rows_at_once(name: str, shards: Shards) -> None:
@@ -133,18 +120,6 @@ def test_no_classifier_reads_all_rows_at_once(name: str, shards: Shards) -> None
         model.partial_fit(shards, shards.labels)
     if hasattr(model, "predict_top_k"):
         model.predict_top_k(shards, k=2)
-
-
-@pytest.mark.parametrize("kind", FORESTS)
-@pytest.mark.usefixtures("no_arrays")
-def test_a_forest_of_few_samples_begins_again_without_reading_all(
-    kind: Any, shards: Shards
-) -> None:
-    models = [kind(2, min_samples_leaf=3, random_state=0) for _ in range(2)]
-    few = slice(0, 20)
-    from_array = models[0].partial_fit(X[few], Y[few]).partial_fit(X, Y)
-    from_shards = models[1].partial_fit(X[few], Y[few]).partial_fit(shards, shards.labels)
-    np.testing.assert_array_equal(from_shards.predict_proba(X), from_array.predict_proba(X))
 
 
 LEVELS = np.column_stack([np.where(np.isin(Y, ["fir", "yew"]), "needles", "leaves"), Y])
@@ -215,40 +190,6 @@ def test_shards_teach_what_the_array_teaches(make: Any, learn: Learn, shards: Sh
         if hasattr(from_array, method):
             found, expected = getattr(from_shards, method)(shards), getattr(from_array, method)(X)
             np.testing.assert_array_equal(found, expected)
-
-
-def test_rows_without_weight_are_left_out_on_disk(shards: Shards) -> None:
-    weights = np.ones(N)
-    weights[7] = 0.0
-    rows, labels, _ = check_weights(shards, shards.labels, weights)
-    assert isinstance(rows, StoredRows)
-    assert len(rows) == len(labels) == N - 1
-
-
-def test_labels_stored_as_numbers_go_with_an_array_too(shards: Shards) -> None:
-    model = NCMClassifier().fit(X, shards.labels)
-    assert model.classes_.tolist() == sorted(set(Y.tolist()))
-    assert model.score(shards, shards.labels) == model.score(X, Y)
-
-
-def test_classes_are_sorted_whatever_the_order_in_which_they_came(tmp_path: Path) -> None:
-    order = ["yew", "ash", "oak", "elm", "fir"]
-    shards = write_shards(tmp_path, [(X[name == Y], [name] * sum(name == Y)) for name in order])
-    assert shards.classes.tolist() == order
-    model = NCMClassifier().fit(shards, shards.labels)
-    assert model.classes_.tolist() == sorted(order)
-    np.testing.assert_allclose(model.means_[0], X[Y == "ash"].mean(axis=0), rtol=1e-5)
-    grown = NCMClassifier().fit(X[Y == "oak"], Y[Y == "oak"]).partial_fit(shards, shards.labels)
-    assert grown.classes_.tolist() == ["oak", "ash", "elm", "fir", "yew"]
-    np.testing.assert_allclose(grown.means_[4], X[Y == "yew"].mean(axis=0), rtol=1e-5)
-
-
-def test_names_of_classes_are_never_made_into_one_array(
-    shards: Shards, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr("evergrow.storage.shards.labels.ShardLabels.__array__")
-    model = NCMClassifier().fit(shards, shards.labels).partial_fit(shards, shards.labels)
-    assert model.class_counts_.sum() == 2 * N
 
 
 WRONG: dict[str, tuple[Callable[[Shards], Any], str]] = {

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evergrow
 from evergrow import ShardError, Shards, open_shards, write_shards
-from evergrow.storage.shards import array_files, join_rows
+from evergrow.storage.shards import join_rows
 from tests.storage.shards.folders import N_ROWS, X, Y, folder_of_shards
 
 
@@ -81,30 +80,6 @@ def test_shape_type_and_content_are_those_of_the_array(shards: Shards) -> None:
     np.testing.assert_array_equal(np.asarray(shards, dtype=np.str_), X.astype(np.str_))
 
 
-def test_an_array_of_all_rows_is_made_once(shards: Shards, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evergrow.storage.shards.rows._BLOCK_BYTES", 10 * X[0].nbytes)
-    asked, plain = list[int](), type(shards)._span
-
-    def noted(self: Any, first: int, last: int, step: int) -> Any:
-        asked.append(last - first)
-        return plain(self, first, last, step)
-
-    monkeypatch.setattr(type(shards), "_span", noted)
-    np.testing.assert_array_equal(np.asarray(shards, dtype=np.float64), X)
-    assert max(asked) == 10
-
-
-def test_blocks_go_through_all_rows(shards: Shards) -> None:
-    blocks = list(shards.blocks(max_rows=13))
-    np.testing.assert_array_equal(np.concatenate([block for _, block in blocks]), X)
-    assert [rows.start for rows, _ in blocks] == list(range(0, N_ROWS, 13))
-
-
-def test_rows_of_one_shard_are_mapped_and_not_copied(shards: Shards) -> None:
-    assert np.shares_memory(shards[0:10], shards[5:12])
-    assert not shards[0:10].flags.writeable
-
-
 def test_labels_are_those_given(tmp_path: Path) -> None:
     labels = folder_of_shards(tmp_path).labels
     assert labels is not None
@@ -116,60 +91,12 @@ def test_labels_are_those_given(tmp_path: Path) -> None:
     np.testing.assert_array_equal(labels != Y[::-1], Y[::-1] != Y)
 
 
-def test_chosen_rows_stay_on_disk(shards: Shards) -> None:
-    rows = np.array([70, 3, 40, 99, 8])
-    chosen = shards.choose(rows)
-    assert chosen.shape == (5, X.shape[1])
-    np.testing.assert_array_equal(chosen[1:4], X[rows][1:4])
-    np.testing.assert_array_equal(chosen.choose([2, 0])[:], X[[40, 70]])
-
-
 @pytest.mark.parametrize("name", EVERY_INDEX)
 def test_rows_in_memory_and_on_disk_are_joined(name: str, tmp_path: Path) -> None:
     joined = join_rows(X[:35].astype(np.float64), folder_of_shards(tmp_path).choose(range(35, 100)))
     found = joined[EVERY_INDEX[name]]
     np.testing.assert_array_equal(found, X[EVERY_INDEX[name]])
     assert found.dtype == np.float64
-
-
-def test_opening_reads_no_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder_of_shards(tmp_path)
-
-    def read(*_: Any) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(array_files, "check_content", read)
-    assert open_shards(tmp_path).shape == X.shape
-
-
-def test_a_shard_is_checked_once_in_a_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder_of_shards(tmp_path)
-    checked = []
-    plain = array_files.check_content
-
-    def counting(file: Any) -> None:
-        checked.append(file.path.name)
-        plain(file)
-
-    monkeypatch.setattr(array_files, "check_content", counting)
-    shards = open_shards(tmp_path)
-    for _ in range(3):
-        shards[:40]
-        open_shards(tmp_path)[:40]
-    assert sorted(checked) == ["000000.npy", "000001.npy"]
-
-
-def test_a_shard_that_changes_while_it_is_in_use_is_named(shards: Shards, tmp_path: Path) -> None:
-    shards[:]
-    file = tmp_path / "000002.npy"
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
-    np.testing.assert_array_equal(shards[:60], X[:60])
-    with pytest.raises(ShardError, match=r"000002\.npy.*SHA-256"):
-        shards[:]
 
 
 def test_a_shard_cut_short_while_it_is_mapped_does_not_end_the_process(
@@ -181,33 +108,10 @@ def test_a_shard_cut_short_while_it_is_mapped_does_not_end_the_process(
         shards[:]
 
 
-def test_verify_reads_what_was_checked_before(shards: Shards, tmp_path: Path) -> None:
-    shards[:]
-    file = tmp_path / "000000.npy"
-    times = os.stat(file)
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    with open(file, "r+b") as same:
-        same.write(content)
-    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    with pytest.raises(ShardError, match=r"000000\.npy"):
-        shards.verify()
-
-
 def test_a_pickle_is_a_place_and_a_hash(shards: Shards) -> None:
     content = pickle.dumps(shards)
     assert len(content) < 1000
     np.testing.assert_array_equal(pickle.loads(content)[:], X)
-
-
-def test_a_pickle_opens_what_it_was_even_if_more_was_appended(
-    shards: Shards, tmp_path: Path
-) -> None:
-    content = pickle.dumps(shards)
-    write_shards(tmp_path, [(X, ["new"] * N_ROWS)])
-    again = pickle.loads(content)
-    assert (again.shape, again.digest) == (X.shape, shards.digest)
-    assert len(again.classes) == 4
 
 
 def test_a_pickle_of_other_rows_is_refused(tmp_path: Path) -> None:
@@ -234,27 +138,11 @@ def test_one_part_is_found_by_its_index(shards: Shards) -> None:
         shards.part(len(parts))
 
 
-def test_the_digest_names_rows_and_labels_and_not_the_folder(tmp_path: Path) -> None:
-    first = folder_of_shards(tmp_path / "a").digest
-    assert folder_of_shards(tmp_path / "b").digest == first
-    assert write_shards(tmp_path / "c", [(X, Y[::-1])], rows_per_shard=30).digest != first
-    assert write_shards(tmp_path / "d", [(X + 1, Y)], rows_per_shard=30).digest != first
-
-
 def test_more_files_than_can_be_mapped_at_once(tmp_path: Path) -> None:
     many = np.arange(400.0, dtype=np.float32).reshape(-1, 1)
     shards = write_shards(tmp_path, [many], rows_per_shard=2)
     np.testing.assert_array_equal(shards[:], many)
     np.testing.assert_array_equal(shards[[399, 0, 200]], many[[399, 0, 200]])
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_every_type_is_learnt_from_as_from_an_array(dtype: str, tmp_path: Path) -> None:
-    shards = write_shards(tmp_path, [(X, Y)], dtype=dtype, rows_per_shard=30)
-    assert shards.dtype == dtype
-    from_array = evergrow.NCMClassifier().fit(X.astype(dtype), Y)
-    from_shards = evergrow.NCMClassifier().fit(shards, shards.labels)
-    np.testing.assert_array_equal(from_shards.means_, from_array.means_)
 
 
 def test_a_missing_folder_and_a_missing_manifest_give_different_errors(

@@ -14,8 +14,6 @@ import pytest
 from evergrow import RaggedArray, ShardError, open_shards, write_shards
 from evergrow.storage import shard_table, write_parquet
 from evergrow.storage.shards.importers import find_table_files, read_table
-from evergrow.storage.shards.importers.columns import open_parquet
-from evergrow.storage.shards.importers.source import Keys
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -230,15 +228,6 @@ def test_rows_that_repeat_a_value_a_billion_times(tmp_path: Path) -> None:
     assert not (tmp_path / "shards").exists()
 
 
-def test_blocks_are_small_whatever_the_size_of_the_file(tmp_path: Path) -> None:
-    rows = np.zeros((300, 1 << 15), np.float32)
-    pq.write_table(pa.table({"vector": lists(rows, "list")}), tmp_path / "a.parquet")
-    with open_parquet(tmp_path / "a.parquet", Keys()) as found:
-        blocks = [block for block, _ in found.blocks(0)]
-    assert sum(map(len, blocks)) == 300
-    assert max(block.nbytes for block in blocks) <= 8 << 20
-
-
 def test_classes_by_number(tmp_path: Path) -> None:
     described = {"info": {"features": {"label": {"names": NAMES, "_type": "ClassLabel"}}}}
     for codes, labels in (([0, 2, -1], ["ant", "cat", None]), ([0, 3, 1], None)):
@@ -274,8 +263,3 @@ def test_hostile_lists_of_files(state: Any, message: str, tmp_path: Path) -> Non
     (tmp_path / "state.json").write_text(text)
     with pytest.raises(ShardError, match=message):
         find_table_files(tmp_path)
-
-
-def test_other_folders_are_not_tables(tmp_path: Path) -> None:
-    (tmp_path / "cat").mkdir()
-    assert find_table_files(tmp_path) is None

@@ -88,15 +88,6 @@ def test_rows_and_labels_are_those_of_the_file(kind: Any, tmp_path: Path) -> Non
     assert shards.dtype == X.dtype
 
 
-@every_kind
-def test_the_same_file_again_adds_nothing(kind: Any, tmp_path: Path) -> None:
-    file, options = kind(tmp_path)
-    shard_table(tmp_path / "shards", file, **options)
-    before = (tmp_path / "shards" / "shards.json").read_bytes()
-    assert shard_table(tmp_path / "shards", file, **options) == Sharded(0, len(X))
-    assert (tmp_path / "shards" / "shards.json").read_bytes() == before
-
-
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows at a time, each time committed."""
@@ -134,26 +125,6 @@ def test_an_interrupted_run_goes_on_where_it_was(
     shards = open_shards(tmp_path / "shards")
     np.testing.assert_array_equal(shards[:], X)
     np.testing.assert_array_equal(np.asarray(shards.labels), Y)
-
-
-def test_other_rows_of_one_file_are_another_source(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", X=X, more=X + 1, y=Y)
-    shard_table(tmp_path / "shards", tmp_path / "a.npz")
-    done = shard_table(tmp_path / "shards", tmp_path / "a.npz", features_key="more")
-    assert done.n_added == len(X)
-
-
-def test_rows_without_labels_are_unlabelled(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", X)
-    shard_table(tmp_path / "shards", tmp_path / "a.npy")
-    assert open_shards(tmp_path / "shards").classes is None
-
-
-def test_missing_labels_of_parquet_are_unlabelled_rows(tmp_path: Path) -> None:
-    lists = pa.array([row.tolist() for row in X[:3]], pa.list_(pa.float32()))
-    file = parquet_of(tmp_path, {"vector": lists, "label": [4, None, 2]})
-    shard_table(tmp_path / "shards", file)
-    assert open_shards(tmp_path / "shards").labels.tolist() == [4, None, 2]
 
 
 def with_parquet(**columns: Any) -> Callable[[Path], Path]:
@@ -390,24 +361,6 @@ def test_rows_of_another_width_or_type_are_refused(tmp_path: Path) -> None:
         shard_table(tmp_path / "shards", saved("b.npy", X[:, :3])(tmp_path))
     with pytest.raises(ValueError, match="does not hold it exactly"):
         shard_table(tmp_path / "shards", saved("c.npy", X.astype(np.float64))(tmp_path))
-
-
-def test_no_more_than_a_block_is_read_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "evergrow.storage.shards.importers.npy_stream._BLOCK_BYTES", 16 * X[:1].nbytes
-    )
-    sizes = []
-    plain = ShardWriter.add
-
-    def counting(self: ShardWriter, batch: Any, *rest: Any) -> None:
-        sizes.append(len(batch.rows))
-        plain(self, batch, *rest)
-
-    monkeypatch.setattr(ShardWriter, "add", counting)
-    shard_table(tmp_path / "shards", npz(tmp_path)[0])
-    assert sizes == [16] * 6 + [4]
 
 
 def test_without_pyarrow_the_extra_is_named(
