@@ -56,7 +56,7 @@ def test_a_penalty_selected_once_stays():
 
 @pytest.mark.parametrize("gamma", icra2017.GAMMAS)
 def test_on_the_exact_boundary_both_classes_are_equally_likely(gamma):
-    _, radius = icra2017.boundary((1 - gamma) / gamma)
+    radius = icra2017.boundary((1 - gamma) / gamma)
     places = icra2017.around(np.full(7, radius))
 
     def density(mean, deviation):
