@@ -625,7 +625,8 @@ FIG4A = _experiment(
         ),
         "far better": _of_trees(
             [Compare("rate", FOREST_WORDS, TREE_WORDS, above=5.0, unit="percent")],
-            "ERC forests are far better than unsupervised trees even so (here at least 5 points).",
+            "ERC forests are far better than unsupervised trees with these thresholds (here at "
+            "least 5 points).",
             windows=last,
         ),
         "votes": _of_trees(

@@ -168,6 +168,56 @@ def test_patches_and_leaves():
     assert patches.best_leaf(words, mine, patches.surplus) == (0, 0)
 
 
+def test_shares_of_the_patches_in_a_leaf():
+    context, task = scenes(8)
+    forest = ERCForest(2, n_words=4, random_state=0)
+    forest.fit(*photographs.describe_training(context, task, 0, 400))
+    tests = task.where(~task.trains)
+    outlines = photographs.outlines_of(context, "scenes", tests)
+    (found,) = patches.measure_leaves(tests, forest, 0, outlines, {"one": (1, 2)})
+    seen = []
+    for k, image in enumerate(tests.images):
+        rows, boxes = photographs.local_features(0).describe(image)
+        outline = np.zeros(image.shape[:2], bool) if outlines[k] is None else outlines[k]
+        inside, plain = forest.transform(rows)[:, 1] == 2, patches.is_plain(image, boxes)
+        on = patches.centres_on(boxes, outline)
+        seen.append(np.stack([np.full(len(rows), k), inside, plain, on]))
+    number, inside, plain, on = np.concatenate(seen, axis=1)
+    mine = tests.classes[number] == "bicycle"
+    both, inside = (inside == 1) & mine, inside == 1
+    hit = [name for k, name in enumerate(tests.classes) if inside[number == k].any()]
+    assert (found["tree"], found["word"], found["test_patches"]) == (1, 2, inside.sum())
+    shares = {
+        "on_object_images": mine[inside],
+        "plain": plain[both],
+        "all_plain": plain[mine],
+        "background_plain": plain[~mine],
+        "on_object": on[both],
+        "all_on_object": on[mine],
+    }
+    for name, expected in shares.items():
+        assert found[name] == pytest.approx(100 * np.mean(expected)), name
+    assert found["images_with_it"] == 100 * hit.count("bicycle") / 4
+    assert found["background_with_it"] == 100 * hit.count(BACKGROUND) / 4
+
+
+def test_posteriors_on_an_object_and_beside_it():
+    context, task = scenes()
+    forest = ERCForest(2, n_words=8, random_state=0)
+    forest.fit(*photographs.describe_training(context, task, 0, 200))
+    local, image = photographs.local_features(0, 50), task.images[0]
+    rows, boxes = local.describe(image)
+    outline = np.arange(160)[None] < np.full((120, 1), 60)
+    found = patches.measure_posterior(forest, local, "bicycle", image, outline)
+    on = patches.centres_on(boxes, outline)
+    posterior = forest.predict_proba(rows)[:, forest.classes_.tolist().index("bicycle")]
+    expected = (posterior.mean(), posterior[on].mean(), posterior[~on].mean())
+    names = ("posterior", "on_object", "beside_object")
+    assert [found[name] for name in names] == pytest.approx(expected)
+    alone = patches.measure_posterior(forest, local, "bicycle", image, None)
+    assert {*alone}.isdisjoint(names[1:])
+
+
 def test_a_forest_chosen_on_another_category():
     rows = [
         {"object": o, "seed": s, "codebook": c, "pooling": "binary", "rate": rate + s / 10}
