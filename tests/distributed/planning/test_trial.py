@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from evergrow.distributed.planning import trial as module
-from evergrow.distributed.planning.footprint import compute_footprint
-from evergrow.distributed.planning.schedule import Cost, divide
+from evergrow.distributed.planning.schedule import Cost
 from evergrow.distributed.planning.trial import (
     Preparation,
     Trial,
@@ -17,7 +15,7 @@ from evergrow.distributed.planning.trial import (
     measure_images,
     run_trial,
 )
-from evergrow.distributed.planning.workload import ESTIMATORS, Cluster, Workload
+from evergrow.distributed.planning.workload import ESTIMATORS, Workload
 
 RAN = Workload(1000, 112, 25, trees=1, min_samples_leaf=10)
 
@@ -38,18 +36,6 @@ def test_every_estimator_can_be_tried(name: str) -> None:
     assert trial.cost.shared > 0
     assert trial.cost.once >= 0
     assert (trial.tree_bytes > 0) == (ESTIMATORS[name].kind == "forest")
-
-
-def test_a_trial_of_large_data_is_small() -> None:
-    work = run_trial(ESTIMATORS["ncm_forest"], Workload(10**9, 64, 10**6)).work
-    assert work.rows <= 64 * 500
-    assert work.rows > 99 * work.classes
-    assert (work.features, work.trees) == (64, 1)
-
-
-def test_large_leaves_are_made_smaller_so_that_the_trial_has_nodes() -> None:
-    trial = run_trial(ESTIMATORS["means"], Workload(10**6, 8, 2, min_samples_leaf=50_000))
-    assert trial.work.min_samples_leaf <= trial.work.rows / 50
 
 
 @pytest.mark.parametrize("rows", [1, 2, 60])
@@ -83,18 +69,6 @@ def test_shared_work_grows_by_known_powers(name: str, more: dict[str, int], fact
     assert grown == pytest.approx(factor * trial.scaled_cost(RAN).shared)
 
 
-def test_solving_grows_with_features_and_classes_and_not_with_rows() -> None:
-    trial = Trial(ESTIMATORS["least_squares"], RAN, Cost(shared=0.0, once=1.0))
-    assert trial.scaled_cost(replace(RAN, rows=10**6)).once == 1
-    larger = replace(RAN, features=224, classes=50)
-    assert trial.scaled_cost(larger).once == pytest.approx(8)
-
-
-def test_preparing_rows_of_a_forest_is_done_once_for_all_trees() -> None:
-    trial = Trial(ESTIMATORS["axis"], RAN, Cost(shared=0.0, once=1.0))
-    assert trial.scaled_cost(replace(RAN, rows=2000, trees=50)).once == pytest.approx(2)
-
-
 PREPARATION = Preparation(reading=1.0, choosing=2.0, transforming=3.0, is_whitened=True)
 
 
@@ -108,42 +82,6 @@ def test_a_transform_is_chosen_on_a_limited_number_of_rows() -> None:
     assert more.threaded == pytest.approx(3.0 * 1000)
 
 
-def test_no_transform_is_chosen_for_very_many_features() -> None:
-    trial = Trial(ESTIMATORS["linear"], RAN, Cost(1.0, 0.0), preparation=PREPARATION)
-    wide = trial.scaled_cost(replace(RAN, features=50 * 112))
-    assert wide.once == pytest.approx(50)
-
-
-def test_threads_of_the_driver_share_preparing_the_rows() -> None:
-    cluster = Cluster(nodes=2, cores_per_node=8, memory_per_node=1 << 36)
-    work = replace(RAN, trees=32)
-    needs = compute_footprint(ESTIMATORS["axis"], work, 1e5, cluster, from_shards=False)
-    parts = divide(work, Cost(shared=0.0, once=0.0, threaded=16.0), cluster, needs)
-    assert {part.name: part.seconds for part in parts}["preparing rows"] == 2.0
-
-
-def test_trees_grow_with_their_leaves() -> None:
-    trial = Trial(ESTIMATORS["axis"], RAN, Cost(1.0, 0.0), tree_bytes=1000.0)
-    assert trial.scaled_tree_bytes(replace(RAN, rows=2000)) == 4 * 2000 + 2 * 1000
-    assert trial.scaled_tree_bytes(replace(RAN, min_samples_leaf=20)) == 4 * 1000 + 500
-
-
-@pytest.mark.parametrize(
-    ("short", "long", "expected"),
-    [
-        (1.0, 2.0, (0.5, 0.5)),
-        (1.0, 3.0, (1.0, 0.0)),
-        (1.0, 4.5, (1.0, 0.0)),
-        (1, 0.9, (0.01, 0.99)),
-    ],
-)
-def test_two_runs_separate_shared_work_from_work_that_is_done_once(
-    short: float, long: float, expected: tuple[float, float]
-) -> None:
-    found = module._split(short, long, 3)
-    assert (found.shared, found.once) == pytest.approx(expected)
-
-
 def test_trees_of_eight_times_the_rows_are_as_large_as_planned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -152,13 +90,6 @@ def test_trees_of_eight_times_the_rows_are_as_large_as_planned(
     trial = run_trial(spec, replace(work, rows=4000))
     forest = spec.make(work).fit(*generate(work.rows, work.features, work.classes))._fitted.forest
     assert trial.scaled_tree_bytes(work) == pytest.approx(forest.nbytes, rel=0.3)
-
-
-def test_generated_data_are_repeatable_and_balanced() -> None:
-    (X, y), (again, _) = generate(5003, 10, 7), generate(5003, 10, 7)
-    assert np.array_equal(X, again)
-    assert X.dtype == np.float32
-    assert np.ptp(np.bincount(y)) <= 1
 
 
 def test_images_are_not_measured_without_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:

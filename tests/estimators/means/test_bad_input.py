@@ -10,11 +10,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from evergrow import NCMClassifier, NCMMetric
-from tests.estimators.means.cases import METRICS, blobs, quick_metric
+from tests.estimators.means.cases import blobs, quick_metric
 
 X, Y = blobs(40, n_classes=3)
 NAMES = np.array(["ant", "bee", "cat"])
-every_metric = pytest.mark.parametrize("name", METRICS)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +53,6 @@ def test_each_parameter_of_a_metric_is_checked(parameter: str, value: Any, allow
         NCMClassifier(metric=NCMMetric(**{parameter: value})).fit(X, Y)
 
 
-def test_a_class_without_its_statistics_cannot_be_forgotten_and_the_error_says_what_to_do() -> None:
-    model = NCMClassifier(metric="mahalanobis").fit(X, NAMES[Y])
-    state = dict(vars(model))
-    with pytest.raises(ValueError, match=r"\['bee'\].*forget\(X, y\).*keep_class_statistics=True"):
-        model.forget(classes=["bee"])
-    assert vars(model) == state
-
-
 FRAME = pd.DataFrame(X, columns=list("abcde"))
 
 
@@ -98,21 +89,6 @@ def test_models_that_do_not_agree_are_not_merged(ours: Any, theirs: Any, message
         ours.merge(theirs)
     assert vars(ours) == state
     assert vars(theirs) == other
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"metric": "mahalanobis"}, {"metric": quick_metric()}, {"keep_class_statistics": True}],
-    ids=str,
-)
-@pytest.mark.parametrize("method", ["partial_fit", "forget"])
-def test_the_metric_cannot_change_without_fitting_again(
-    changed: dict[str, Any], method: str
-) -> None:
-    metric = "mahalanobis" if "keep_class_statistics" in changed else "euclidean"
-    model = NCMClassifier(metric=metric).fit(X, Y).set_params(**changed)
-    with pytest.raises(ValueError, match=r"but the model was trained .*fit again to change it"):
-        getattr(model, method)(X, Y)
 
 
 def test_a_singular_covariance_needs_shrinkage() -> None:

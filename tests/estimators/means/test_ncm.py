@@ -1,4 +1,4 @@
-"""NCMClassifier through its public interface."""
+"""NCMClassifier and NCMMetric through their public interface."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NearestCentroid
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, NCMMetric
+from evergrow.estimators.means import metric_learning as learning
 from tests.conftest import Arrays
 from tests.estimators.means.cases import METRICS, assert_same, blobs, quick_metric
-from tests.estimators.model_files import reload
 
 every_metric = pytest.mark.parametrize("name", METRICS)
 
@@ -38,16 +36,6 @@ def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize(
-    ("metric", "least"), [("euclidean", 0.89), ("mahalanobis", 0.945), (NCMMetric(), 0.955)]
-)
-def test_every_metric_reads_digits(metric: Any, least: float, digits: Arrays) -> None:
-    X, X_test, y, y_test = digits
-    if isinstance(metric, NCMMetric):
-        metric.set_params(random_state=0)
-    assert NCMClassifier(metric=metric).fit(X, y).score(X_test, y_test) > least
-
-
 def test_euclidean_is_scikit_learns_nearest_centroid(digits: Arrays) -> None:
     X, X_test, y, _ = digits
     # Scikit-learn warns of features that are the same throughout a class.
@@ -66,26 +54,6 @@ def test_mahalanobis_is_linear_discriminant_analysis_with_equal_priors() -> None
 
 
 @every_metric
-def test_two_classes_have_one_score_and_more_have_one_each(name: str) -> None:
-    X, y = blobs()
-    two = METRICS[name]().fit(X, y % 2)
-    assert two.decision_function(X).shape == (120,)
-    np.testing.assert_array_equal(two.predict(X), (two.decision_function(X) > 0).astype(int))
-    assert METRICS[name]().fit(X, y).decision_function(X).shape == (120, 4)
-    assert METRICS[name]().fit(X, y * 0).decision_function(X).shape == (120, 1)
-
-
-@every_metric
-def test_probabilities_are_shares_and_their_logarithms_are_exact(name: str) -> None:
-    X, y = blobs()
-    model = METRICS[name]().fit(X, y)
-    shares = model.predict_proba(X)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), shares)
-    np.testing.assert_array_equal(shares.argmax(axis=1), model.predict(X))
-
-
-@every_metric
 def test_one_example_per_class_is_enough(name: str) -> None:
     model = METRICS[name]().fit([[0.0, 1.0], [1.0, 0.0], [4.0, 4.0]], ["a", "b", "c"])
     assert model.predict([[0.0, 0.9], [3.0, 3.0]]).tolist() == ["a", "c"]
@@ -94,66 +62,12 @@ def test_one_example_per_class_is_enough(name: str) -> None:
     assert model.predict_proba([[0.0, 0.0]]).tolist() == [[1.0]]
 
 
-def test_of_equally_near_means_the_first_wins() -> None:
-    model = NCMClassifier().partial_fit([[4.0], [6.0]], ["z", "z"])
-    model.partial_fit([[-6.0], [-4.0]], ["a", "a"])
-    assert model.predict([[0.0]]).tolist() == ["z"]
-
-
-@every_metric
-@pytest.mark.parametrize(("offset", "unit"), [(1e5, 1.0), (0.0, 1e-9), (0.0, 1e12), (-1e3, 1e-2)])
-def test_neither_offset_nor_unit_of_the_features_matters(
-    name: str, offset: float, unit: float
-) -> None:
-    y = np.arange(200) % 4
-    X = offset + unit * (y[:, None] + np.random.default_rng(0).normal(scale=0.1, size=(200, 3)))
-    model = METRICS[name]().fit(X, y)
-    assert model.score(X, y) == 1.0
-    assert model.predict_proba(X).max(axis=1).min() > 0.5
-
-
 @every_metric
 def test_a_huge_number_is_only_far_away(name: str) -> None:
     X, y = blobs()
     model = METRICS[name]().fit(X, y)
     for far in (1e307, -1e307):
         assert np.isfinite(model.predict_proba(np.full((1, 5), far))).all()
-
-
-@every_metric
-def test_a_constant_feature_has_no_effect(name: str, digits: Arrays) -> None:
-    X, X_test, y, y_test = digits
-    assert (X.std(axis=0) == 0).any()
-    assert METRICS[name]().fit(X, y).score(X_test, y_test) > 0.88
-
-
-def test_it_works_inside_scikit_learns_tools(digits: Arrays) -> None:
-    X, X_test, y, y_test = digits
-    search = GridSearchCV(NCMClassifier(metric="mahalanobis"), {"shrinkage": [0.1, 0.99]}, cv=3)
-    assert search.fit(X, y).best_params_ == {"shrinkage": 0.1}
-    learnt = GridSearchCV(
-        NCMClassifier(metric=quick_metric()), {"metric__n_components": [1, 9]}, cv=2
-    )
-    assert learnt.fit(X, y).best_params_ == {"metric__n_components": 9}
-    pipeline = make_pipeline(quick_metric(9), NCMClassifier())
-    assert pipeline.fit(X, y).score(X_test, y_test) > 0.9
-
-
-def test_predictions_follow_shrinkage_at_once() -> None:
-    X, y = blobs()
-    model = NCMClassifier(metric="mahalanobis", shrinkage=0.9).fit(X, y)
-    before = model.predict_proba(X)
-    model.set_params(shrinkage=0.0)
-    expected = NCMClassifier(metric="mahalanobis", shrinkage=0.0).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-    np.testing.assert_array_equal(model.set_params(shrinkage=0.9).predict_proba(X), before)
-
-
-def test_a_changed_shrinkage_has_the_same_effect_after_loading(tmp_path: Path) -> None:
-    X, y = blobs()
-    model = NCMClassifier(metric="mahalanobis").fit(X, y).set_params(shrinkage=0.9)
-    loaded = reload(model, tmp_path)
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
 def test_a_shrinkage_out_of_range_is_refused_when_predicting() -> None:
@@ -190,25 +104,6 @@ def test_a_learnt_metric_beats_mahalanobis_beats_euclidean_on_image_features(
     assert shaped + 0.02 < learnt
 
 
-def test_a_metric_learnt_from_few_classes_serves_the_others_less_well(
-    image_features: Arrays,
-) -> None:
-    X, X_test, y, y_test = image_features
-    few = y < 20
-    model = NCMClassifier(metric=NCMMetric(random_state=0))
-    all_at_once = clone(model).fit(X, y).score(X_test, y_test)
-    model.fit(X[few], y[few]).partial_fit(X[~few], y[~few])
-    assert model.score(X_test, y_test) < all_at_once - 0.03
-
-
-def test_mahalanobis_means_the_same_whatever_the_units_of_single_features_are() -> None:
-    X, y = blobs()
-    units = np.array([1.0, 1e-3, 1e4, 10.0, 0.2])
-    model = NCMClassifier(metric="mahalanobis", shrinkage=0.5)
-    plain = clone(model).fit(X, y).predict_log_proba(X)
-    np.testing.assert_allclose(model.fit(X * units, y).predict_log_proba(X * units), plain)
-
-
 def test_one_example_per_class_needs_no_shrinkage_but_the_classes_own_variance() -> None:
     X, y = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 4.0]]), [0, 1, 2]
     for shrinkage in (0.0, 0.1, 1.0):
@@ -217,9 +112,70 @@ def test_one_example_per_class_needs_no_shrinkage_but_the_classes_own_variance()
         np.testing.assert_allclose(model._comparable_scores(X), -distances / 2, atol=1e-9)
 
 
-def test_features_of_very_different_units_all_count() -> None:
+X, Y = blobs(300)
+
+
+def test_it_finds_the_direction_that_separates_classes() -> None:
     random = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 100)
-    signal = (y + random.normal(0, 0.1, 300)) / 1e3
-    X = np.column_stack([random.normal(0, 3e7, 300), random.normal(0, 3e7, 300), signal])
-    assert NCMClassifier(metric="mahalanobis").fit(X, y).score(X, y) == 1.0
+    y = np.arange(400) % 2
+    data = np.column_stack([y + 0.2 * random.normal(size=400), 100 * random.normal(size=400)])
+    first, second = NCMMetric(1, random_state=0).fit(data, y).components_[0]
+    assert abs(second) * 100 < 0.05 * abs(first)
+
+
+def test_learning_raises_the_likelihood(digits: Arrays) -> None:
+    data, _, y, _ = digits
+    likelihoods = NCMMetric(random_state=0).fit(data, y).log_likelihoods_
+    assert likelihoods.max() > likelihoods[0] + 0.02
+
+
+def test_neither_unit_nor_offset_of_a_feature_matters() -> None:
+    units, offsets = np.array([1.0, 8.0, 0.25, 1024.0, 1e-6]), np.array([0.0, 50.0, 0.0, 9.0, 1.0])
+    plain = NCMMetric(max_iter=3, random_state=0).fit(X, Y)
+    scaled = NCMMetric(max_iter=3, random_state=0).fit((X + offsets) * units, Y)
+    np.testing.assert_allclose(scaled.log_likelihoods_, plain.log_likelihoods_, atol=1e-3)
+    distances = [W.T @ W for W in (scaled.components_ * units, plain.components_)]
+    np.testing.assert_allclose(*distances, atol=1e-2 * np.abs(distances[1]).max())
+
+
+def test_too_little_shrinkage_for_too_few_examples_is_named() -> None:
+    with pytest.raises(ValueError, match="set shrinkage above 1e-300"):
+        NCMMetric(shrinkage=1e-300).fit(X[:4], np.zeros(4))
+
+
+def test_every_class_is_learnt_from_even_if_it_has_one_example() -> None:
+    for seed in range(20):
+        # In the order of classes every second one is held out, the only one of class 1 too.
+        codes = np.array([0] * 9 + [1] + [2] * 11, dtype=np.int32)
+        held_out = learning._held_out(codes, 0.5, np.random.RandomState(seed))
+        assert set(codes[~held_out]) == {0, 1, 2}
+        assert held_out.sum() == 9
+
+
+def test_it_stops_when_held_out_examples_gain_no_more() -> None:
+    patient = NCMMetric(max_iter=60, n_iter_no_change=2, random_state=0).fit(X, Y)
+    assert 2 <= patient.n_iter_ < 60
+    assert len(patient.log_likelihoods_) == patient.n_iter_
+    assert NCMMetric(max_iter=2, n_iter_no_change=9, tol=0.0).fit(X, Y).n_iter_ == 2
+
+
+def test_an_interrupt_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    metric = quick_metric().fit(X, Y)
+    state = dict(vars(metric))
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning, "_epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        metric.fit(X[:100], Y[:100])
+    assert vars(metric) == state
+
+
+def test_features_get_names(digits: Arrays) -> None:
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    metric = quick_metric(2).fit(frame, Y)
+    assert metric.feature_names_in_.tolist() == list("abcde")
+    assert metric.get_feature_names_out().tolist() == ["ncmmetric0", "ncmmetric1"]
+    out = metric.set_output(transform="pandas").transform(frame)
+    assert out.columns.tolist() == ["ncmmetric0", "ncmmetric1"]
