@@ -38,7 +38,7 @@ extensions = [
     "mathml",
     "members",
 ]
-exclude_patterns = ["_build", "_extensions", "_templates", "results", "versions.py"]
+exclude_patterns = ["_build", "_extensions", "_templates", "versions.py"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
