@@ -34,40 +34,12 @@ def test_the_choices_are_those_of_comparing_all_gains(seed: int) -> None:
     assert greedy_cover(similarity, weights, covered, 15).tolist() == expected
 
 
-def test_without_labels_every_cluster_gets_one() -> None:
-    X, codes = clusters()
-    assert len(set(codes[next_to_label(X, n=8)])) == 8
-
-
-def test_clusters_with_labels_are_not_chosen_first() -> None:
-    X, codes = clusters()
-    known = codes < 5
-    assert set(codes[~known]) == set(
-        codes[~known][next_to_label(X[~known], X[known], codes[known], n=3)]
-    )
-
-
 def test_uncertain_examples_are_preferred() -> None:
     X, _ = clusters(60, 1)
     probabilities = np.tile([1.0, 0.0], (60, 1))
     probabilities[10:20] = 0.5
     found = next_to_label(X, n=5, probabilities=probabilities)
     assert len(set(found) & set(range(10, 20))) >= 4
-
-
-def test_examples_of_different_expected_classes_do_not_cover_each_other() -> None:
-    X, _ = clusters(40, 1)
-    X[20:] = X[:20]
-    probabilities = np.repeat([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]], 20, axis=0)
-    first, second = next_to_label(X, n=2, probabilities=probabilities)
-    assert (first < 20) != (second < 20)
-
-
-def test_the_choices_do_not_repeat_and_end_with_all() -> None:
-    X, codes = clusters(50)
-    found = next_to_label(X, X[:20], codes[:20], n=1000)
-    assert sorted(found) == list(range(50))
-    assert next_to_label(X, X[:20], codes[:20], n=7).tolist() == found[:7].tolist()
 
 
 def test_more_examples_than_are_compared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,18 +89,3 @@ def test_bad_input_is_refused(options: dict[str, Any], words: str) -> None:
 def test_nan_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="NaN"):
         next_to_label([[1.0], [np.nan]])
-
-
-def test_examples_that_are_all_alike_are_chosen_in_order() -> None:
-    assert next_to_label(np.ones((4, 2)), n=3).tolist() == [0, 1, 2]
-
-
-def test_classes_of_one_example_and_more_features_than_examples() -> None:
-    X, _ = clusters(30)
-    found = next_to_label(X[5:], X[:3], ["a", "b", "c"], n=4)
-    assert len(set(found.tolist())) == 4
-
-
-def test_many_classes_of_one_example_are_taken_without_a_warning() -> None:
-    X, _ = clusters(60)
-    assert len(next_to_label(X[40:], X[:40], np.arange(40), n=4)) == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,13 @@ import pytest
 from sklearn.base import clone
 
 import evergrow
-from evergrow import NCMClassifier, NCMMetric, RLSClassifier
+from evergrow import NCMClassifier, RLSClassifier, Shards
 from evergrow.estimators import RFF, RebalancedRLSClassifier
 from evergrow.estimators.sums import accumulation
 from evergrow.estimators.sums.serialization import holdout_to_arrays
 from evergrow.foundation.engine import LocalEngine, use_engine
+from evergrow.foundation.errors import ShardError
+from evergrow.storage.shards import StoredRows
 from evergrow.storage.shards import parts as row_parts
 from tests.foundation.engines import Shuffled
 
@@ -78,32 +79,6 @@ def test_a_model_learnt_by_parts_is_the_one_learnt_at_once(
     check_same(fitted(model, X, y, engine), fitted(model, X, y), X_test)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_the_order_in_which_parts_finish_changes_nothing(model: Any, digits: Any) -> None:
-    X, y, X_test = sorted_digits(digits)
-    first, second = (fitted(model, X, y, Shuffled(seed)) for seed in (1, 2))
-    np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))
-
-
-@pytest.mark.parametrize("model", [m for m in MODELS if hasattr(m, "partial_fit")], ids=str)
-def test_more_examples_by_parts_join_what_was_known(model: Any, digits: Any) -> None:
-    X, y, X_test = sorted_digits(digits)
-    old = y < 6
-    expected = fitted(model, X[old], y[old]).partial_fit(X[~old], y[~old])
-    grown = fitted(model, X[old], y[old])
-    with use_engine(Shuffled()):
-        grown.partial_fit(X[~old], y[~old])
-    check_same(grown, expected, X_test)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_weights_are_sent_with_their_examples(model: Any, digits: Any) -> None:
-    X, y, X_test = sorted_digits(digits)
-    weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    by_parts = fitted(model, X, y, Shuffled(), sample_weight=weights)
-    check_same(by_parts, fitted(model, X, y, sample_weight=weights), X_test)
-
-
 def test_the_held_out_examples_do_not_depend_on_the_parts(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     model = RLSClassifier(random_state=0, max_stored=60)
@@ -127,23 +102,6 @@ def test_what_a_part_sends_grows_with_features_and_not_with_rows(n_times: int) -
     assert set(engine.sizes) == {sums + n_classes * 4 * 8}
 
 
-def test_no_more_rows_are_sent_than_can_be_held_out() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(9000, 20)), rng.integers(0, 3, 9000)
-    plain, choosing = Shuffled(), Shuffled()
-    fitted(RLSClassifier(regularization=1.0, recoding=0.0), X, y, plain)
-    fitted(RLSClassifier(random_state=0, max_stored=30), X, y, choosing)
-    assert sum(choosing.sizes) - sum(plain.sizes) == 30 * 20 * 8
-
-
-def test_classes_that_a_part_lacks_are_not_sent() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(8000, 10)), np.repeat(np.arange(1000), 8)
-    engine = Shuffled()
-    fitted(NCMClassifier(), X, y, engine)
-    assert max(engine.sizes) < 8 * 1000 * 10 / 2
-
-
 def test_numbers_too_large_are_found_in_any_part_and_leave_the_model_as_it_was(
     digits: Any,
 ) -> None:
@@ -155,81 +113,6 @@ def test_numbers_too_large_are_found_in_any_part_and_leave_the_model_as_it_was(
     with use_engine(Shuffled()), pytest.raises(ValueError, match="too large to add up"):
         model.partial_fit(broken, y)
     np.testing.assert_array_equal(model.predict_proba(X_test), before)
-
-
-def test_a_checkpoint_is_named_by_all_inputs(digits: Any) -> None:
-    X, y, _ = sorted_digits(digits)
-    other_X, other_y = X.copy(), y.copy()
-    other_X[7, 7] += 1
-    other_y[7] = 9
-
-    def name(X: Any, y: Any, **options: Any) -> str | None:
-        engine = Shuffled(has_checkpoints=True)
-        model = RLSClassifier(**{"random_state": 0, "max_stored": 50, **options})
-        fitted(model, X, y, engine)
-        return engine.jobs[-1].name
-
-    names = [
-        name(X, y),
-        name(other_X, y),
-        name(X, other_y),
-        name(X, y, fit_intercept=False),
-        name(X, y, n_random_features=9),
-        name(X, y, random_state=1),
-    ]
-    assert None not in names
-    assert len(set(names)) == len(names)
-    assert name(X, y) == names[0]
-
-
-def test_an_engine_without_checkpoints_needs_no_name(digits: Any) -> None:
-    X, y, _ = sorted_digits(digits)
-    engine = Shuffled()
-    fitted(NCMClassifier(), X, y, engine)
-    assert [job.name for job in engine.jobs] == [None]
-
-
-def test_few_examples_are_not_sent_anywhere(digits: Any) -> None:
-    X, y, _ = sorted_digits(digits)
-    model, engine = fitted(NCMClassifier(), X, y), Shuffled()
-    with use_engine(engine):
-        model.partial_fit(X[:5], y[:5])
-    assert not engine.sizes
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_many_rows_are_answered_part_by_part(model: Any, digits: Any) -> None:
-    X, y, _ = sorted_digits(digits)
-    known, engine = fitted(model, X, y), Shuffled()
-    methods = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
-    for method in [*methods, "predict_top_k"]:
-        answer = getattr(known, method)
-        expected = answer(X)
-        with use_engine(engine):
-            found = answer(X)
-        if expected.dtype.kind == "f":
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-        else:
-            np.testing.assert_array_equal(found, expected)
-        assert found.dtype == expected.dtype
-    assert len(engine.jobs) == 5
-
-
-def test_tasks_that_predict_get_weights_and_no_sums() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(3000, 60)), rng.integers(0, 3, 3000)
-    model = RLSClassifier(random_state=0, keep_class_statistics=True).fit(X, y)
-    assert len(pickle.dumps(model._portable_scores())) < 8 * 3 * 61 + 2000
-
-
-def test_a_metric_projects_part_by_part(digits: Any) -> None:
-    X, y, _ = sorted_digits(digits)
-    metric, engine = NCMMetric(5, max_iter=2, random_state=0), Shuffled()
-    with use_engine(engine):
-        projected = metric.fit(X, y).transform(X)
-    expected = NCMMetric(5, max_iter=2, random_state=0).fit(X, y).transform(X)
-    np.testing.assert_allclose(projected, expected, rtol=1e-5, atol=1e-5)
-    assert [job.description for job in engine.jobs] == ["adding examples", "projecting"]
 
 
 def test_stopped_work_resumes_with_the_finished_parts(
@@ -266,3 +149,76 @@ def test_stopped_work_resumes_with_the_finished_parts(
     with evergrow.cluster(None, resume=tmp_path):
         second = fitted_now(model, X, y)
     np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))
+
+
+ENGINES = [None, Shuffled()]
+
+
+@pytest.fixture(scope="module")
+def stored(digits: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Shards, Any, Any]:
+    """Shards of digits, and the same as arrays."""
+    X, _, y, _ = digits
+    X = X.astype(np.float32)
+    names = np.array([f"digit {k}" for k in range(10)])[y]
+    folder = tmp_path_factory.mktemp("shards") / "digits"
+    return evergrow.write_shards(folder, [(X, names)], rows_per_shard=100), X, names
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of rows that were asked for, and a failure where all are asked for at once."""
+    counts: list[int] = []
+    plain, plain_at = Shards._span, Shards._at
+
+    def span(self: Shards, first: int, last: int, step: int) -> Any:
+        counts.append(last - first)
+        return plain(self, first, last, step)
+
+    def at(self: Shards, numbers: Any) -> Any:
+        counts.append(len(numbers))
+        return plain_at(self, numbers)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("all rows were read into memory")
+
+    monkeypatch.setattr(Shards, "_span", span)
+    monkeypatch.setattr(Shards, "_at", at)
+    monkeypatch.setattr(StoredRows, "__array__", refuse)
+    return counts
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=["none", "shuffled"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_model_of_shards_is_that_of_the_array(model: Any, engine: Any, stored: Any) -> None:
+    shards, X, y = stored
+    check_same(fitted(model, shards, shards.labels, engine), fitted(model, X, y), X)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=["none", "shuffled"])
+def test_a_damaged_shard_is_named_and_leaves_the_model_as_it_was(
+    engine: Any, stored: Any, tmp_path: Path
+) -> None:
+    _, X, y = stored
+    shards = evergrow.write_shards(tmp_path / "shards", [(X, y)], rows_per_shard=100)
+    model = NCMClassifier().fit(X, y)
+    before = model.means_
+    damaged = tmp_path / "shards" / shards.parts[5].file
+    content = bytearray(damaged.read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    with use_engine(engine), pytest.raises(ShardError, match=damaged.name):
+        model.partial_fit(shards, shards.labels)
+    np.testing.assert_array_equal(model.means_, before)
+
+
+def test_chosen_rows_of_a_part_are_read_a_block_at_a_time(
+    stored: Any, rows_read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards, X, y = stored
+    chosen = np.random.default_rng(0).permutation(len(X))[:1000]
+    monkeypatch.setattr("evergrow.estimators.sums.core_accumulator._READ_BYTES", 50 * 64 * 8)
+    monkeypatch.setattr(row_parts, "_PART_BYTES", 400 * 64 * 4)
+    with use_engine(Shuffled()):
+        found = NCMClassifier().fit(shards.choose(chosen), y[chosen])
+    assert (max(rows_read), sum(rows_read)) == (50, 1000)
+    np.testing.assert_allclose(found.means_, NCMClassifier().fit(X[chosen], y[chosen]).means_)

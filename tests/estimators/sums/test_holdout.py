@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import numpy as np
-import pytest
 
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
@@ -26,22 +25,9 @@ def holding(rows: Any, most: int, every: int = 2) -> Holdout:
     return Holdout.none(most, 0).add(batch(rows), ["a"], every=every, max_held_out=most)[0]
 
 
-def n_represented(holdout: Holdout) -> float:
-    return float(holdout.represented.sum())
-
-
 def counts(holdout: Holdout) -> tuple[int, int, int, bool]:
     held = holdout.classes[0]
     return held.n_seen, held.n_forgotten, held.n_drawn, held.has_evicted
-
-
-def test_kept_examples_do_not_represent_forgotten_ones() -> None:
-    holdout = holding(range(400), 20)
-    assert n_represented(holdout) == pytest.approx(200)
-    left, found = holdout.remove(batch(range(200)))
-    assert found.sum() == 20 - len(left)
-    # Half of the remaining examples were held out.
-    assert n_represented(left) == pytest.approx(100, abs=8)
 
 
 def test_when_all_other_examples_are_forgotten_each_kept_one_represents_itself() -> None:
@@ -51,28 +37,6 @@ def test_when_all_other_examples_are_forgotten_each_kept_one_represents_itself()
     assert not found.any()
     np.testing.assert_array_equal(left.represented, np.ones(20))
     assert not left.is_complete(0)
-
-
-def test_all_examples_can_be_forgotten_in_any_parts() -> None:
-    holdout = holding(range(400), 20)
-    for part in np.array_split(np.random.default_rng(0).permutation(400), 7):
-        holdout, _ = holdout.remove(batch(part))
-    assert len(holdout) == 0
-    assert counts(holdout) == (400, 400, 0, True)
-
-
-def test_an_evicted_example_makes_its_class_incomplete_for_ever() -> None:
-    holdout = holding(range(40), 5)
-    assert not holdout.is_complete(0)
-    left, _ = holdout.remove(batch(range(40)))
-    assert not left.is_complete(0)
-    assert holding(range(40), 20).remove(batch(range(40)))[0].is_complete(0)
-
-
-def test_negative_zero_equals_zero() -> None:
-    left, found = holding([1.0, 0.0], 5).remove(batch([-0.0]))
-    assert found.all()
-    assert len(left) == 0
 
 
 def test_removing_many_of_many_examples_is_fast() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,12 +16,11 @@ from sklearn.exceptions import NotFittedError
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
 from evergrow.estimators import RebalancedRLSClassifier
 from tests.budget import budget
-from tests.estimators.means.cases import METRICS, assert_same, blobs, quick_metric
+from tests.estimators.means.cases import METRICS, assert_same, blobs
 from tests.estimators.model_files import reload
 
 X, Y = blobs(200)
 NAMES = np.array(["ant", "bee", "cat", "dog"])
-BEES = X[Y == 1]
 LEARNERS: dict[str, Any] = {
     **METRICS,
     "rls": partial(RLSClassifier, regularization=1.0, recoding=0.5),
@@ -51,22 +49,6 @@ def test_any_split_in_any_order_is_all_at_once(name: str, cuts: list[int], seed:
     assert_same(model, LEARNERS[name]().fit(X, Y), X)
 
 
-@every_exact
-def test_one_by_one_is_all_at_once(name: str) -> None:
-    model = LEARNERS[name]()
-    for x, label in zip(X, Y, strict=True):
-        model.partial_fit(x[None], [label])
-    assert_same(model, LEARNERS[name]().fit(X, Y), X)
-
-
-def test_a_learnt_metric_stays_while_means_change() -> None:
-    model = NCMClassifier(metric=quick_metric()).partial_fit(X[:100], Y[:100])
-    components = model.metric_.components_
-    model.partial_fit(X[100:], Y[100:])
-    assert model.metric_.components_ is components
-    np.testing.assert_allclose(model.means_, NCMClassifier().fit(X, Y).means_, rtol=1e-12)
-
-
 @every_learner
 @pytest.mark.parametrize("step", [1, 7, 100])
 def test_forgotten_examples_were_never_learnt(name: str, step: int) -> None:
@@ -75,24 +57,6 @@ def test_forgotten_examples_were_never_learnt(name: str, step: int) -> None:
         rows = slice(first, min(first + step, 200))
         model.forget(X[rows], Y[rows])
     assert_same(model, LEARNERS[name]().fit(X[:100], Y[:100]), X)
-
-
-@every_learner
-def test_a_class_whose_examples_are_forgotten_keeps_its_column_and_is_not_predicted(
-    name: str,
-) -> None:
-    model = LEARNERS[name]().fit(X, Y)
-    gone = Y == 1
-    model.forget(X[gone], Y[gone])
-    assert model.classes_.tolist() == [0, 1, 2, 3]
-    assert (model.predict_proba(X)[:, 1] == 0).all()
-    assert (model.decision_function(X)[:, 1] == -np.inf).all()
-    assert (model.predict_top_k(X, 4)[:, 3] == 1).all()
-    if name in METRICS:
-        assert np.isnan(model.means_[1]).all()
-    if name != "learnt":
-        kept = LEARNERS[name]().fit(X[~gone], Y[~gone])
-        assert_same(model.forget(classes=[1]), kept, X)
 
 
 @every_learner
@@ -116,14 +80,6 @@ def test_a_forgotten_class_leaves_no_trace(name: str) -> None:
     assert model.partial_fit(X[Y == 2], Y[Y == 2]).classes_.tolist() == [0, 1, 3, 2]
 
 
-def test_a_forgotten_class_leaves_a_learnt_metric_as_it_was() -> None:
-    model = LEARNERS["learnt"]().fit(X, Y)
-    before = model.decision_function(X)
-    after = model.forget(classes=[2]).decision_function(X)
-    kept = before[:, [0, 1, 3]]
-    np.testing.assert_allclose(after - after[:, :1], kept - kept[:, :1], rtol=1e-9, atol=1e-9)
-
-
 @every_exact
 def test_a_merged_model_is_one_trained_on_all_examples(name: str) -> None:
     here, there = Y < 2, Y >= 1
@@ -134,14 +90,6 @@ def test_a_merged_model_is_one_trained_on_all_examples(name: str) -> None:
     assert ours.classes_.tolist() == [0, 1, 2, 3]
     assert theirs.classes_.tolist() == [1, 2, 3]
     assert_same(ours, both, X)
-
-
-def test_models_with_one_learnt_metric_can_be_merged(tmp_path: Path) -> None:
-    ours = LEARNERS["learnt"]().fit(X[:100], Y[:100])
-    theirs = reload(ours, tmp_path)
-    theirs.partial_fit(X[100:], Y[100:]).forget(X[:100], Y[:100])
-    ours.merge(theirs)
-    np.testing.assert_allclose(ours.means_, NCMClassifier().fit(X, Y).means_, rtol=1e-9)
 
 
 @every_exact
@@ -163,14 +111,6 @@ def test_a_weight_of_zero_counts_as_absence(name: str) -> None:
     weighted = LEARNERS[name]().fit(X, Y, weights)
     assert weighted.classes_.tolist() == [0, 1, 2]
     assert_same(weighted, LEARNERS[name]().fit(X[kept], Y[kept]), X)
-
-
-@every_exact
-def test_weights_can_be_forgotten(name: str) -> None:
-    weights = np.random.default_rng(0).uniform(0.1, 3.0, 200)
-    model = LEARNERS[name]().fit(X, Y, weights)
-    model.forget(X[:90], Y[:90], sample_weight=weights[:90])
-    assert_same(model, LEARNERS[name]().fit(X[90:], Y[90:], weights[90:]), X)
 
 
 @every_learner
@@ -206,31 +146,6 @@ def test_renamed_classes_join_with_their_examples(name: str) -> None:
         np.testing.assert_allclose(model.means_, expected, rtol=1e-9)
     else:
         assert_same(model, LEARNERS[name]().fit(X, joined), X)
-
-
-def test_memory_mapped_data_in_many_blocks_are_learnt(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    rows = random.normal(size=(3000, 1000)).astype(np.float32)
-    labels = np.arange(3000) % 3
-    np.save(tmp_path / "X.npy", rows)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = NCMClassifier().fit(mapped, labels)
-    expected = [rows[labels == c].mean(axis=0, dtype=np.float64) for c in range(3)]
-    np.testing.assert_allclose(model.means_, expected, rtol=1e-9, atol=1e-12)
-    model.forget(mapped[:2000], labels[:2000])
-    assert model.class_counts_.tolist() == [333, 333, 334]
-
-
-@pytest.mark.parametrize("named", [0, 1])
-def test_a_model_without_feature_names_merges_with_one_that_has_some(named: int) -> None:
-    X, y = blobs()
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    parts: list[Any] = [X, X]
-    parts[named] = frame
-    ours, theirs = (NCMClassifier().fit(part, y) for part in parts)
-    ours.merge(theirs)
-    assert ours.class_counts_.sum() == 2 * len(X)
-    assert hasattr(ours, "feature_names_in_") == (named == 0)
 
 
 def other_kind(model: Any) -> Any:

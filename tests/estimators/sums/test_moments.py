@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from evergrow import InvalidInputError, _core
+from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows
+from evergrow.estimators.sums.accumulation import IDENTITY
 from evergrow.estimators.sums.changes import ForgetError, move, subtract
+from evergrow.estimators.sums.core_accumulator import CoreAccumulator, FeatureRule
 from evergrow.estimators.sums.moments import FEW, WAITING, Batch, Moments
 from evergrow.estimators.sums.serialization import moments_from_arrays, moments_to_arrays
+from evergrow.foundation.lapack import function_address
 
 
 def batch(n: int, seed: int = 0, n_classes: int = 3) -> Batch:
@@ -59,29 +65,6 @@ def test_sums_are_those_of_all_examples(options: dict[str, Any], sizes: list[int
     check(subtract(moments, parts[:2]), joined(*parts[2:]))
 
 
-def test_nothing_changes_a_value() -> None:
-    first = Moments.none(4, 3, gram=True, per_class=True).add(batch(100))
-    copy = {name: array.copy() for name, array in moments_to_arrays(first).items()}
-    second = subtract(first.add(batch(1, 1)).add(batch(100, 2)), [batch(100)])
-    second.relabel([0, 0, 1], 2)
-    first.merged(second, [2, 1, 0], 3)
-    for name, array in moments_to_arrays(first).items():
-        np.testing.assert_array_equal(array, copy[name])
-
-
-def test_classes_are_joined_left_out_and_merged() -> None:
-    parts = [batch(80, 1), batch(5, 2)]
-    moments = Moments.none(4, 3, gram=True, per_class=True).add(parts[0]).add(parts[1])
-    everything = joined(*parts)
-    place = np.array([1, 0, 1], dtype=np.int32)
-    renamed = Batch(everything.rows, place[everything.codes], everything.weights)
-    check(moments.relabel([1, 0, 1], 2), renamed)
-    kept = everything.codes != 1
-    left = Batch(everything.rows[kept], everything.codes[kept] // 2, everything.weights[kept])
-    check(moments.relabel([0, -1, 1], 2), left)
-    check(moments.merged(moments, [1, 0, 1], 3), joined(everything, renamed))
-
-
 def test_examples_added_since_a_token_can_be_followed() -> None:
     moments = Moments.none(4, 3, gram=True).add(batch(100))
     tokens = [moments.latest]
@@ -98,18 +81,6 @@ def test_examples_added_since_a_token_can_be_followed() -> None:
     assert moments.follow(object()) is None
     # Another branch of the same sums is not taken for this one.
     assert moments.add(batch(1, 1)).follow(moments.add(batch(1, 2)).latest) is None
-
-
-@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
-def test_examples_that_were_never_learnt_cannot_be_subtracted(scale: float) -> None:
-    learnt = batch(12)
-    moments = Moments.none(4, 3, gram=True).add(learnt)
-    of_one = of_class(learnt, int(learnt.codes[0]))
-    other = Batch(
-        of_one.rows + 1 if scale == 1.0 else of_one.rows * scale, of_one.codes, of_one.weights
-    )
-    with pytest.raises(ForgetError, match="not the examples"):
-        subtract(moments, [other])
 
 
 def test_rounding_errors_of_a_large_example_do_not_block_forgetting_others() -> None:
@@ -156,3 +127,75 @@ def test_columns_without_examples_can_be_left_out() -> None:
     dense = moments.without_empty()
     check(dense, part)
     assert dense.without_empty() is dense
+
+
+Arrays = tuple[npt.NDArray[Any], npt.NDArray[np.int32], npt.NDArray[np.float64]]
+N_CLASSES = 7
+
+
+def examples(n: int, d: int, *, weighted: bool) -> Arrays:
+    draw = np.random.default_rng(n + d)
+    weights = draw.uniform(0.1, 3.0, n) if weighted else np.ones(n)
+    return draw.normal(size=(n, d)), draw.integers(0, N_CLASSES, n).astype(np.int32), weights
+
+
+def row_map(kind: str, d: int) -> Any:
+    maps = {
+        "inputs": FeatureMap.plain(d),
+        "relu": FeatureMap("relu", d, 45, 3),
+        "rff": FeatureMap("rff", d, 45, 3, gamma=0.1),
+        "relu after inputs": FeatureMap("relu", d, 300, 3, with_inputs=True),
+        "rff after inputs": FeatureMap("rff", d, 301, 3, gamma=0.1, with_inputs=True),
+    }
+    return IDENTITY if kind == "identity" else FeatureRows(maps[kind], constant=True)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["identity", "inputs", "relu", "rff", "relu after inputs", "rff after inputs"]
+)
+def test_the_core_adds_what_numpy_adds(kind: str, weighted: bool, per_class: bool) -> None:
+    X, codes, weights = examples(700, 33, weighted=weighted)
+    features = row_map(kind, 33)
+    d = features.rule(33).n_features
+    before = Moments.none(d, N_CLASSES, gram=True, per_class=per_class)
+    before = before.add_all([Batch(features(X[:50]), codes[:50], weights[:50])])
+    expected = before.add_all([Batch(features(X[50:]), codes[50:], weights[50:])])
+    sums = CoreAccumulator(before, features.rule(33))
+    sums.add(X[50:300].astype(np.float64), codes[50:300], weights[50:300])
+    sums.add(X[300:], codes[300:], weights[300:])
+    found = sums.finish()
+    for name in ("sums", "gram", "class_weights", "class_squares", "class_examples", "peak"):
+        a, b = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-9, err_msg=name)
+    if per_class:
+        np.testing.assert_allclose(found.class_settled, expected.class_settled, atol=1e-9)
+    assert before.n_examples == 50
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    X, codes, _ = examples(3000, 20, weighted=False)
+    rule = row_map("relu after inputs", 20).rule(20)
+    d, found = rule.n_features, []
+    for n_threads in (1, 2, 5):
+        gram, sums, squares = np.zeros((d, d)), np.zeros((N_CLASSES, d)), np.zeros(N_CLASSES)
+        addresses = (function_address("dgemm"), function_address("dsyrk"))
+        shape = (rule.n_copied, rule.kind, rule.directions, rule.n_random, rule.constant)
+        outputs = (gram, sums, squares, n_threads, None)
+        assert _core.add_examples(*addresses, X, codes, None, *shape, 1e140, *outputs)
+        found.append(np.concatenate([gram.ravel(), sums.ravel(), squares]))
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+
+
+def test_too_large_numbers_and_bad_classes_are_refused() -> None:
+    X, codes, weights = examples(40, 3, weighted=False)
+    X[17, 1] = 2e140
+    sums = CoreAccumulator(Moments.none(3, N_CLASSES, gram=True), FeatureRule(3, 3))
+    with pytest.raises(InvalidInputError, match="too large to add up their squares"):
+        sums.add(X, codes, weights)
+    with pytest.raises(ValueError, match="a class is out of range"):
+        sums.add(X, codes + N_CLASSES, weights)
+    with pytest.raises(ValueError, match="one class and one weight per row"):
+        sums.add(X, codes[1:], weights[1:])
