@@ -36,6 +36,7 @@ def test_it_writes_a_table_a_recommendation_and_a_page(run, tmp_path):
     assert (tmp_path / "comparison" / "comparison.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_table_fits_the_terminal(run, tmp_path, monkeypatch, columns):
     terminal(monkeypatch, columns)
@@ -213,6 +214,7 @@ def test_a_folder_may_be_called_like_the_example(run, tmp_path):
     assert run.ok("compare digits", *FEW).stdout.startswith("digits: 66 samples")
 
 
+@pytest.mark.slow
 def test_a_folder_of_photographs_is_embedded_and_compared(run, tmp_path):
     folder_of(tmp_path / "photos", "red", "green", "blue", n=8)
     result = run.ok("compare photos --only class-means")

@@ -44,6 +44,7 @@ def test_stored_results_are_rendered_without_measuring(run, features, tmp_path, 
     assert {path.name: path.read_bytes() for path in (tmp_path / "found").glob("[a-z]*")} == before
 
 
+@pytest.mark.slow
 def test_a_figure_that_is_kept_is_reported(run, tmp_path):
     run.ok("experiment icra2017-fig1 --quick --out found")
     result = run.ok("experiment icra2017-fig1 --render --out found")
@@ -110,6 +111,7 @@ def _command(folder, features):
     return [sys.executable, "-m", "evergrow", "experiment", "guide-nightly", *options]
 
 
+@pytest.mark.slow
 def test_killed_half_way_and_started_again_it_gives_the_same_table(tmp_path, features):
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     subprocess.run(_command(undisturbed, features), check=True, capture_output=True)

@@ -124,6 +124,7 @@ def test_an_unexpected_error_is_reported_as_a_bug(run, monkeypatch, model):
     assert isinstance(run(f"--debug info {model}").exception, ValueError)
 
 
+@pytest.mark.slow
 def test_a_process_trains_and_answers_through_pipes(tmp_path):
     folder_of(tmp_path / "photos", "red", "green", n=2)
     environment = {**os.environ, "LC_ALL": "C"}

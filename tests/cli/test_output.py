@@ -92,6 +92,7 @@ def test_a_terminal_gets_headings_and_percents(
     assert "\t" in lines
 
 
+@pytest.mark.slow
 def test_a_real_terminal_gets_a_table(trained, photos):
     pty = pytest.importorskip("pty")
     parent, child = pty.openpty()

@@ -33,6 +33,7 @@ def prepared(folder, action):
     return folder / "workspace"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_process_killed_at_any_step_leaves_all_or_nothing(tmp_path, action):
     folder = prepared(tmp_path, action)

@@ -65,6 +65,7 @@ def test_classes_of_any_name_and_their_fine_classes_come_back(
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_pictures_are_learnt_by_a_model_file(run, hostile, tmp_path):
     run.ok(f"export {hostile} -o pictures.zip -q")
     run.ok("fit pictures.zip -o model.evergrow --features hsl -q")

@@ -14,6 +14,7 @@ def no_token(monkeypatch):
     monkeypatch.delenv("LABEL_STUDIO_API_KEY", raising=False)
 
 
+@pytest.mark.slow
 def test_label_studio_needs_a_token(run, tmp_path):
     found = run("serve", tmp_path, "--label-studio", "http://127.0.0.1:8081")
     assert found.exit_code == 2

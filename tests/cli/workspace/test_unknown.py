@@ -74,6 +74,7 @@ def asked_over_http(folder: Path, pictures: list[str]) -> tuple[list[Said], list
     return [read(one) for one in body["predictions"]], told
 
 
+@pytest.mark.slow
 def test_an_unknown_picture_is_the_same_everywhere(
     run: Any, things: Path, pictures: list[str]
 ) -> None:

@@ -78,6 +78,7 @@ def wait_until_empty(folder: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_killed_clients_leave_neither_files_nor_limits(
     served: tuple[ServiceProcess, str], temporary: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_killed_clients_leave_neither_files_nor_limits(
     assert "Traceback" not in service.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_lost_picture_ends_a_download_and_the_log_says_why(
     served: tuple[ServiceProcess, str], folder: Path
 ) -> None:

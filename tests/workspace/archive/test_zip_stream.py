@@ -34,6 +34,7 @@ def make(files):
 FILES = {"a.txt": b"one", "ünder/☕.bin": bytes(range(256)) * 9, "empty": b""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [FILES, {}, {f"{n}": b"x" for n in range(70_000)}])
 def test_the_content_is_that_of_the_files_and_the_size_as_said(files):
     made, n_bytes = make(files)

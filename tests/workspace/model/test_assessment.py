@@ -244,6 +244,7 @@ def limits_in_use(workspace: Workspace) -> NoveltyLimits:
     return limits
 
 
+@pytest.mark.slow
 def test_the_log_does_not_grow_faster_with_many_classes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     with Workspace.create(tmp_path / "w", features=None) as workspace:
