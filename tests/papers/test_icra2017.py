@@ -45,6 +45,13 @@ def test_changing_the_recoding_of_one_model_is_as_training_with_it():
     assert np.mean(model.predict(task.test[0]) == other.predict(task.test[0])) > 0.99
 
 
+def test_every_example_of_the_new_class_is_learnt_once():
+    task = icra2017.draw_task(digits(), SMALL, 8, seed=0)
+    taught = icra2017.learn_new_class(icra2017.least_squares(0), task, (1, 5, 20, 500))
+    numbers = [(n, int(model.class_counts_[model.classes_ == 8][0])) for n, model in taught]
+    assert numbers == [(1, 1), (5, 5), (20, 20)]
+
+
 def test_a_penalty_selected_once_stays():
     task = icra2017.draw_task(digits(), SMALL, 8, seed=0)
     for select_once in (True, False):
