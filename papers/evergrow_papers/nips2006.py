@@ -125,9 +125,8 @@ WORDS = Words(
 
 # Printed rate for bikes of GRAZ-02, with codebooks learnt from whole images.
 PAPER_RATE = 84.4
-# The paper's numbers of trees, of trials, and of runs.
+# The paper's numbers of trees, of trials, of runs, and of leaves (fewer in quick runs).
 N_TREES, MAX_TRIALS, N_SEEDS = 5, 50, 10
-# Leaves of a tree in full and in quick runs.
 N_LEAVES = (1000, 200)
 # Difference of rates that counts as little, in percentage points; trees that are not pruned.
 LITTLE, ALL = 1.0, "all"
@@ -580,8 +579,9 @@ def _draw_fig4a(figure: Figure, table: Table) -> None:
     kinds = (ERC, UNSUPERVISED, KD_TREES, HIERARCHICAL, KMEANS)
     for axes, column in zip(bars, TIMED, strict=True):
         means = [shown.mean(column, codebook=kind) for kind in kinds]
-        axes.barh(kinds, means, color=[FIG4A_STYLES[kind, BINARY].colour for kind in kinds])
-        axes.set(xscale="log", title=WORDS.quantity(column), xlabel="seconds")
+        colours = [FIG4A_STYLES[kind, BINARY].colour for kind in kinds]
+        axes.bar_label(axes.barh(kinds, means, color=colours), fmt=" {:.2g}")
+        axes.set(xscale="log", xmargin=0.35, title=WORDS.quantity(column), xlabel="seconds")
         axes.invert_yaxis()
     bars[1].set_yticklabels([])
     add_legend(figure, left, place="lower center", columns=3)
