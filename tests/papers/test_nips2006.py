@@ -127,8 +127,10 @@ def test_rankings_by_words_and_by_votes():
     local, tests = photographs.local_features(5, 30), task.where(~task.trains)
     column = forest.classes_.tolist().index("bicycle")
     votes = [forest.predict_proba(local.describe(image)[0])[:, column] for image in tests.images]
-    expected = equal_error_rate(np.mean(votes, axis=1), tests.classes == "bicycle")
-    assert photographs.rank_by_votes(task, counts, forest).equal_error_rate == expected
+    scores = np.mean(votes, axis=1)
+    found = photographs.rank_by_votes(task, counts, forest)
+    assert found.equal_error_rate == equal_error_rate(scores, tests.classes == "bicycle")
+    assert found.thresholds[1:] == pytest.approx(-np.unique(-scores))
 
 
 def test_shares_of_counts_are_as_long_as_binary_codes():
@@ -157,7 +159,7 @@ def test_patches_and_leaves():
     outline = np.arange(20)[None] >= np.full((10, 1), 10)
     boxes = np.array([[0, 0, 10], [8, 0, 8]], dtype=np.float32)
     assert patches.centres_on(boxes, outline).tolist() == [False, True]
-    forest = ERCForest(1, random_state=0).fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
+    forest = ERCForest(1, random_state=0).fit([[0], [0], [8], [9]], ["a", "b", "b", "b"])
     assert patches.in_unmixed(forest, forest.transform([[0], [9]]), "b").tolist() == [
         [False],
         [True],
