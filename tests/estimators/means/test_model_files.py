@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evergrow import NCMMetric
+from evergrow import NCMClassifier, NCMMetric
 from tests.estimators.means.cases import METRICS, blobs, quick_metric
 from tests.estimators.model_files import (
     check_refused,
@@ -33,6 +33,11 @@ def test_a_loaded_model_predicts_bit_for_bit_the_same(name: str, tmp_path: Path)
     assert repr(loaded.get_params()) == repr(model.get_params())
     assert loaded.classes_.dtype == model.classes_.dtype
     assert loaded.n_features_in_ == 5
+
+
+def test_examples_without_features_can_be_saved(tmp_path: Path) -> None:
+    model = NCMClassifier().fit(np.zeros((4, 2)), ["a", "a", "b", "b"])
+    assert reload(model, tmp_path).class_counts_.tolist() == [2, 2]
 
 
 def test_a_metric_is_saved_and_loaded(tmp_path: Path) -> None:
