@@ -16,7 +16,6 @@ ROOMS = (
     "compare",
     "distributed",
     "estimators",
-    "research",
     "service",
     "storage",
     "vision",

@@ -169,7 +169,7 @@ def download(
         for file, digest in data.files.items()
     }
     try:
-        arrays = data.read(paths)
+        arrays: dict[str, Any] = data.read(paths)
     except (KeyError, OSError, ValueError, tarfile.TarError) as error:
         raise DatasetError(f"the files of {name} are damaged: {error}") from error
     path = target / f"{name}.npz"
@@ -180,7 +180,7 @@ def download(
 
 def _read_mnist(paths: Mapping[str, Path]) -> dict[str, Array]:
     """Read IDX files: a header of big-endian sizes, then bytes."""
-    found = {}
+    found: dict[str, Array] = {}
     for (name, path), n_dimensions in zip(paths.items(), (3, 1, 3, 1), strict=True):
         content = gzip.decompress(path.read_bytes())
         shape = np.frombuffer(content, ">u4", n_dimensions, offset=4).astype(int)
@@ -205,7 +205,7 @@ def _read_cifar(paths: Mapping[str, Path]) -> dict[str, Array]:
                 records = np.frombuffer(file.read(), np.uint8).reshape(-1, n_labels + 3072)
                 parts["test" if "test" in Path(member.name).stem else "train"].append(records)
     rows = {part: np.concatenate(found) for part, found in parts.items()}
-    found = {f"X_{part}": records[:, n_labels:] for part, records in rows.items()}
+    found: dict[str, Array] = {f"X_{part}": records[:, n_labels:] for part, records in rows.items()}
     for part, records in rows.items():
         found[f"y_{part}"] = records[:, n_labels - 1].astype(np.int64)
     if n_labels == 2:

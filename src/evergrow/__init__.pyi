@@ -1,4 +1,4 @@
-from . import distributed, estimators, export, research, service, storage, vision, workspace
+from . import compare, distributed, estimators, export, service, storage, vision, workspace
 from .distributed import Plan, cluster, plan
 from .estimators import (
     IGT,
@@ -90,6 +90,7 @@ __all__ = [
     "WorkspaceWarning",
     "__version__",
     "cluster",
+    "compare",
     "distributed",
     "estimators",
     "export",
@@ -98,7 +99,6 @@ __all__ = [
     "next_to_label",
     "open_shards",
     "plan",
-    "research",
     "save",
     "service",
     "storage",

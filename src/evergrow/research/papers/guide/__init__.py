@@ -1,1 +1,0 @@
-"""Which learner when: our own measurements, which are in no paper."""

@@ -1,1 +1,0 @@
-"""Camoriano et al., ICRA 2017: least squares that learn new objects in constant time."""
