@@ -10,9 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from evergrow import DiskFullError
-from evergrow.foundation import large_pages
 from evergrow.foundation.atomic import atomic_write, name_full_disk
 from evergrow.foundation.engine import Job, LocalEngine, current_engine, use_engine
 from evergrow.foundation.lapack import (
@@ -97,36 +94,6 @@ def test_shapes_are_checked_before_memory_is_touched() -> None:
         add_gram(np.eye(3), np.ones((5, 4)), 1.0)
 
 
-def longest_pause(work: Callable[[], object]) -> float:
-    """How long another thread had to wait at most while a function ran."""
-    ended, longest = threading.Event(), 0.0
-
-    def tick() -> None:
-        nonlocal longest
-        last = time.perf_counter()
-        while not ended.is_set():
-            time.sleep(0.0005)
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    work()
-    ended.set()
-    thread.join()
-    return longest
-
-
-def test_other_threads_go_on_while_a_matrix_is_factorised() -> None:
-    matrix = 2000 * np.eye(2000) + RNG.normal(size=(2000, 1))
-    theirs = matrix.copy()
-    held = longest_pause(lambda: lapack.dpotrf(theirs.T, lower=1, clean=0, overwrite_a=1))
-    copies = [matrix.copy() for _ in range(3)]
-    ours = min(longest_pause(lambda one=one: cholesky(one)) for one in copies)  # type: ignore[misc]
-    assert ours < held / 2
-    np.testing.assert_array_equal(np.triu(copies[0]), np.triu(theirs))
-
-
 def blas_threads() -> set[int]:
     return {entry["num_threads"] for entry in threadpool_info() if entry["user_api"] == "blas"}
 
@@ -175,21 +142,6 @@ with one_blas_thread():
     assert found.stdout.strip() == "{1}"
 
 
-def test_the_limit_holds_inside_a_limit_of_another_thread(usual: set[int]) -> None:
-    found = []
-
-    def hold() -> None:
-        with one_blas_thread():
-            found.append(blas_threads())
-
-    with threadpool_limits(2, "blas"):
-        thread = threading.Thread(target=hold)
-        thread.start()
-        thread.join()
-        found.append(blas_threads())
-    assert found == [{1}, usual]
-
-
 def test_holders_that_overlap_leave_the_threads_as_they_were(usual: set[int]) -> None:
     second_is_in, first_is_out = threading.Event(), threading.Event()
 
@@ -231,25 +183,10 @@ def test_a_shared_array_holds_what_it_held(n_bytes):
     assert array[7] == 1
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
-def test_the_second_mapping_is_removed():
-    array = shared_array(16 << 20)
-    maps = Path("/proc/self/maps")
-    n_before = len(maps.read_text().splitlines())
-    for _ in range(20):
-        use_large_pages(array)
-    assert len(maps.read_text().splitlines()) < n_before + 10
-
-
 def test_memory_of_its_own_stays_as_it_is():
     array = np.arange(3 << 20)
     use_large_pages(array)
     assert array.sum() == array[-1] * len(array) // 2
-
-
-def test_a_system_without_these_calls_is_no_error(monkeypatch):
-    monkeypatch.setattr(large_pages, "_c_library", lambda: None)
-    use_large_pages(shared_array(8 << 20))
 
 
 def _with_offset(part, offset):
@@ -289,15 +226,6 @@ def test_neighbours_are_joined_two_at_a_time(letters, joined):
     assert str(found["text"]) == joined
 
 
-def test_an_engine_is_in_use_only_within_its_block():
-    engine = LocalEngine()
-    with use_engine(engine):
-        assert current_engine() is engine
-        with use_engine(None):
-            assert current_engine() is None
-    assert current_engine() is None
-
-
 def test_a_block_that_fails_leaves_no_engine_behind():
     with pytest.raises(ZeroDivisionError), use_engine(LocalEngine()):
         raise ZeroDivisionError
@@ -305,15 +233,6 @@ def test_a_block_that_fails_leaves_no_engine_behind():
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of files")
-
-
-def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path):
-    (tmp_path / "file").write_bytes(b"old")
-    (tmp_path / "link").symlink_to(tmp_path / "file")
-    with atomic_write(tmp_path / "link") as file:
-        file.write(b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_bytes() == b"new"
 
 
 def test_a_folder_that_takes_no_files_is_an_error_that_names_the_target(tmp_path, monkeypatch):
@@ -371,9 +290,3 @@ def test_the_innermost_file_is_the_one_that_is_named(tmp_path):
         name_full_disk(tmp_path / "inner"),
     ):
         raise OSError(errno.ENOSPC, "no space")
-
-
-def test_other_errors_stay_as_they_are(tmp_path):
-    with pytest.raises(OSError, match="broken") as caught, name_full_disk(tmp_path):
-        raise OSError(errno.EIO, "broken")
-    assert not isinstance(caught.value, DiskFullError)

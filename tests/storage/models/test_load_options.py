@@ -96,13 +96,3 @@ def test_another_kind_of_file_is_named(name: str, kind: str, tmp_path: Path) -> 
             archive.writestr("notes.npy.txt", "no array")
     with pytest.raises(ModelFileError, match=rf"{name}' is not a model file: it looks like {kind}"):
         evergrow.load(path)
-
-
-@pytest.mark.parametrize("start", [b"", b"hello", b"\x80\x04", b"\x80\x04\0\0\0\0\0\0{"])
-def test_a_file_of_no_known_kind_is_refused_without_more_words(
-    start: bytes, tmp_path: Path
-) -> None:
-    path = tmp_path / "model.evergrow"
-    path.write_bytes(start)
-    with pytest.raises(ModelFileError, match=r"is incomplete or not a model file$"):
-        evergrow.load(path)

@@ -23,7 +23,6 @@ from tests.estimators import model_files
 
 X, Y = (part[:300] for part in load_digits(return_X_y=True))
 X = X + np.random.default_rng(0).normal(size=X.shape)
-TWO = Y < 5
 
 
 def svm(**options: Any) -> LinearSVC:
@@ -64,12 +63,6 @@ def test_a_loaded_pipeline_answers_bit_for_bit_the_same(
     assert str(loaded.get_params()) == str(model.get_params())
 
 
-def test_two_classes_need_one_plane(tmp_path: Path) -> None:
-    model = make_pipeline(StandardScaler(), svm()).fit(X, np.where(TWO, "few", "many"))
-    loaded = model_files.reload(model, tmp_path)
-    assert loaded.predict(X).tolist() == model.predict(X).tolist()
-
-
 def test_names_of_features_survive(tmp_path: Path) -> None:
     frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
     loaded = model_files.reload(make_pipeline(StandardScaler(), svm()).fit(frame, Y), tmp_path)
@@ -86,11 +79,6 @@ def test_a_scaler_that_saw_gaps_goes_on_as_without_saving(tmp_path: Path) -> Non
     for one in (scaler, loaded):
         one.partial_fit(X[:50, :3])
     np.testing.assert_array_equal(loaded.transform(X[:, :3]), scaler.transform(X[:, :3]))
-
-
-def test_a_model_of_its_own_can_be_saved_by_the_same_function(tmp_path: Path) -> None:
-    model = NCMClassifier().fit(X, Y)
-    np.testing.assert_array_equal(model_files.reload(model, tmp_path).predict(X), model.predict(X))
 
 
 class Scaler(StandardScaler):
