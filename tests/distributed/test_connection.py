@@ -27,6 +27,7 @@ for address in {addresses!r}:
 """
 
 
+@pytest.mark.slow
 def test_an_address_where_no_ray_answers_is_named_in_time(needs_ray, run_script):
     with socket.socket() as deaf, socket.socket() as another:
         for service in (deaf, another):
@@ -140,6 +141,7 @@ with evergrow.cluster("auto", n_workers=1):
 """
 
 
+@pytest.mark.slow
 def test_a_cluster_that_was_started_is_gone_after_the_block(needs_ray, run_script):
     done = run_script(_LOCAL)
     assert done.returncode == 0, done.stderr

@@ -118,6 +118,7 @@ def test_a_lost_picture_ends_a_download_and_the_log_says_why(
     assert "Traceback" not in log
 
 
+@pytest.mark.slow
 def test_a_service_that_stops_removes_the_files_of_slow_clients(
     folder: Path, temporary: Path, served: tuple[ServiceProcess, str]
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_service_that_stops_removes_the_files_of_slow_clients(
         assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_link_works_once_over_a_connection_of_its_own(
     served: tuple[ServiceProcess, str],
 ) -> None:

@@ -95,6 +95,7 @@ def test_without_pictures_the_reason_is_said(served: Served) -> None:
     assert "taught as embeddings" in answer.json()["detail"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file_format", "begin"), [("evergrow", b""), ("onnx", b"\x08"), ("html", b"<!doctype html>")]
 )
@@ -289,6 +290,7 @@ def test_head_reads_no_picture(served_images: Served, monkeypatch: pytest.Monkey
     assert served_images.service.downloads._at_once._used == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["model", "pictures"])
 @pytest.mark.parametrize("n_sent", [0, 2])
 def test_a_client_that_disconnects_leaves_no_file(

@@ -164,6 +164,7 @@ def forbidden(*_: object) -> None:
     raise AssertionError("an image was decoded in the service")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["AVIF", "HEIF"])
 def test_pictures_of_phones_are_taught_and_answered(served_images: Served, kind: str) -> None:
     for label, seed in (("mug", 1), ("pen", 2)):

@@ -95,6 +95,7 @@ def test_an_image_that_takes_too_long_is_refused_and_its_decoder_replaced() -> N
         assert pool.pids != [first]
 
 
+@pytest.mark.slow
 def test_an_image_that_needs_too_much_memory_is_refused() -> None:
     limits = DecoderLimits(memory_bytes=400 * _MILLION)
     with DecoderPool(Preprocessing(size=8), n_processes=1, limits=limits) as pool:
