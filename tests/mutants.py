@@ -1,11 +1,9 @@
 """Which tests of a room decide: ``python -m tests.mutants MODULES --tests PATHS [--stay PATHS]``.
 
-Prints how many of ``-n`` mutants the tests kill, and which test functions are needed for it: the
-cover set, a small set that takes every branch that any of the tests takes, and those that kill a
-mutant that it misses. Tests under ``--stay`` are in the set from the start.
-
-A mutant is one change of an expression or statement of a function, drawn with ``--seed`` from the
-lines that tests run. It is tested in a fork: what tests start as another process is not seen.
+Prints how many of ``-n`` mutants the tests kill, and which functions are needed for it: the cover
+set, which takes every branch that any test takes and has the tests of ``--stay``, and those that
+kill a mutant that it misses. A mutant is one change of a line that tests run, drawn by ``--seed``.
+It is tested in a fork: what tests start as another process is not seen.
 """
 
 import argparse
@@ -13,25 +11,24 @@ import ast
 import gc
 import os
 import random
+import re
 import signal
 import sys
 import time
-from itertools import permutations
 from operator import attrgetter
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
-from typing import Any
+from types import CodeType, FunctionType
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-PAIRS = ["Lt LtE", "Gt GtE", "Eq NotEq", "In NotIn", "Is IsNot", "Add Sub", "Mult Div", "And Or"]
-SIDES = [tuple(getattr(ast, name) for name in pair.split()) for pair in PAIRS]
-OPPOSITE = dict(one for sides in SIDES for one in permutations(sides))
+PAIRS = "Lt LtE, Gt GtE, Eq NotEq, In NotIn, Is IsNot, Add Sub, Mult Div, And Or"
+SIDES = re.findall(r"(\w+) (\w+)", PAIRS)
+OPPOSITE = {getattr(ast, a): getattr(ast, b) for one in SIDES for a, b in (one, one[::-1])}
 PLACE = attrgetter("co_filename", "co_qualname", "co_firstlineno", "co_freevars")
 
 
-def changes(file: str) -> Any:
+def changes(file):
     """Every change of a module: its tree, the node, the field to change, and what comes there."""
     tree = ast.parse(Path(file).read_text())
     lines = (line for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for line in f.body)
@@ -49,12 +46,12 @@ def changes(file: str) -> Any:
                 yield tree, node, "value", value + 1 if type(value) is int else not value
 
 
-def codes(code: CodeType) -> Any:
+def codes(code):
     for one in (one for one in code.co_consts if isinstance(one, CodeType)):
         yield from (one, *codes(one))
 
 
-def kill(mutated: Any, tests: list[Any]) -> Any:
+def kill(mutated, tests):
     """The function of the first test that fails, dies or takes too long."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
@@ -76,13 +73,13 @@ def kill(mutated: Any, tests: list[Any]) -> Any:
 class Room:
     """A plugin of pytest: it runs the tests with a tracer, and then against each mutant."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.last = options, dict[FrameType, int]()
+    def __init__(self, options):
+        self.options, self.last = options, {}
         self.files = {str(f.resolve()) for p in options.modules for f in (*p.rglob("*.py"), p)}
         # Arcs of a test and of each function; seconds, function, item and lines of each test.
-        self.arcs, self.functions, self.tests = set[Any](), dict[str, set[Any]](), list[Any]()
+        self.arcs, self.functions, self.tests = set(), {}, []
 
-    def trace(self, frame: FrameType, event: str, _arg: Any) -> Any:
+    def trace(self, frame, event, _arg):
         if (file := frame.f_code.co_filename) not in self.files:
             return None
         self.arcs.add((file, self.last.pop(frame, 0), frame.f_lineno, event))
@@ -90,7 +87,7 @@ class Room:
             self.last[frame] = frame.f_lineno
         return self.trace
 
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+    def pytest_runtestloop(self, session):
         for item, following in zip(session.items, [*session.items[1:], None], strict=True):
             self.arcs, began = set(), time.monotonic()
             sys.settrace(self.trace)
@@ -100,13 +97,13 @@ class Room:
             if any(one.failed for one in reports):
                 sys.stdout.write(f"left out, as it fails without a mutant: {item.nodeid}\n")
                 continue
-            lines = {(file, line) for file, _, line, _ in self.arcs}
-            self.tests.append((time.monotonic() - began, name, item, lines))
+            seconds, lines = time.monotonic() - began, {arc[:3:2] for arc in self.arcs}
+            self.tests.append((seconds, name, item, lines))
             self.functions.setdefault(name, set()).update(self.arcs)
         self.measure()
         return True
 
-    def measure(self) -> None:
+    def measure(self):
         arcs = self.functions
         kept = [name for name in arcs if name.startswith(tuple(self.options.stay))]
         missing = set().union(*arcs.values()).difference(*(arcs[name] for name in kept))
@@ -115,7 +112,7 @@ class Room:
             missing -= arcs[kept[-1]]
         if name := kill([], self.tests):
             pytest.exit(f"{name} fails in a fork without a mutant", 1)
-        cover, killers, alive = {*kept}, list[str](), list[str]()
+        cover, killers, alive = {*kept}, [], []
         for place, mutated in self.mutants(set().union(*(test[3] for test in self.tests))):
             # The cover set first, then those that killed another mutant; the fastest first.
             tests = [test for test in self.tests if place in test[3]]
@@ -123,16 +120,15 @@ class Room:
             killer = kill(mutated, tests)
             (killers if killer else alive).append(killer or f"{place[0]}:{place[1]}")
             kept += [killer] if killer and killer not in kept else []
-        n, others = len(killers) + len(alive), [name for name in arcs if name not in kept]
         for title, found in (
-            (f"{len(killers)} of {n} mutants are killed, not these:", alive),
+            (f"{len(killers)} mutants are killed, and not these {len(alive)}:", alive),
             (f"{sum(one in cover for one in killers)} by the cover set:", kept[: len(cover)]),
             ("others by:", kept[len(cover) :]),
-            (f"{len(others)} functions are not needed:", others),
+            ("not needed:", [name for name in arcs if name not in kept]),
         ):
             sys.stdout.write("\n  ".join([title, *found]) + "\n")
 
-    def mutants(self, lines: set[tuple[str, int]]) -> Any:
+    def mutants(self, lines):
         """Changes in these lines: the file and line, and functions with their new code."""
         gc.unfreeze()
         files = sorted({file for file, _ in lines})

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import ImageClassifier, NCMClassifier, NCMForestClassifier, RLSClassifier
@@ -77,15 +75,6 @@ def test_nothing_is_predicted_before_the_first_example() -> None:
     assert model.predict_proba_one(example(1)) == {}
     assert model.predict_many(table).tolist() == [None]
     assert model.predict_proba_many(table).shape == (1, 0)
-
-
-def test_a_class_may_come_at_any_time() -> None:
-    model = OnlineClassifier(NCMClassifier())
-    model.learn_one(example(0, 0), "near")
-    assert model.predict_one(example(9, 9)) == "near"
-    model.learn_one(example(9, 9), "far")
-    assert model.predict_one(example(9, 9)) == "far"
-    assert list(model.predict_proba_one(example(9, 9))) == ["near", "far"]
 
 
 def test_a_table_keeps_its_index_and_names_the_classes() -> None:
@@ -154,38 +143,6 @@ def test_what_cannot_be_online_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         OnlineClassifier(estimator, n_features)
-
-
-def test_a_model_of_river_is_not_changed_by_the_estimator() -> None:
-    model = naive_bayes.GaussianNB()
-    model.learn_one({0: 1.0}, "old")
-    fitted = BatchClassifier(model).fit([[0.0], [9.0]], ["a", "b"])
-    assert set(model.class_counts) == {"old"}
-    # What the given model knew is known.
-    assert set(fitted.model_.class_counts) == {"old", "a", "b"}
-    assert fitted.fit([[0.0], [9.0]], ["c", "d"]).classes_.tolist() == ["c", "d"]
-
-
-def test_a_new_class_is_appended_and_gets_probabilities() -> None:
-    model = BatchClassifier(naive_bayes.GaussianNB())
-    model.partial_fit([[8.0], [9.0]], ["b", "b"], classes=["b", "z"])
-    model.partial_fit([[0.0], [1.0]], ["a", "a"])
-    assert model.classes_.tolist() == ["b", "z", "a"]
-    found = model.predict_proba([[0.5], [8.5]])
-    assert found.argmax(axis=1).tolist() == [2, 0]
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-
-
-def test_names_of_features_reach_river() -> None:
-    table = pd.DataFrame({"a": [0.0, 9.0], "b": [1.0, 1.0]})
-    model = BatchClassifier(naive_bayes.GaussianNB()).fit(table, [0, 1])
-    assert set(model.model_.gaussians[0]) == {"a", "b"}
-
-
-def test_folds_train_copies() -> None:
-    X, y = load_digits(n_class=3, return_X_y=True)
-    model = BatchClassifier(preprocessing.StandardScaler() | naive_bayes.GaussianNB())
-    assert cross_val_score(clone(model), X[:150], y[:150], cv=2).mean() > 0.7
 
 
 @pytest.mark.parametrize("model", [preprocessing.StandardScaler(), NCMClassifier(), None])

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evergrow import ModelFileError, NCMClassifier, NCMMetric, RejectingClassifier, RLSClassifier
-from evergrow.estimators.classifier.persistence import SaveMixin
+from evergrow import ModelFileError, NCMClassifier, NCMMetric, RLSClassifier
 from evergrow.integrations.skops import trusted_types
-from evergrow.storage.models.loader import loadable_estimators
-from tests.estimators.classifiers import FRAME, MODELS, X, Y, can, every_model, fitted
+from tests.estimators.classifiers import FRAME, X, Y, can, every_model, fitted
 
 sio = pytest.importorskip("skops.io")
 
@@ -55,24 +49,3 @@ def test_damaged_content_is_refused() -> None:
         NCMClassifier.__new__(NCMClassifier).__setstate__({"model_file": bytes(content)})
     with pytest.raises(ModelFileError, match="expected is RLSClassifier"):
         RLSClassifier.__new__(RLSClassifier).__setstate__(state)
-
-
-@pytest.mark.parametrize("model", [NCMClassifier(), RejectingClassifier(NCMClassifier())])
-def test_an_untrained_model_keeps_its_parameters(model: Any) -> None:
-    assert repr(sio.loads(sio.dumps(model), trusted=trusted_types())) == repr(model)
-
-
-@every_model
-def test_pickles_and_copies_are_the_attributes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = MODELS[name]().fit(X, Y)
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError("a copy wrote a model file")
-
-    monkeypatch.setattr(SaveMixin, "__getstate__", refuse)
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)):
-        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
-def test_all_estimators_that_can_be_loaded_are_trusted() -> None:
-    assert len(trusted_types()) == len(set(loadable_estimators()))
