@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from itertools import count, islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,9 +38,14 @@ APART = 1_000_000
 IMPORTS = "import evergrow.cli, evergrow.service.http.server, onnxruntime, uvicorn"
 
 
+@cache
+def _drawn() -> list[bytes]:
+    return [as_jpeg(drawn(seed)) for seed in range(40)]
+
+
 def _pictures(first: int) -> Iterator[bytes]:
     """Ever more files of 640 x 480 pixels, of a few drawn images."""
-    images = [as_jpeg(drawn(seed)) for seed in range(40)]
+    images = _drawn()
     return (different(images[number % len(images)], number) for number in count(first))
 
 
@@ -122,6 +128,8 @@ def load(
 
     All clients are threads of one process that does nothing else.
     """
+    # Drawing takes seconds, which are not those of the service.
+    _drawn()
     begun = time.perf_counter()
 
     def client(number: int) -> list[float]:
