@@ -32,15 +32,11 @@ N_CLIENTS = 4
 class Survival:
     """What was found after the last kill."""
 
-    n_kills: int
-    n_kills_starting: int
     n_acknowledged: int
     n_lost: int
     n_duplicates: int
     # Examples in the workspace that no client got a response for.
     n_unknown: int
-    n_retried: int
-    n_already_taught: int
     n_orphans: int
     failures: tuple[str, ...]
     damage: tuple[str, ...]
@@ -75,54 +71,40 @@ def kill_while_teaching(
     ]
     for client in clients:
         client.start()
-    kills = _kill_repeatedly(service, n_kills, starting_seconds, np.random.default_rng(seed))
+    n_orphans = _kill_repeatedly(service, n_kills, starting_seconds, np.random.default_rng(seed))
     finish(clients, service)
-    return _check(folder, clients, kills)
-
-
-@dataclass(frozen=True)
-class _Kills:
-    """How often a service was killed, how often while starting, and what it left running."""
-
-    n: int
-    n_starting: int
-    n_orphans: int
+    return _check(folder, clients, n_orphans)
 
 
 def _kill_repeatedly(
     service: ServiceProcess, n_kills: int, starting_seconds: float, rng: np.random.Generator
-) -> _Kills:
-    """Kill and restart a service at random moments."""
-    n_starting = n_orphans = 0
+) -> int:
+    """Kill and restart a service at random moments; return how many processes it left running."""
+    n_orphans = 0
     for _ in range(n_kills):
         if not service.running:
             service.start()
             if rng.random() < STARTING_SHARE:
                 time.sleep(rng.uniform(0.0, starting_seconds))
                 service.kill()
-                n_starting += 1
                 continue
             service.wait_ready()
         time.sleep(float(np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST)))))
         service.kill()
         n_orphans += len(service.orphans())
-    return _Kills(n_kills, n_starting, n_orphans)
+    return n_orphans
 
 
-def _check(folder: Path, clients: Sequence[TeachingClient], kills: _Kills) -> Survival:
+def _check(folder: Path, clients: Sequence[TeachingClient], n_orphans: int) -> Survival:
     """Compare a workspace with the responses to its clients."""
     acknowledged = [example for client in clients for example in client.acknowledged]
     lost, duplicates, unknown = compare(acknowledged, read_contents(folder))
     return Survival(
-        kills.n,
-        kills.n_starting,
         len(acknowledged),
         lost,
         duplicates,
         unknown,
-        sum(client.n_retried for client in clients),
-        sum(client.n_already_taught for client in clients),
-        kills.n_orphans,
+        n_orphans,
         tuple(failure for client in clients for failure in client.failures),
         tuple(find_damage(folder)),
         twin_difference(folder, folder.with_name(f"{folder.name}-twin")),

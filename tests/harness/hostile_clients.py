@@ -79,13 +79,10 @@ class Attack:
 class Attacked:
     """What the hostile clients saw."""
 
-    # Connections that were open at the end, by kind.
-    open: Counter[str] = field(default_factory=Counter)
     # Connections that were opened, by kind.
     opened: Counter[str] = field(default_factory=Counter)
     # Responses by kind and status.
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
-    processor_seconds: float = 0.0
 
 
 class HostileClients:
@@ -154,7 +151,6 @@ class _Attackers:
         back.send("begun")
         while not back.poll():
             await asyncio.sleep(0.1)
-        self._found.processor_seconds = time.process_time()
         for task in tasks:
             task.cancel()
         back.send(self._found)
@@ -175,13 +171,10 @@ class _Attackers:
                     await loop.sock_connect(connection, (HOST, self._port))
                     is_open = True
                     self._found.opened[kind] += 1
-                    self._found.open[kind] += 1
                     self._n_begun += attempt == 0
                     await behave(connection, kind)  # type: ignore[misc]
                 except OSError:
                     self._n_begun += attempt == 0 and not is_open
-                finally:
-                    self._found.open[kind] -= is_open
             pause = _FLOOD_RETRY_SECONDS if kind == "health_floods" else _RETRY_SECONDS
             await asyncio.sleep(pause * self._random.uniform(0.5, 1.5))
 

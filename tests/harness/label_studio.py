@@ -19,7 +19,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
@@ -152,27 +152,16 @@ class Photograph:
 
 
 def photographs(folder: Path, n: int) -> list[Photograph]:
-    """Pictures of nine classes in one folder: of EVERGROW_DATA, or drawn if that is not set."""
+    """Drawn pictures of nine classes in one folder."""
     folder.mkdir(parents=True)
-    data = os.environ.get("EVERGROW_DATA")
-    source = None if data is None else Path(data) / "caltech_images"
     found = []
-    if source is not None and source.is_dir():
-        classes = sorted(path for path in source.iterdir() if path.is_dir())[:N_CLASSES]
-        for number in range(n):
-            of_class = classes[number % len(classes)]
-            picture = sorted(of_class.glob("*.jpg"))[number // len(classes)]
-            path = folder / f"{of_class.name}-{picture.name}"
-            shutil.copyfile(picture, path)
-            found.append(Photograph(path, of_class.name))
-    else:
-        drawing = load_example(DRAWING)
-        things = sorted(drawing.THINGS)[:N_CLASSES]
-        for number in range(n):
-            thing = things[number % len(things)]
-            path = folder / f"{thing}-{number:04}.jpg"
-            drawing.draw_picture(thing, number).save(path)
-            found.append(Photograph(path, thing))
+    drawing = load_example(DRAWING)
+    things = sorted(drawing.THINGS)[:N_CLASSES]
+    for number in range(n):
+        thing = things[number % len(things)]
+        path = folder / f"{thing}-{number:04}.jpg"
+        drawing.draw_picture(thing, number).save(path)
+        found.append(Photograph(path, thing))
     random.Random(0).shuffle(found)
     return found
 
@@ -184,8 +173,7 @@ class Labelling:
     n_labelled: int = 0
     n_right: int = 0
     n_clicks: int = 0
-    # Seconds from a correction to the response, and whether the next prediction had learnt it.
-    correction_seconds: list[float] = field(default_factory=list)
+    # Corrections that the next prediction had learnt, of those that one followed.
     n_corrections_in_next: int = 0
     n_corrections_followed: int = 0
 
@@ -216,15 +204,12 @@ class Person:
         predicted = chosen_class(predictions[0]) if predictions else None
         self._note_version(predictions)
         self.done.n_labelled += 1
-        began = time.perf_counter()
         self.annotate(task["id"], truth)
-        seconds = time.perf_counter() - began
         if predicted == truth:
             self.done.n_right += 1
             self.done.n_clicks += _SUBMIT
             return True
         self.done.n_clicks += _CHOOSE_AND_SUBMIT
-        self.done.correction_seconds.append(seconds)
         self._corrected = _event_of(predictions[0]) if predictions else None
         return True
 
@@ -398,13 +383,9 @@ def repeat_until_answered(ask: Callable[[], Result], seconds: float = 300.0) -> 
 class Killed:
     """What was lost and what was learnt twice while servers were killed."""
 
-    n_kills: int
     n_actions: int
-    n_labels: int
     n_lost: int
     n_twice: int
-    # Until both had the same labels, after the last start.
-    seconds: float
 
 
 def label_while_killed(
@@ -426,16 +407,8 @@ def label_while_killed(
     thread.join()
     if annotator.error is not None:
         raise annotator.error
-    began = time.monotonic()
     wanted, found = wait_until_equal(pair, pictures)
-    return Killed(
-        n_kills,
-        annotator.n_actions,
-        wanted.total(),
-        (wanted - found).total(),
-        (found - wanted).total(),
-        time.monotonic() - began,
-    )
+    return Killed(annotator.n_actions, (wanted - found).total(), (found - wanted).total())
 
 
 class _RestlessPerson:

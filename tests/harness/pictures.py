@@ -33,12 +33,6 @@ def different(jpeg: bytes, number: int) -> bytes:
     return _START_OF_IMAGE + comment + jpeg[len(_START_OF_IMAGE) :]
 
 
-def photographs(n: int, *, n_drawn: int = 40, first: int = 0) -> list[bytes]:
-    """Many different files of a few drawn pictures; each ``first`` gives other files."""
-    drawn = [photograph(seed) for seed in range(min(n, n_drawn))]
-    return [different(drawn[i % len(drawn)], first + i) for i in range(n)]
-
-
 def picture(
     kind: str = "JPEG", size: tuple[int, int] = (64, 48), seed: int = 0, **options: object
 ) -> bytes:

@@ -189,15 +189,6 @@ class ServiceProcess:
                 total += process.memory_full_info().uss
         return total
 
-    def processor_seconds(self) -> float:
-        """Processor time that the service and its children have used."""
-        total = 0.0
-        for process in [psutil.Process(self.pid), *self.children()]:
-            with _ignore_exited():
-                times = process.cpu_times()
-                total += times.user + times.system
-        return total
-
     def _end_of_log(self) -> str:
         return self.log.read_text(errors="replace")[-2000:]
 

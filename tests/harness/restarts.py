@@ -25,9 +25,6 @@ class Stopping:
     n_lost_in_copy: int
     damage: tuple[str, ...]
     failures: tuple[str, ...]
-    # Of the stop and of the copy.
-    seconds: float
-    copy_seconds: float
 
 
 def stop_while_teaching(
@@ -43,11 +40,9 @@ def stop_while_teaching(
         client.start()
     time.sleep(seconds)
     acknowledged = _acknowledged(clients)
-    begun = time.perf_counter()
     command = [sys.executable, "-m", "evergrow", "backup", str(service.folder), str(copy)]
     subprocess.run(command, check=True, capture_output=True)
-    copied = time.perf_counter() - begun
-    stopped = service.stop()
+    service.stop()
     # Clients that were refused during the stop retry and are served.
     finish(clients, service)
     examples = _acknowledged(clients)
@@ -60,8 +55,6 @@ def stop_while_teaching(
         compare(acknowledged, read_contents(copy))[0],
         (*find_damage(service.folder), *find_damage(copy)),
         tuple(failure for client in clients for failure in client.failures),
-        stopped,
-        copied,
     )
 
 
