@@ -50,6 +50,7 @@ def split_and_join(client: Client) -> None:
     client.unsplit("dog")
 
 
+@pytest.mark.slow
 def test_a_user_teaches_predicts_and_corrects(tmp_path: Path) -> None:
     (tmp_path / "network.onnx").write_bytes(onnx_model().SerializeToString())
     teach, read = make(tmp_path / "things", "--features", str(tmp_path / "network.onnx"))
@@ -99,6 +100,7 @@ def test_a_user_teaches_predicts_and_corrects(tmp_path: Path) -> None:
         assert f"serving at {url}" in service.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_killed_service_loses_and_duplicates_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def acceptable(name):
         return False
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1, max_size=200).filter(acceptable), unique=True, max_size=20))
 def test_any_names_of_classes_give_distinct_portable_folders(labels):
     names = FolderNames()
