@@ -165,6 +165,7 @@ def test_single_samples_that_come_first_leave_no_learner_behind(run, tmp_path):
         assert "failed" not in result.stdout
 
 
+@pytest.mark.slow
 def test_river_alone_gets_no_recommendation(run, tmp_path):
     pytest.importorskip("river")
     result = run.ok("compare", saved(tmp_path / "f.npz"), "--only", "softmax")

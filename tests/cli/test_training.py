@@ -60,6 +60,7 @@ def test_other_learners_are_saved_by_name(run, tmp_path, learner):
     run.ok("forget m.evergrow red")
 
 
+@pytest.mark.slow
 def test_photographs_are_embedded_by_default(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=2)
     run.ok(f"fit {photos} -o m.evergrow")
@@ -125,6 +126,7 @@ def test_a_model_may_answer_unknown_and_still_learn_and_forget(run, tmp_path):
     assert lines[0].split("\t")[-1] == rejected
 
 
+@pytest.mark.slow
 def test_too_few_images_to_answer_unknown_are_said(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=9)
     says = "Warning: 18 images are too few to tell unknown things: it takes 20\n"

@@ -84,6 +84,7 @@ def test_a_forest_without_a_seed_goes_on_with_the_seed_it_had(rows, tmp_path, gr
     assert len(grown) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"memory_limit": "33MiB"}, {"memory": "samples"}])
 def test_samples_on_disk_are_resumed_too(rows, tmp_path, monkeypatch, grown, options):
     monkeypatch.chdir(tmp_path)

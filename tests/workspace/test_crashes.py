@@ -63,6 +63,7 @@ def test_a_process_killed_at_any_step_leaves_all_or_nothing(tmp_path, action):
     assert seen.count(before) > 3
 
 
+@pytest.mark.slow
 def test_a_workspace_can_be_created_again_after_a_kill(tmp_path):
     for step in range(1, 200):
         target = tmp_path / f"{step}"

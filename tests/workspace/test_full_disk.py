@@ -31,6 +31,7 @@ def files(folder):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taught_before", [0, 2])
 def test_a_full_disk_at_any_write_is_an_error_and_teaches_nothing(tmp_path, taught_before):
     with new_workspace(tmp_path, rows_per_shard=2) as workspace:

@@ -19,6 +19,7 @@ def lacks_runtime(monkeypatch, tmp_path):
     monkeypatch.setenv("EVERGROW_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 def test_a_workspace_and_its_model_file_become_pages(run, has_runtime, things, tmp_path):
     model, page = tmp_path / "things.evergrow", tmp_path / "things.html"
     assert "MB." in run.ok(f"export {things} -o {page}").stderr

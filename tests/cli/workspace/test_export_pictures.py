@@ -46,6 +46,7 @@ def test_pictures_are_learnt_again_by_a_new_workspace(run, things, tmp_path, net
     assert counts(tmp_path / "again") == counts(things)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["pictures.zip", "pictures/"])
 def test_classes_of_any_name_and_their_fine_classes_come_back(
     run, hostile, tmp_path, network, output

@@ -123,6 +123,7 @@ def test_pictures_and_embeddings_of_all_blocks_are_taught_alike(served_stages: S
     assert answer.json()["predictions"][0]["label"] == "mug"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [None, b""])
 def test_a_missing_thumbnail_is_made_by_a_decoder_and_stored(
     served_images: Served, folder: Path, monkeypatch: pytest.MonkeyPatch, left: bytes | None

@@ -83,6 +83,7 @@ def test_one_bad_image_among_several_is_named(served_images: Served) -> None:
     assert "image 2" in answer.json()["detail"]
 
 
+@pytest.mark.slow
 def test_an_image_that_takes_too_long_is_refused_and_its_decoder_replaced() -> None:
     limits = DecoderLimits(ReadLimits(max_pixels=50 * _MILLION), seconds=0.2)
     with DecoderPool(Preprocessing(size=8), n_processes=1, limits=limits) as pool:

@@ -350,6 +350,7 @@ def confused(served: Served, n_classes: int) -> None:
     served.service.workspace.assess(force=True)
 
 
+@pytest.mark.slow
 def test_the_matrix_of_some_classes_has_the_most_frequent_mistakes(served: Served) -> None:
     confused(served, 8)
     whole = served.get("/v1/confusion").json()

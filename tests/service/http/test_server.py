@@ -85,6 +85,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceP
         yield service, token
 
 
+@pytest.mark.slow
 def test_a_workspace_is_served_once(running: tuple[ServiceProcess, str]) -> None:
     service, _ = running
     with pytest.raises(WorkspaceLockedError, match=str(service.pid)):

@@ -23,6 +23,7 @@ def drawn(tmp_path, monkeypatch):
     return draw
 
 
+@pytest.mark.slow
 def test_the_title_counts_rejected_images(drawn):
     title, rows, columns = drawn([[3, 1], [0, 2]], ["cat", "dog"], rejected=[0, 4])
     assert title == "5 of 10 right"

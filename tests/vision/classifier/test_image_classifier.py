@@ -278,6 +278,7 @@ def test_bad_images_are_an_error_unless_they_may_be_skipped() -> None:
         model_of().fit(*bad_in_the_middle())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [MeanColours(), "hsl"])
 def test_one_error_names_all_bad_images(features: Any, tmp_path: Path) -> None:
     images = [*IMAGES, b"text", b"no image", tmp_path / "none.jpg"]

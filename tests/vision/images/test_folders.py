@@ -242,6 +242,7 @@ def test_a_broken_link_that_may_be_a_class_is_unreadable(tmp_path: Path) -> None
     assert problem.reason == "a link to nothing"
 
 
+@pytest.mark.slow
 @needs_links
 def test_many_linked_classes_are_found_quickly(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
