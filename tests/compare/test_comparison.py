@@ -167,7 +167,7 @@ def broken(error):
     class Factory:
         code, module = f"Broken({error.__name__})", "evergrow"
 
-        def build(self, settings):
+        def build(self, seed, n_jobs):
             raise error("weights")
 
     return ComparedLearner("broken", "broken", "forests", Factory())

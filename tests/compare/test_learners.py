@@ -2,17 +2,15 @@
 
 from importlib.util import find_spec
 
-import numpy as np
 import pytest
 
 import evergrow
 from evergrow.compare import learners
-from evergrow.compare.learners import LEARNERS, RunSettings, choose, known_learners
+from evergrow.compare.learners import LEARNERS, choose, known_learners
 from evergrow.compare.measurement import measure
 from evergrow.compare.setup import make_setup
 from tests.compare.made import mixture
 
-SETTINGS = RunSettings(seed=3, n_jobs=1, classes=np.arange(4))
 OURS = [each for each in known_learners() if each.factory.module.startswith("evergrow")]
 
 
@@ -47,14 +45,14 @@ def test_the_call_that_is_shown_makes_what_was_measured(learner):
     if learner.family == "peers":
         names = vars(pytest.importorskip(learner.factory.module))
     shown = eval(learner.factory.code, names)
-    built = learner.factory.build(SETTINGS)
+    built = learner.factory.build(seed=3, n_jobs=1)
     assert type(shown) is type(built)
     shared = {k: v for k, v in built.get_params(False).items() if k in ("n_jobs", "random_state")}
     assert repr(shown.set_params(**shared)) == repr(built)
 
 
 def test_seed_and_threads_reach_the_estimator():
-    forest = choose(only=["random-forest"])[0].factory.build(SETTINGS)
+    forest = choose(only=["random-forest"])[0].factory.build(seed=3, n_jobs=1)
     assert (forest.random_state, forest.n_jobs) == (3, 1)
 
 
@@ -73,7 +71,7 @@ def test_peers_are_known_only_if_they_are_installed(monkeypatch, has_peers):
     monkeypatch.setattr(learners, "find_spec", find)
     assert ("ranpac" in [each.name for each in known_learners()]) is has_peers
     if not has_peers:
-        with pytest.raises(ValueError, match="unknown learner 'ranpac'"):
+        with pytest.raises(ValueError, match="'ranpac' comes with the package evergrow-papers"):
             choose(only=["ranpac"])
 
 

@@ -38,36 +38,20 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "river", "opencv-python-headless"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The result of :func:`compare`.
-
-    Attributes
-    ----------
-    name : str
-        Name of the data set.
-    facts : Facts
-        Statistics of the data set.
-    standings : tuple of Standing
-        The learners on all data.
-    on_sample : tuple of Standing
-        The learners on a subsample: slow ones, and some others as references.
-    sample_facts : Facts or None
-        Statistics of the subsample, if there is one.
-    advice : tuple of Advice
-        The recommendations.
-    remarks : tuple of str
-        Remarks on the data and on the learners.
-    record : mapping
-        Versions, settings and hashes, as in ``comparison.json``.
-    """
+    """The result of :func:`compare`."""
 
     name: str
     facts: Facts
     standings: tuple[Standing, ...]
+    """The learners on all data."""
     on_sample: tuple[Standing, ...]
+    """The learners on a subsample: slow ones, and some others as references."""
     sample_facts: Facts | None
     advice: tuple[Advice, ...]
     remarks: tuple[str, ...]
+    """Remarks on the data and on the learners."""
     record: Mapping[str, Any]
+    """Versions, settings and hashes, as in ``comparison.json``."""
 
     @property
     def measured_anything(self) -> bool:

@@ -148,7 +148,7 @@ class Dataset:
         >>> from evergrow.compare import load_dataset
         >>> sizes = np.bincount(load_dataset("digits").long_tailed(10.0).y_train)
         >>> int(sizes.min()), int(sizes.max())
-        (14, 134)
+        (14, 136)
         """
         if not imbalance >= 1:
             raise InvalidInputError(f"imbalance must be a number of at least 1, got {imbalance!r}")
@@ -352,9 +352,13 @@ def _read_npz(path: Path, division: _Division, max_bytes: int) -> Dataset:
         )
     if parts or "split" in arrays:
         division.refuse(what)
+
+    def named(X: str, y: str) -> tuple[Array, Array]:
+        return _samples(arrays[X], arrays[y], (f"{X!r} in {what}", f"{y!r} in {what}"))
+
     if parts:
-        X_train, y_train = _samples(arrays, "X_train", "y_train", what)
-        X_test, y_test = _samples(arrays, "X_test", "y_test", what)
+        X_train, y_train = named("X_train", "y_train")
+        X_test, y_test = named("X_test", "y_test")
         if X_train.shape[1] != X_test.shape[1]:
             raise DatasetError(
                 f"in {what} training samples have {X_train.shape[1]} features and test samples "
@@ -363,7 +367,7 @@ def _read_npz(path: Path, division: _Division, max_bytes: int) -> Dataset:
         if y_train.dtype.kind != y_test.dtype.kind:
             raise DatasetError(f"in {what} y_train and y_test must be both numbers or both strings")
     else:
-        X, y = _samples(arrays, "X", "y", what)
+        X, y = named("X", "y")
         train, test = _given_split(arrays, y, what) if "split" in arrays else division.split(y)
         X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
     parents, names = (_by_label(arrays, name, np.unique(y_train), what) for name in _OF_CLASSES)
@@ -376,8 +380,7 @@ def _read_npy(path: Path, labels: Path, division: _Division, max_bytes: int) -> 
         digest = hashlib.sha256((_digest(file) + _digest(other)).encode()).hexdigest()
         X, left = _read_array(file, what[0], max_bytes)
         y, _ = _read_array(other, what[1], left)
-    X, y = _as_rows(X, what[0]), _as_labels(y, what[1])
-    _check_lengths(X, y, what)
+    X, y = _samples(X, y, what)
     train, test = division.split(y)
     return Dataset(path.stem, X[train], y[train], X[test], y[test], sha256=digest)
 
@@ -431,14 +434,19 @@ def _read_array(file: IO[bytes], what: str, left: int) -> tuple[Array, int]:
     """Return an array, and how much memory is left for others."""
     with _report_damage(what):
         stream = NpyStream(file, what)
-    needed = math.prod(stream.shape) * max(stream.dtype.itemsize, _FLOAT_BYTES)
+    left = _take(math.prod(stream.shape) * max(stream.dtype.itemsize, _FLOAT_BYTES), left, what)
+    with _report_damage(what):
+        return stream.whole(), left
+
+
+def _take(needed: int, left: int, what: str) -> int:
+    """Return how much memory is left after some bytes are taken."""
     if needed > left:
         raise DatasetError(
             f"{what} needs {needed} bytes of memory, but only {left} are left: increase max_bytes "
             "if the size is right"
         )
-    with _report_damage(what):
-        return stream.whole(), left - needed
+    return left - needed
 
 
 # --- Folders
@@ -465,12 +473,7 @@ def _read_shards(path: Path, division: _Division, max_bytes: int) -> Dataset:
             "left out",
             DatasetWarning,
         )
-    needed = _FLOAT_BYTES * len(rows) * shards.shape[1]
-    if needed > max_bytes:
-        raise DatasetError(
-            f"{what} needs {needed} bytes of memory, but only {max_bytes} are allowed: increase "
-            "max_bytes if the size is right"
-        )
+    _take(_FLOAT_BYTES * len(rows) * shards.shape[1], max_bytes, what)
     X, y = _as_rows(shards[rows], what), _as_labels(labels.classes[labels.codes[rows]], what)
     train, test = division.split(y)
     name = path.resolve().name
@@ -519,10 +522,14 @@ def _listed(found: LabelledImages) -> tuple[Array, Array]:
 # --- Checks and conversions of arrays; ``what`` names them in errors
 
 
-def _samples(arrays: Mapping[str, Array], X: str, y: str, what: str) -> tuple[Array, Array]:
-    names = (f"{X!r} in {what}", f"{y!r} in {what}")
-    labels, rows = _as_labels(arrays[y], names[1]), _as_rows(arrays[X], names[0])
-    _check_lengths(rows, labels, names)
+def _samples(X: Array, y: Array, names: tuple[str, str]) -> tuple[Array, Array]:
+    """Convert samples and labels, of which there must be one for each."""
+    labels, rows = _as_labels(y, names[1]), _as_rows(X, names[0])
+    if len(rows) != len(labels):
+        raise DatasetError(
+            f"{names[0]} has {len(rows)} samples and {names[1]} has {len(labels)} labels: there "
+            "must be one label per sample"
+        )
     return rows, labels
 
 
@@ -577,14 +584,6 @@ def _refuse_first(wrong: Array, values: Array, what: str, allowed: str) -> None:
         raise DatasetError(
             f"{what} has an invalid label in row {row} (counted from 0): labels must be {allowed}, "
             f"got {values[row].item()!r}"
-        )
-
-
-def _check_lengths(X: Array, y: Array, names: tuple[str, str]) -> None:
-    if len(X) != len(y):
-        raise DatasetError(
-            f"{names[0]} has {len(X)} samples and {names[1]} has {len(y)} labels: there must be "
-            "one label per sample"
         )
 
 

@@ -28,16 +28,6 @@ _PEERS = "evergrow_papers.peers"
 
 
 @dataclass(frozen=True)
-class RunSettings:
-    """What all learners of one run share."""
-
-    seed: int
-    n_jobs: int
-    classes: Array
-    """All classes of the stream, for learners that must know them in advance."""
-
-
-@dataclass(frozen=True)
 class Estimator:
     """A scikit-learn compatible estimator, imported when it is built."""
 
@@ -60,11 +50,10 @@ class Estimator:
         call = f"{self.name}({', '.join(given)})"
         return f"make_pipeline(Normalizer(), {call})" if self.unit_length else call
 
-    def build(self, settings: RunSettings) -> Any:
+    def build(self, seed: int, n_jobs: int) -> Any:
         """Create one; set ``n_jobs`` and ``random_state`` where it has them."""
         model = getattr(import_module(self.module), self.name)(**self.parameters)
-        shared = {"n_jobs": settings.n_jobs} if self.threaded else {}
-        shared |= {"random_state": settings.seed}
+        shared = {"random_state": seed} | ({"n_jobs": n_jobs} if self.threaded else {})
         accepted = model.get_params(deep=False)
         model.set_params(**{name: value for name, value in shared.items() if name in accepted})
         if not self.unit_length:
@@ -84,49 +73,33 @@ class RiverModel:
     """Creates the model from a seed."""
     module: str = "river"
 
-    def build(self, settings: RunSettings) -> Any:
-        """Create one."""
+    def build(self, seed: int, n_jobs: int) -> Any:  # noqa: ARG002
+        """Create one, which has no threads."""
         # Its module imports river.
         from evergrow.integrations.river import BatchClassifier
 
-        return BatchClassifier(self.make(settings.seed))
+        return BatchClassifier(self.make(seed))
 
 
 @dataclass(frozen=True)
 class ComparedLearner:
-    """A learner in a comparison.
-
-    Attributes
-    ----------
-    name : str
-        The name for ``--only`` and ``--skip``.
-    title : str
-        The name in tables.
-    family : str
-        The group that it belongs to, such as "forests" or "river".
-    factory : Estimator or RiverModel
-        Creates the untrained learner.
-    way : {"grows", "told", "retrained"}
-        How it takes new classes.
-    holds_examples : bool
-        Whether the trained model itself stores the examples.
-    on_sample : bool
-        Whether it is also measured on the subsample, because it is slow or as a reference.
-    in_quick : bool
-        Whether it is fast enough for a quick run.
-    note : str
-        A remark for the tables.
-    """
+    """A learner in a comparison."""
 
     name: str
+    """The name for ``--only`` and ``--skip``."""
     title: str
+    """The name in tables."""
     family: Family
     factory: Estimator | RiverModel
     way: Way = "grows"
     holds_examples: bool = False
+    """Whether the trained model itself stores the examples."""
     on_sample: bool = False
+    """Whether it is also measured on the subsample, because it is slow or as a reference."""
     in_quick: bool = True
+    """Whether it is fast enough for a quick run."""
     note: str = ""
+    """A remark for the tables."""
 
     @property
     def is_installed(self) -> bool:
@@ -136,12 +109,12 @@ class ComparedLearner:
         except ModuleNotFoundError:
             return False
 
-    def create(self, settings: RunSettings) -> Learner:
-        """Create an untrained learner for a stream."""
+    def create(self, seed: int, n_jobs: int, classes: Array) -> Learner:
+        """Create an untrained learner for a stream of these classes."""
         if self.way == "retrained":
-            return Retrained(lambda: self.factory.build(settings))
-        model = cast(Learner, self.factory.build(settings))
-        return _Told(model, settings.classes) if self.way == "told" else model
+            return Retrained(lambda: self.factory.build(seed, n_jobs))
+        model = cast(Learner, self.factory.build(seed, n_jobs))
+        return _Told(model, classes) if self.way == "told" else model
 
 
 class _Told:
@@ -347,6 +320,11 @@ def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Compared
 def _find(name: str) -> list[str]:
     known = known_learners()
     found = [each.name for each in known if name in (each.name, each.family)]
+    if not found and any(name in (each.name, each.family) for each in LEARNERS):
+        raise InvalidInputError(
+            f"{name!r} comes with the package evergrow-papers: run 'pip install ./papers' in a "
+            "checkout of Evergrow"
+        )
     if not found:
         allowed = list(dict.fromkeys([*(k.name for k in known), *(k.family for k in known)]))
         near = get_close_matches(name, allowed, 3)

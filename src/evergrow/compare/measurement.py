@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from evergrow.compare.data import Dataset
-from evergrow.compare.learners import ComparedLearner, RunSettings
+from evergrow.compare.learners import ComparedLearner
 from evergrow.compare.results import Point, Result, mean_known
 from evergrow.compare.setup import Setup
 from evergrow.compare.stream import (
@@ -100,12 +100,12 @@ def measure(
     (10, True)
     """
     data, stream = setup.data, setup.stream_for(learner)
-    settings = RunSettings(stream.random_state + repetition, n_jobs, data.classes)
+    seed = stream.random_state + repetition
     retrained = learner.way == "retrained"
     if retrained:
         # Import the package before the clock starts.
-        learner.factory.build(settings)
-    timed = _TimedLearner(learner.create(settings), time_limit)
+        learner.factory.build(seed, n_jobs)
+    timed = _TimedLearner(learner.create(seed, n_jobs, data.classes), time_limit)
     ask: Literal["always", "measured"] = "measured" if retrained else "always"
     measured: list[Measured] = []
     n_updates = 0
