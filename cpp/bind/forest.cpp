@@ -317,12 +317,6 @@ void bind_forest(nb::module_& m) {
         .def_static("from_arrays", &forest_from_arrays, nb::kw_only(), "samples"_a, "trees"_a,
                     "n_comparisons"_a, "proposer"_a, "n_classes"_a)
         .def("__len__", [](const Forest& self) { return self.trees.size(); })
-        .def(
-            "group",
-            [](const Forest& self, std::size_t first_tree, std::size_t n_trees) {
-                return std::make_shared<Forest>(self.group(first_tree, n_trees));
-            },
-            "first_tree"_a, "n_trees"_a)
         .def_prop_ro(
             "samples",
             [](const Forest& self) { return std::const_pointer_cast<Samples>(self.samples); })

@@ -49,7 +49,6 @@ void for_each_field_of_plan(Plan& plan, Visit visit) {
     visit("keep_rows", plan.keep_rows);
     visit("first_refreshed", plan.first_refreshed);
     visit("n_refreshed", plan.n_refreshed);
-    visit("n_trees", plan.n_trees);
     visit("row_budget", plan.row_budget);
 }
 

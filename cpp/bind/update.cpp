@@ -13,7 +13,6 @@
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
 #include "samples/sample_arrays.hpp"
-#include "tree/tree_delta.hpp"
 
 using namespace nb::literals;
 
@@ -22,16 +21,6 @@ namespace {
 
 using SamplesPtr = std::shared_ptr<Samples>;
 using ForestPtr = std::shared_ptr<Forest>;
-
-// The plan of the part of a forest that has tree `first_tree` and those after it. A plan without a
-// number of trees is for the whole forest.
-UpdatePlan plan_of_part(UpdatePlan plan, const Forest& forest, std::size_t first_tree) {
-    if (plan.n_trees == 0) plan.n_trees = forest.trees.size();
-    if (first_tree > plan.n_trees || forest.trees.size() > plan.n_trees - first_tree)
-        throw std::invalid_argument("first_tree and the trees of the forest are beyond n_trees");
-    plan.first_tree = first_tree;
-    return plan;
-}
 
 std::vector<std::int32_t> checked_rows(const Samples& samples, const Vector<std::int32_t>& rows) {
     if (!all_within(rows.data(), rows.size(), samples.size()))
@@ -52,11 +41,10 @@ nb::tuple run_update(nb::object progress, Work work) {
 
 nb::tuple update(const Forest& forest, const SamplesPtr& samples, const Vector<std::int32_t>& rows,
                  const Vector<std::int32_t>& evicted, const UpdatePlan& plan, std::size_t n_threads,
-                 nb::object progress, std::size_t first_tree) {
+                 nb::object progress) {
     const UpdateBatch batch{samples, checked_rows(*samples, rows), checked_rows(*samples, evicted)};
-    const UpdatePlan own = plan_of_part(plan, forest, first_tree);
     return run_update(std::move(progress), [&](const Poll& poll) {
-        return update_forest(forest, batch, own, n_threads, poll);
+        return update_forest(forest, batch, plan, n_threads, poll);
     });
 }
 
@@ -64,9 +52,8 @@ nb::tuple forget_rows(const Forest& forest, const Vector<std::int32_t>& rows,
                       const std::vector<std::int32_t>& classes, const UpdatePlan& plan,
                       std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*forest.samples, rows);
-    const UpdatePlan own = plan_of_part(plan, forest, 0);
     return run_update(std::move(progress), [&](const Poll& poll) {
-        return forget(forest, numbers, classes, own, n_threads, poll);
+        return forget(forest, numbers, classes, plan, n_threads, poll);
     });
 }
 
@@ -74,9 +61,8 @@ nb::tuple refine_rows(const Forest& forest, const SamplesPtr& samples,
                       const Vector<std::int32_t>& rows, double share, const UpdatePlan& plan,
                       std::size_t n_threads, nb::object progress) {
     const std::vector<std::int32_t> numbers = checked_rows(*samples, rows);
-    const UpdatePlan own = plan_of_part(plan, forest, 0);
     return run_update(std::move(progress), [&](const Poll& poll) {
-        return refine(forest, samples, numbers, share, own, n_threads, poll);
+        return refine(forest, samples, numbers, share, plan, n_threads, poll);
     });
 }
 
@@ -88,33 +74,12 @@ ForestPtr relabelled(const Forest& forest, const SamplesPtr& samples,
     return std::make_shared<Forest>(relabel(forest, samples, map, n_classes));
 }
 
-std::vector<NumpyVector<const std::uint8_t>> changes_since(const Forest& forest,
-                                                           const Forest* before) {
-    std::vector<std::vector<std::uint8_t>> deltas;
-    {
-        const nb::gil_scoped_release release;
-        deltas = deltas_since(before, forest);
-    }
-    std::vector<NumpyVector<const std::uint8_t>> arrays;
-    for (std::vector<std::uint8_t>& bytes : deltas) arrays.push_back(to_numpy(std::move(bytes)));
-    return arrays;
-}
-
-ForestPtr changed(const SamplesPtr& samples, const std::vector<Vector<std::uint8_t>>& changes,
-                  std::size_t n_classes, const Forest* before) {
-    std::vector<DeltaBytes> deltas;
-    for (const Vector<std::uint8_t>& bytes : changes)
-        deltas.push_back(DeltaBytes{bytes.data(), bytes.size()});
-    const nb::gil_scoped_release release;
-    return std::make_shared<Forest>(apply_deltas(before, deltas, samples, n_classes));
-}
-
 }  // namespace
 
 void bind_update(nb::class_<Forest>& forest) {
     forest
         .def("update", &update, nb::kw_only(), "samples"_a, "rows"_a, "evicted"_a, "plan"_a,
-             "n_threads"_a, "progress"_a.none(), "first_tree"_a = 0)
+             "n_threads"_a, "progress"_a.none())
         .def("forget", &forget_rows, nb::kw_only(), "rows"_a, "classes"_a, "plan"_a, "n_threads"_a,
              "progress"_a.none())
         .def("refine", &refine_rows, nb::kw_only(), "samples"_a, "rows"_a, "share"_a, "plan"_a,
@@ -125,9 +90,6 @@ void bind_update(nb::class_<Forest>& forest) {
                  const nb::gil_scoped_release release;
                  return std::make_shared<Forest>(compact(self));
              })
-        .def("changes_since", &changes_since, "before"_a.none())
-        .def_static("changed", &changed, nb::kw_only(), "samples"_a, "changes"_a, "n_classes"_a,
-                    "before"_a.none())
         .def(
             "with_samples",
             [](const Forest& self, const SamplesPtr& samples) {

@@ -26,16 +26,6 @@ bool Forest::keeps_rows() const {
     return false;
 }
 
-Forest Forest::group(std::size_t first_tree, std::size_t n_trees) const {
-    if (first_tree > trees.size() || n_trees > trees.size() - first_tree)
-        throw std::invalid_argument("the forest has " + std::to_string(trees.size()) +
-                                    " trees, got first_tree " + std::to_string(first_tree) +
-                                    " and n_trees " + std::to_string(n_trees));
-    const auto first = trees.begin() + static_cast<std::ptrdiff_t>(first_tree);
-    return Forest{
-        samples, {first, first + static_cast<std::ptrdiff_t>(n_trees)}, n_classes, n_log_n};
-}
-
 Forest joined(std::shared_ptr<const Samples> samples,
               const std::vector<std::shared_ptr<Forest>>& forests) {
     if (forests.empty()) throw std::invalid_argument("there are no forests to join");

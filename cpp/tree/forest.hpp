@@ -25,8 +25,6 @@ struct Forest {
     std::vector<std::uint64_t> n_comparisons() const;
     // Whether leaves have their training rows; false in a forest for inference only.
     bool keeps_rows() const;
-    // A forest of consecutive trees of this one.
-    Forest group(std::size_t first_tree, std::size_t n_trees) const;
 };
 
 // Joins the trees of several forests, in order, over samples with the rows of all of them. Throws

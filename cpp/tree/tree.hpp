@@ -122,9 +122,6 @@ class Tree {
     std::uint64_t n_comparisons = 0;
 
   private:
-    // Reads and writes the arrays directly.
-    friend class TreeDelta;
-
     void add_leaf(std::int32_t parent);
     void store(Node& node, const Split& split);
     void mark_dead(std::int32_t node);

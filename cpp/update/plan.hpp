@@ -26,10 +26,6 @@ struct UpdatePlan {
     // `first_refreshed`, wrapping around.
     std::size_t first_refreshed;
     std::size_t n_refreshed;
-    // Where a forest is updated in several parts: the index of the first tree of this part, and the
-    // number of trees of the whole forest.
-    std::size_t first_tree;
-    std::size_t n_trees;
     std::size_t row_budget;  // bytes of rows that each thread may copy to memory; see Grower
     SplitRules rules;
     bool keep_rows;  // whether leaves store the new rows

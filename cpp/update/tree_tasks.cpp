@@ -69,15 +69,14 @@ std::optional<Updated> update_trees(const Forest& forest, std::shared_ptr<const 
     std::vector<std::unique_ptr<Grower>> growers(n_threads);
     const bool finished = run_parallel(
         n_trees, n_threads,
-        [&](std::size_t place, std::size_t worker, const StopFlag& stop) {
-            const std::size_t index = plan.first_tree + place;
+        [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
             if (!growers[worker])
                 growers[worker] = std::make_unique<Grower>(*samples, plan.n_classes, plan.rules,
                                                            *n_log_n, plan.row_budget);
-            auto tree = std::make_shared<Tree>(*forest.trees[place]);
-            tree->score_cache.take_from(forest.trees[place]->score_cache);
+            auto tree = std::make_shared<Tree>(*forest.trees[index]);
+            tree->score_cache.take_from(forest.trees[index]->score_cache);
             const std::uint64_t before = tree->n_comparisons;
-            UpdateReport& report = reports[place];
+            UpdateReport& report = reports[index];
             const TreeContext context{*samples, plan, *n_log_n, stop,
                                       tree_key(plan.seed, index, plan.update)};
             TreeEditor editor(*tree, context, report);
@@ -87,7 +86,7 @@ std::optional<Updated> update_trees(const Forest& forest, std::shared_ptr<const 
             tree->n_comparisons += report.n_comparisons;
             report.n_comparisons = tree->n_comparisons - before;
             if (!stop) pack_if_worthwhile(tree, index, report);
-            trees[place] = std::move(tree);
+            trees[index] = std::move(tree);
         },
         poll);
     if (!finished) return std::nullopt;

@@ -77,8 +77,7 @@ void add_rows(TreeTask& task, const std::vector<std::int32_t>& rows, const Strat
 }
 
 // Whether this update grows the tree again from scratch.
-bool is_refreshed(const UpdatePlan& plan, std::size_t tree) {
-    const std::size_t n = plan.n_trees;
+bool is_refreshed(const UpdatePlan& plan, std::size_t tree, std::size_t n) {
     return (tree + n - plan.first_refreshed % n) % n < plan.n_refreshed;
 }
 
@@ -93,7 +92,7 @@ std::optional<Updated> update_forest(const Forest& forest, const UpdateBatch& ba
     sort_by_class(samples, sorted);
     const RowFlags evicted = flags_of(batch.evicted, batch.evicted.empty() ? 0 : samples.size());
     const auto work = [&](TreeTask& task) {
-        const bool refreshed = is_refreshed(plan, task.index);
+        const bool refreshed = is_refreshed(plan, task.index, forest.trees.size());
         const std::vector<std::int32_t> rows = task.context.draw_rows(sorted);
         prepare_score_cache(task.tree, samples, strategy);
         if (refreshed)

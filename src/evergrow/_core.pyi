@@ -153,8 +153,7 @@ class SplitRules:
     def max_scoring_samples(self) -> int: ...
     def as_dict(self) -> dict[str, Any]: ...
 
-# One update. `n_trees` is the number of trees of the whole forest where only a group of them is
-# updated, 0 otherwise. Can be pickled.
+# One update. Can be pickled.
 class UpdatePlan:
     def __init__(
         self,
@@ -171,7 +170,6 @@ class UpdatePlan:
         keep_rows: bool,
         first_refreshed: int = 0,
         n_refreshed: int = 0,
-        n_trees: int = 0,
         row_budget: int = 0,
         class_weights: Sequence[float] = (),
     ) -> None: ...
@@ -234,8 +232,6 @@ class Forest:
         n_classes: int,
     ) -> Forest: ...
     def __len__(self) -> int: ...
-    # Some of the trees, as a forest of the same samples.
-    def group(self, first_tree: int, n_trees: int) -> Forest: ...
     @property
     def samples(self) -> Samples: ...
     @property
@@ -249,8 +245,7 @@ class Forest:
     def nbytes(self) -> int: ...
     @property
     def n_comparisons(self) -> list[int]: ...
-    # A forest that is a group of the trees of another says which is its first; the plan is that of
-    # the whole, n_trees of the plan the number of its trees. row_budget of the plan is as in grow.
+    # row_budget of the plan is as in grow.
     def update(
         self,
         *,
@@ -260,7 +255,6 @@ class Forest:
         plan: UpdatePlan,
         n_threads: int,
         progress: Callable[[int], None] | None,
-        first_tree: int = 0,
     ) -> tuple[Forest, UpdateReport]: ...
     def forget(
         self,
@@ -285,17 +279,6 @@ class Forest:
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
     def compact(self) -> Forest: ...
     def with_samples(self, samples: Samples) -> Forest: ...
-    # What each tree has that the one it was updated from has not, or all of it: bytes for another
-    # process with the same version of the core.
-    def changes_since(self, before: Forest | None) -> list[npt.NDArray[np.uint8]]: ...
-    @staticmethod
-    def changed(
-        *,
-        samples: Samples,
-        changes: Sequence[npt.NDArray[np.uint8]],
-        n_classes: int,
-        before: Forest | None,
-    ) -> Forest: ...
     # Raises RuntimeError if an invariant of a tree is broken.
     def check(self) -> None: ...
     # With keep_numbers the nodes of an edited tree have the numbers that apply returns, and dead

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from evergrow.foundation.engine import (
     Engine,
     Job,
     Join,
-    VersionChange,
     use_engine,
 )
 
@@ -28,10 +27,6 @@ class Shuffled(Engine):
         Bytes of the arrays that each part returned.
     jobs : list of Job
         The jobs that were run.
-    values : dict
-        Resident values, by version and index; a test may remove some to lose them.
-    loads : list of int
-        Indices whose value was made.
     """
 
     def __init__(
@@ -39,20 +34,16 @@ class Shuffled(Engine):
         seed: int = 0,
         *,
         has_checkpoints: bool = False,
-        updates: str = "here",
         n_workers: int = 3,
         repeats: bool = False,
     ) -> None:
         self._random = np.random.default_rng(seed)
-        self._capacity = Capacity(n_workers, is_remote=True, updates=updates)
+        self._capacity = Capacity(n_workers, is_remote=True)
         self.has_checkpoints = has_checkpoints
         # Whether every other part runs twice, as after the loss of a worker.
         self._repeats = repeats
         self.sizes: list[int] = []
         self.jobs: list[Job] = []
-        self.loads: list[int] = []
-        self.values: dict[tuple[str, int], Any] = {}
-        self.before_change: Callable[[int], None] = lambda index: None
 
     @property
     def capacity(self) -> Capacity:
@@ -76,29 +67,6 @@ class Shuffled(Engine):
 
     def reduce(self, job: Job, join: Join) -> Arrays:
         return _read_only(pickle.loads(pickle.dumps(super().reduce(job, join))))
-
-    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
-        """Change values in any order."""
-        self.jobs.append(job)
-        for index in self._random.permutation(len(job.parts)).tolist():
-            self.before_change(index)
-            before, after = (versions.before, index), (versions.after, index)
-            if before not in self.values:
-                self.loads.append(index)
-                make, arguments = versions.load(index)
-                with use_engine(None):
-                    self.values[before] = make(*map(_received, arguments))
-            part = pickle.loads(pickle.dumps(job.parts[index]))
-            shared = map(_received, job.shared)
-            with use_engine(None):
-                self.values[after], result = job.task(self.values[before], part, *shared)
-            self.sizes.append(sum(array.nbytes for array in result.values()))
-            yield index, _read_only(pickle.loads(pickle.dumps(result)))
-
-    def release(self, name: str) -> None:
-        """Drop the values of a version."""
-        for key in [key for key in self.values if key[0] == name]:
-            del self.values[key]
 
 
 def _received(value: Any) -> Any:

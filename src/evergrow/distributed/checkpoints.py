@@ -18,7 +18,6 @@ from evergrow.foundation.engine import (
     Job,
     Join,
     LocalEngine,
-    VersionChange,
 )
 from evergrow.foundation.errors import CacheWarning, InvalidInputError, ModelFileError, warn_user
 from evergrow.storage.models.format import read_model, write_model
@@ -134,14 +133,6 @@ class CheckpointedEngine(Engine):
             return result
 
         return LocalEngine().reduce(Job(take, range(len(job.parts))), join)
-
-    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
-        """Change resident values; these have no checkpoints."""
-        return self._engine.update(job, versions)
-
-    def release(self, name: str) -> None:
-        """Drop a version of resident values."""
-        self._engine.release(name)
 
     def share(self, value: Any) -> Any:
         """Return a handle of the inner engine."""

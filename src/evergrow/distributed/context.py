@@ -11,7 +11,6 @@ from evergrow.distributed.connection import check_address, connected
 from evergrow.distributed.ray_engine import RayEngine
 from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.foundation.params import (
-    Choice,
     FilePath,
     Flag,
     Integer,
@@ -27,7 +26,6 @@ _RULES: dict[str, list[Rule]] = {
     "connect_timeout": [Number(0.0, 86400.0, open_low=True)],
     "retries": [Integer(0, 2**20)],
     "task_timeout": [Nothing(), Number(0.0, open_low=True)],
-    "updates": [Choice(("auto", "here", "workers"))],
     "resume": [Nothing(), FilePath()],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }
@@ -43,7 +41,6 @@ def cluster(
     retries: int = 3,
     task_timeout: float | None = None,
     resume: str | os.PathLike[str] | None = None,
-    updates: str = "auto",
     verbose: int = 0,
 ) -> Iterator[None]:
     """Run estimators on a Ray cluster inside a ``with`` block.
@@ -80,15 +77,6 @@ def cluster(
         A folder for checkpoints. If the program stops, run it again with the same folder to resume.
         A checkpoint is used only with the same data, parameters and version. Remove the folder when
         the work is done.
-    updates : {"auto", "here", "workers"}, default="auto"
-        Where ``partial_fit`` updates forests:
-
-        - ``"here"``: in this process;
-        - ``"workers"``: on workers, which keep the trees, receive the new samples and return what
-          changed. The first update also sends them the forest;
-        - ``"auto"``: on workers from the second update of a forest on, if the update strategy is
-          RTST or RUST and the workers have at least four times the threads of its ``n_jobs``.
-          Otherwise in this process.
     verbose : int, default=0
         Show progress bars for all work if positive, also of estimators with ``verbose=0``.
 
@@ -106,9 +94,7 @@ def cluster(
     cluster that is started here creates one. For another cluster, set ``RAY_AUTH_MODE=token`` and
     ``RAY_AUTH_TOKEN``.
 
-    After every update this process has the complete forest, wherever the update ran. An update that
-    fails or is interrupted changes nothing. Forests with ``memory`` or ``memory_limit`` are always
-    updated in this process, because their samples are on a disk of this machine.
+    ``partial_fit`` updates forests in this process: the trees would have to travel.
 
     Examples
     --------
@@ -125,7 +111,6 @@ def cluster(
         "connect_timeout": connect_timeout,
         "retries": retries,
         "task_timeout": task_timeout,
-        "updates": updates,
         "resume": resume,
         "verbose": verbose,
     }
@@ -148,7 +133,6 @@ def cluster(
             threads_per_worker=threads_per_worker,
             retries=retries,
             task_timeout=task_timeout,
-            updates=updates,
             verbose=int(verbose),
         )
         chosen = engine if store is None else CheckpointedEngine(engine, store)

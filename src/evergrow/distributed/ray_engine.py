@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from evergrow.distributed.actors import ResidentActors
 from evergrow.distributed.dispatch import Dispatcher, RemoteCall, check_connected, is_forked
 from evergrow.distributed.worker import join_two, local_versions, perform, submit_to_node
 from evergrow.foundation.engine import (
@@ -20,7 +19,6 @@ from evergrow.foundation.engine import (
     Job,
     Join,
     PendingJoins,
-    VersionChange,
 )
 from evergrow.foundation.errors import ClusterError, InvalidInputError
 from evergrow.foundation.progress import progress_bar
@@ -52,16 +50,13 @@ class RayEngine(Engine):
         threads_per_worker: int = 1,
         retries: int = 3,
         task_timeout: float | None = None,
-        updates: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._n_workers = n_workers
         self._threads_per_worker = threads_per_worker
         self._retries = retries
         self._task_timeout = task_timeout
-        self._updates = updates
         self._verbose = verbose
-        self._actors = ResidentActors(retries, task_timeout)
         self._is_open = True
         # Bytes received from workers, for measurements.
         self.n_bytes = 0
@@ -70,7 +65,7 @@ class RayEngine(Engine):
     def capacity(self) -> Capacity:
         """Workers and their threads; the number of workers follows the size of the cluster."""
         n_workers = self._most_workers() if self._n_workers is None else self._n_workers
-        return Capacity(n_workers, self._threads_per_worker, True, self._updates)
+        return Capacity(n_workers, self._threads_per_worker, True)
 
     def _most_workers(self) -> int:
         """How many parts the processors of the cluster run at the same time."""
@@ -80,9 +75,8 @@ class RayEngine(Engine):
         return max(1, int(n_processors // self._threads_per_worker))
 
     def close(self) -> None:
-        """Refuse further work and stop the actors."""
+        """Refuse further work."""
         self._is_open = False
-        self._actors.close()
 
     def share(self, value: Any) -> Any:
         """Put a value into Ray's object store; workers read its arrays without a copy."""
@@ -147,31 +141,6 @@ class RayEngine(Engine):
         value: Arrays = dispatcher.value_of(pending.last)
         self.n_bytes += sum(array.nbytes for array in value.values())
         return value
-
-    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
-        """Change values that stay with actors, one for each part."""
-        self._check_open()
-
-        def load(index: int) -> tuple[Any, list[Any]]:
-            make, values = versions.load(index)
-            # Ray replaces a reference by its value when it calls an actor.
-            return make, [v.reference if isinstance(v, _StoredValue) else v for v in values]
-
-        own = replace(versions, load=load)
-        remote_job = replace(job, shared=self._references(job))
-        with (
-            self._progress(job) as progress,
-            closing(self._actors.update(remote_job, own)) as updated,
-        ):
-            for n_done, (index, result) in enumerate(updated, 1):
-                self.n_bytes += sum(array.nbytes for array in result.values())
-                yield index, result
-                if progress is not None:
-                    progress(n_done)
-
-    def release(self, name: str) -> None:
-        """Drop a version of resident values."""
-        self._actors.release(name)
 
     def _check_open(self) -> None:
         if not self._is_open:

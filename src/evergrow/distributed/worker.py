@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evergrow import _core
-from evergrow.foundation.engine import Arrays, Change, Join, Task
+from evergrow.foundation.engine import Arrays, Join, Task
 from evergrow.foundation.errors import ClusterError
 from evergrow.foundation.version import __version__
 
@@ -102,39 +102,6 @@ def join_two(expected: Versions, join: Join, first: Arrays, second: Arrays) -> t
     check_here(expected)
     result = join(first, second)
     return _n_bytes(result), result
-
-
-class ResidentValue:
-    """An actor that holds versions of one value, by name."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self._errors: dict[str, Exception] = {}
-
-    def load(self, expected: Versions, name: str, make: Any, *values: Any) -> None:
-        """Make the value of a version; an error is raised by the call that needs it."""
-        try:
-            check_here(expected)
-            _trim_memory()
-            self._values[name] = make(*values)
-        except Exception as error:  # noqa: BLE001
-            self._errors[name] = error
-
-    def change(
-        self, expected: Versions, change: Change, names: tuple[str, str], part: Any, *shared: Any
-    ) -> tuple[int, Arrays]:
-        """Make one version from another and hold both; returns what :func:`perform` returns."""
-        check_here(expected)
-        before, after = names
-        if before in self._errors:
-            raise self._errors.pop(before)
-        self._values[after], result = change(self._values[before], part, *shared)
-        return _n_bytes(result), result
-
-    def release(self, names: list[str]) -> None:
-        """Drop versions."""
-        for name in names:
-            self._values.pop(name, None)
 
 
 def report_versions() -> Versions:

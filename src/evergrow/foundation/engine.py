@@ -26,11 +26,6 @@ Task = Callable[..., Arrays]
 Join = Callable[[Arrays, Arrays], Arrays]
 # Raises an error if the checkpointed result of a part, given by index, cannot be used.
 Check = Callable[[int, Arrays], None]
-# Makes a new version of a resident value: change(value, part, *shared values) returns the new
-# value and what the caller needs to know about it.
-Change = Callable[..., tuple[Any, Arrays]]
-# For the index of a part, the module-level function that makes its value, and its arguments.
-Load = Callable[[int], tuple[Callable[..., Any], Sequence[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +61,6 @@ class Job:
 
 
 @dataclass(frozen=True)
-class VersionChange:
-    """From one version of resident values to the next, by name.
-
-    ``load`` makes the values of the old version on a worker that does not have them.
-    """
-
-    before: str
-    after: str
-    load: Load
-
-
-@dataclass(frozen=True)
 class Capacity:
     """How many parts an engine runs at the same time, and how."""
 
@@ -86,8 +69,6 @@ class Capacity:
     threads_per_worker: int = 1
     # Whether parts run in other processes, so that their input has to be sent.
     is_remote: bool = False
-    # Where forests are updated: "here", "workers" or "auto".
-    updates: str = "here"
 
 
 class Engine(ABC):
@@ -119,18 +100,6 @@ class Engine(ABC):
                 pair = pending.add(number, join(first, second))
         return cast("Arrays", pending.last)
 
-    @abstractmethod
-    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
-        """Change values that stay with workers, one for each part; results as from :meth:`run`.
-
-        The task of the job is a :data:`Change`. The old version stays, so that a failed change can
-        be repeated, until :meth:`release` is called with its name.
-        """
-
-    @abstractmethod
-    def release(self, name: str) -> None:
-        """Drop a version of resident values; safe at any time and from any thread."""
-
     def share(self, value: Any) -> Any:
         """Return a handle to a value for several jobs, so that it is sent only once."""
         return value
@@ -150,9 +119,6 @@ class Engine(ABC):
 class LocalEngine(Engine):
     """Runs one part after the other, in this thread."""
 
-    def __init__(self) -> None:
-        self._values: dict[str, dict[int, Any]] = {}
-
     def run(self, job: Job) -> Iterator[tuple[int, Arrays]]:
         """Yield (index of the part, result) in order."""
         with progress_bar(job.description, len(job.parts), job.verbose) as progress:
@@ -160,25 +126,6 @@ class LocalEngine(Engine):
                 yield index, job.task(part, *job.shared)
                 if progress is not None:
                     progress(index + 1)
-
-    def update(self, job: Job, versions: VersionChange) -> Iterator[tuple[int, Arrays]]:
-        """Change values that are held here."""
-        before = self._values.setdefault(versions.before, {})
-        after: dict[int, Any] = {}
-        with progress_bar(job.description, len(job.parts), job.verbose) as progress:
-            for index, part in enumerate(job.parts):
-                if index not in before:
-                    make, arguments = versions.load(index)
-                    before[index] = make(*arguments)
-                after[index], result = job.task(before[index], part, *job.shared)
-                yield index, result
-                if progress is not None:
-                    progress(index + 1)
-        self._values[versions.after] = after
-
-    def release(self, name: str) -> None:
-        """Drop a version of values."""
-        self._values.pop(name, None)
 
 
 def in_order(results: Iterator[tuple[int, Arrays]]) -> Iterator[tuple[int, Arrays]]:

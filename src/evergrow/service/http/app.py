@@ -45,9 +45,9 @@ from evergrow.service.http.routes import (
 )
 from evergrow.service.http.service import Service
 
-# To add a route: a function in a module of ``routes``, what it reads in ``bodies``, what it sends in
-# ``service.wire``, and a method of ``Client``. The method decides the scope of the token. The fuzz test
-# and docs/service.md read the routes from OpenAPI.
+# To add a route: a function in a module of ``routes``, what it reads in ``bodies``, what it sends
+# in ``service.wire``, and a method of ``Client``. The method decides the scope of the token. The
+# fuzz test and docs/service.md read the routes from OpenAPI.
 _ROUTERS = (
     health.router,
     examples.router,

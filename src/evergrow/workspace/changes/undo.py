@@ -29,8 +29,8 @@ def _reverse_split(transaction: ChangeTransaction, seq: int, body: Mapping[str, 
     transaction.set_split(body["class"], not body["split"])
 
 
-# To add a kind of change: a function in this folder that writes an event and its moves, a line here, a
-# method of ``Workspace``, and an entry of ``STEPS`` in tests/workspace/random_changes.py.
+# To add a kind of change: a function in this folder that writes an event and its moves, a line
+# here, a method of ``Workspace``, and an entry of ``STEPS`` in tests/workspace/random_changes.py.
 # What an undo does besides reversing the moves, by kind of change; None for nothing.
 _UNDO: dict[str, Callable[[ChangeTransaction, int, Mapping[str, Any]], None] | None] = {
     "teach": None,

@@ -1,8 +1,7 @@
-"""A forest grown and updated by groups of trees is the one that is grown and updated whole."""
+"""A forest grown by groups of trees is the one that is grown whole; so is one from arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ N_TREES = 7
 GROUPS = [(0, 1), (1, 4), (5, 2)]
 MORE, CLASSES = blobs(60, [1, 6, 7], seed=1)
 
-Way = Callable[[_core.Forest, str], _core.Forest]
-
 STRATEGIES = [
     (proposer, strategy)
     for proposer in RULES
@@ -46,10 +43,6 @@ def with_more() -> tuple[_core.Samples, Any]:
     return samples, numbers
 
 
-def as_it_is(forest: _core.Forest, proposer: str) -> _core.Forest:
-    return forest
-
-
 def from_arrays(forest: _core.Forest, proposer: str) -> _core.Forest:
     """The forest as it comes out of a model file, or from another process."""
     return _core.Forest.from_arrays(
@@ -59,29 +52,6 @@ def from_arrays(forest: _core.Forest, proposer: str) -> _core.Forest:
         proposer=proposer,
         n_classes=forest.n_classes,
     )
-
-
-WAYS = [as_it_is, from_arrays]
-
-
-def check_update(proposer: str, way: Way, **options: Any) -> None:
-    """Assert that groups updated one by one are the whole forest updated."""
-    forest = grow(SAMPLES, proposer, n_trees=N_TREES)
-    whole, expected = forest.update(n_threads=2, progress=None, **options)
-    # Plans of groups say how many trees the forest has.
-    options["plan"] = _core.UpdatePlan(**{**options["plan"].as_dict(), "n_trees": N_TREES})
-    groups, reports = [], []
-    for first, count in GROUPS:
-        group = way(forest.group(first, count), proposer)
-        made, report = group.update(n_threads=1, progress=None, first_tree=first, **options)
-        groups.append(made)
-        reports.append(report.as_dict())
-    joined = _core.Forest.joined(whole.samples, groups)
-    joined.check()
-    equal_trees(joined, whole)
-    for name, count in expected.as_dict().items():
-        if not name.endswith("seconds"):
-            assert sum(report[name] for report in reports) == count, name
 
 
 @pytest.mark.parametrize("proposer", RULES)
@@ -94,50 +64,30 @@ def test_groups_of_trees_joined_are_the_forest(proposer: str) -> None:
 
 @pytest.mark.parametrize(("proposer", "strategy"), STRATEGIES)
 @pytest.mark.parametrize("refreshed", [(0, 0), (5, 4)])
-@pytest.mark.parametrize("way", WAYS)
-def test_groups_updated_one_by_one_are_the_forest_updated(
-    proposer: str, strategy: str, refreshed: tuple[int, int], way: Way
+def test_a_forest_made_from_arrays_is_updated_like_its_origin(
+    proposer: str, strategy: str, refreshed: tuple[int, int]
 ) -> None:
     samples, numbers = with_more()
-    check_update(
-        proposer,
-        way,
-        samples=samples,
-        rows=numbers,
-        evicted=np.arange(0, 40, 3, dtype=np.int32),
-        plan=plan(
+    forest = grow(SAMPLES, proposer, n_trees=N_TREES)
+    options: Any = {
+        "samples": samples,
+        "rows": numbers,
+        "evicted": np.arange(0, 40, 3, dtype=np.int32),
+        "plan": plan(
             proposer,
             strategy=strategy,
             n_classes=8,
             first_refreshed=refreshed[0],
             n_refreshed=refreshed[1],
         ),
-    )
-
-
-def test_a_group_is_some_of_the_trees() -> None:
-    forest = grow(SAMPLES, "ncm", n_trees=N_TREES)
-    equal_trees(forest.group(2, 3), grow(SAMPLES, "ncm", n_trees=3, first_tree=2))
-
-
-@pytest.mark.parametrize(("first", "count"), [(0, 8), (7, 1), (8, 0)])
-def test_a_group_beyond_the_trees_is_refused(first: int, count: int) -> None:
-    with pytest.raises(ValueError, match=r"the forest has .* trees, got"):
-        grow(SAMPLES, "ncm", n_trees=N_TREES).group(first, count)
-
-
-def test_a_group_beyond_the_forest_of_the_plan_is_refused() -> None:
-    forest = grow(SAMPLES, "ncm", n_trees=2)
-    with pytest.raises(ValueError, match="beyond n_trees"):
-        forest.update(
-            samples=SAMPLES,
-            rows=np.zeros(1, np.int32),
-            evicted=np.zeros(0, np.int32),
-            plan=plan("ncm", n_trees=6),
-            n_threads=1,
-            progress=None,
-            first_tree=5,
-        )
+    }
+    expected, report = forest.update(n_threads=2, progress=None, **options)
+    made, same = from_arrays(forest, proposer).update(n_threads=1, progress=None, **options)
+    made.check()
+    equal_trees(made, expected)
+    for name, count in report.as_dict().items():
+        if not name.endswith("seconds"):
+            assert same.as_dict()[name] == count, name
 
 
 UNLIKE: dict[str, tuple[Any, str]] = {

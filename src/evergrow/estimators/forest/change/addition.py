@@ -24,7 +24,6 @@ from evergrow.estimators.forest.change.growth import (
     update_plan,
     without_rows,
 )
-from evergrow.estimators.forest.cluster.driver_update import note_update, resident_trees
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.storage.placement import budget_to_change, store_more
@@ -150,19 +149,15 @@ def _add_samples(
     )
     keep = request.keep_per_class if known.has_training_rows else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
-    resident = resident_trees(known, request)
-    if resident is not None:
-        forest, counts = resident.update(samples, numbers, evicted, request, plan)
-    else:
-        with progress_bar("updating trees", len(known.forest), request.verbose) as progress:
-            forest, counts = known.forest.update(
-                samples=samples,
-                rows=numbers,
-                evicted=evicted,
-                plan=plan,
-                n_threads=request.n_threads,
-                progress=progress,
-            )
+    with progress_bar("updating trees", len(known.forest), request.verbose) as progress:
+        forest, counts = known.forest.update(
+            samples=samples,
+            rows=numbers,
+            evicted=evicted,
+            plan=plan,
+            n_threads=request.n_threads,
+            progress=progress,
+        )
     if not known.has_training_rows:
         forest = forest.with_samples(stored)
     elif len(evicted):
@@ -177,6 +172,4 @@ def _add_samples(
         seconds=time.perf_counter() - start,
         **counts.as_dict(),
     )
-    fitted = replace(known, labels=labels, forest=forest, history=history)
-    note_update(fitted, resident)
-    return fitted, report
+    return replace(known, labels=labels, forest=forest, history=history), report

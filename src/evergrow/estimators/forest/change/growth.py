@@ -335,7 +335,6 @@ def update_plan(
         bootstrap=request.bootstrap,
         first_refreshed=first_refreshed,
         n_refreshed=n_refreshed,
-        n_trees=len(known.forest),
         row_budget=row_budget,
         rules=request.splits.rules(n_classes, known.n_features),
         keep_rows=known.has_training_rows,

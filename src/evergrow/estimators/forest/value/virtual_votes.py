@@ -256,7 +256,6 @@ def _count(
         bootstrap=False,
         first_refreshed=0,
         n_refreshed=0,
-        n_trees=len(trees),
         row_budget=0,
         rules=_core.SplitRules(
             proposer=fitted.proposer,
