@@ -168,8 +168,8 @@ class RUST(NodeStrategy):
 
 
 # To add a strategy: write its NumPy reference in tests/reference/updates.py, a NodeDecider of the
-# core such as cpp/update/rust.cpp with its line in cpp/update/strategy_table.cpp, and a class above.
-# Tests read this table; they compare the core with the reference.
+# core such as cpp/update/rust.cpp with its line in cpp/update/strategy_table.cpp, and a class
+# above. Tests read this table; they compare the core with the reference.
 STRATEGIES: dict[str, type[Strategy]] = {kind._name: kind for kind in (ULS, IGT, RTST, RUST)}
 
 
