@@ -78,6 +78,7 @@ def test_ctrl_c_stops_within_a_second_inside_a_huge_node(forest: str) -> None:
     check_interrupted(action, n_rows=40000, n_classes=1000, seconds=0.5)
 
 
+@pytest.mark.slow
 def test_readers_never_see_the_names_of_one_forest_and_the_trees_of_another(
     digits: Arrays,
 ) -> None:

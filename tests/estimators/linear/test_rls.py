@@ -50,6 +50,7 @@ def test_it_reads_digits_as_well_as_ridge_regression(digits: Arrays) -> None:
     assert RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test) >= theirs - 0.005
 
 
+@pytest.mark.slow
 def test_random_features_read_digits_better(digits: Arrays) -> None:
     X, X_test, y, y_test = digits
     plain = RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test)
@@ -58,6 +59,7 @@ def test_random_features_read_digits_better(digits: Arrays) -> None:
         assert model.fit(X, y).score(X_test, y_test) > max(plain + 0.02, 0.97)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["cosine", "regression"])
 def test_a_class_of_five_examples_is_not_ignored_next_to_hundreds(
     digits: Arrays, scoring: Any

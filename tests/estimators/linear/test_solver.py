@@ -60,6 +60,7 @@ def check_weights(rng: np.random.Generator, d: int, m: int) -> None:
     np.testing.assert_allclose(errors, (signs[:, None] * (coded - rows @ old.T)).T, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", _core.available_kernels())
 def test_factor_gains_and_weights_follow_rows_of_any_number_and_width(isa: str) -> None:
     code = (
