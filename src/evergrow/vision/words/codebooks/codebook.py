@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted
 from evergrow.estimators.classifier.persistence import ModelContent
-from evergrow.foundation.device import guard_memory
 from evergrow.foundation.locks import exclusive
 from evergrow.storage.models.header import (
     Build,
@@ -27,7 +26,6 @@ from evergrow.vision.words.codebooks.vocabulary import (
     Vocabulary,
     as_rows,
     check_matrix,
-    device_for,
     load_single,
 )
 
@@ -50,7 +48,7 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
 
     @abstractmethod
     def _learn(self, rows: Any, random: np.random.RandomState) -> FittedCodebook:
-        """Learn from checked descriptors; they are a tensor if it computes on a GPU."""
+        """Learn from checked descriptors."""
 
     @staticmethod
     @abstractmethod
@@ -85,10 +83,7 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
         # Validation sets attributes, so it gets a clone: this estimator changes only on success.
         validated = clone(self)
         checked = check_matrix(validated, as_rows(D)[0])
-        device = device_for(self, checked)
-        with guard_memory(device, "learn from fewer descriptors, or with device='cpu'"):
-            rows = load_single(checked, device)
-            fitted = self._learn(rows, check_random_state(self.random_state))
+        fitted = self._learn(load_single(checked), check_random_state(self.random_state))
         self._set_fitted(fitted, getattr(validated, "feature_names_in_", None))
         return self
 

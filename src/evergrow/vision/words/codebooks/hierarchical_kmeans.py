@@ -8,14 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.device import (
-    DEVICE_RULES,
-    Tensor,
-    array_module,
-    import_torch,
-    is_tensor,
-    to_host,
-)
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import Integer, Nothing, RandomState, Rule
 from evergrow.foundation.progress import progress_bar
@@ -64,18 +56,17 @@ class CentreTree:
         """Number of leaves."""
         return np.array([np.count_nonzero(self.child == 0)])
 
-    def words_of(self, rows: Rows | Tensor, n_threads: int) -> Any:  # noqa: ARG002
+    def words_of(self, rows: Rows, n_threads: int) -> Any:  # noqa: ARG002
         """The leaf of each row, numbered from 0, in one column."""
         check_magnitude(rows)
         leaf = self.child == 0
         words = np.where(leaf, np.cumsum(leaf) - 1, _NO_WORD).astype(np.int32)
-        every = _all_of(rows)
-        found = array_module(rows).empty_like(every, dtype=array_module(rows).int32)[:, None]
-        pending: list[tuple[int, Any]] = [(0, every)]
+        found = np.empty((len(rows), 1), dtype=np.int32)
+        pending: list[tuple[int, Any]] = [(0, np.arange(len(rows)))]
         while pending:
             node, indices = pending.pop()
             if leaf[node]:
-                found[indices, 0] = int(words[node])
+                found[indices, 0] = words[node]
                 continue
             first = int(self.child[node])
             centres = self.centre[first : first + int(self.n_children[node])]
@@ -88,20 +79,8 @@ class CentreTree:
         return {"centre": self.centre, "child": self.child, "n_children": self.n_children}
 
 
-def _all_of(rows: Rows | Tensor) -> Any:
-    """The indices of all rows, where the rows lie."""
-    if is_tensor(rows):
-        return import_torch().arange(len(rows), device=rows.device)
-    return np.arange(len(rows))
-
-
 def _group(numbers: Any) -> list[tuple[int, Any]]:
     """The indices of each number that occurs."""
-    if is_tensor(numbers):
-        order = numbers.argsort(stable=True)
-        sizes = numbers.bincount().tolist()
-        parts = enumerate(order.split(sizes))
-        return [(k, part) for k, part in parts if len(part)]
     order = np.argsort(numbers, kind="stable")
     found, firsts = np.unique(numbers[order], return_index=True)
     return list(zip(found.tolist(), np.split(order, firsts[1:]), strict=True)) if len(found) else []
@@ -129,9 +108,6 @@ class HierarchicalKMeans(Codebook):
         Seed of the initial centres and of the mini-batches.
     verbose : int, default=0
         Show a progress bar if positive.
-    device : str, default=None
-        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
-        wherever the descriptors are (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------
@@ -161,7 +137,6 @@ class HierarchicalKMeans(Codebook):
         "max_epochs": [Integer(1, 1 << 30)],
         "random_state": [Nothing(), RandomState()],
         "verbose": VERBOSE,
-        "device": DEVICE_RULES,
     }
 
     _fitted: CentreTree = field(init=False)
@@ -173,17 +148,15 @@ class HierarchicalKMeans(Codebook):
     max_epochs: int = 100
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
-    device: str | None = None
 
-    def _learn(self, rows: Rows | Tensor, random: np.random.RandomState) -> CentreTree:
+    def _learn(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
         check_magnitude(rows)
         # Hundreds of small problems: synchronising threads would take longer than the work.
         with one_openmp_thread():
             return self._grow(rows, random)
 
-    def _grow(self, rows: Rows | Tensor, random: np.random.RandomState) -> CentreTree:
-        double = array_module(rows).float64
-        centres: list[Rows] = [to_host(rows.mean(axis=0, keepdims=True, dtype=double))]
+    def _grow(self, rows: Rows, random: np.random.RandomState) -> CentreTree:
+        centres: list[Rows] = [rows.mean(axis=0, keepdims=True, dtype=np.float64)]
         n_children: dict[int, int] = {}
 
         def split(node: int, cell: Any, n_most: int) -> list[Any]:
@@ -191,19 +164,19 @@ class HierarchicalKMeans(Codebook):
             groups = _group(nearest(rows[cell], found))
             # Centres that are nearest to no descriptor are dropped.
             if len(groups) > 1:
-                centres.append(to_host(found)[[k for k, _ in groups]])
+                centres.append(found[[k for k, _ in groups]])
                 n_children[node] = len(groups)
             return [cell[indices] for _, indices in groups]
 
         with progress_bar("growing a vocabulary tree", self.n_words, self.verbose) as finished:
-            child = grow_largest_first(_all_of(rows), self.n_words, split, finished)
+            child = grow_largest_first(np.arange(len(rows)), self.n_words, split, finished)
         return CentreTree(
             np.concatenate(centres).astype(np.float32),
             np.array(child, dtype=np.int32),
             np.array([n_children.get(node, 0) for node in range(len(child))], dtype=np.int32),
         )
 
-    def _centres_of(self, cell: Rows | Tensor, wanted: int, random: np.random.RandomState) -> Any:
+    def _centres_of(self, cell: Rows, wanted: int, random: np.random.RandomState) -> Any:
         if len(cell) <= wanted:
             return distinct_rows(cell)
         clustering = Clustering(

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.device import DEVICE_RULES, Tensor, to_host
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import Choice, Integer, Nothing, RandomState, Rule
 from evergrow.storage.models.header import check_array
@@ -46,7 +45,7 @@ class FittedCentres:
         """Number of words, as one tree."""
         return np.array([len(self.centres)])
 
-    def words_of(self, rows: Rows | Tensor, n_threads: int) -> Any:  # noqa: ARG002
+    def words_of(self, rows: Rows, n_threads: int) -> Any:  # noqa: ARG002
         """The nearest centre of each row, in one column."""
         check_magnitude(rows)
         return nearest(rows, self.centres)[:, None]
@@ -83,9 +82,6 @@ class KMeansCodebook(Codebook):
         enough.
     random_state : int, RandomState or None, default=None
         Seed of the initial centres and of the mini-batches.
-    device : str, default=None
-        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
-        wherever the descriptors are (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------
@@ -118,7 +114,6 @@ class KMeansCodebook(Codebook):
         "max_no_improvement": [Integer(1, 1 << 30)],
         "n_init": [Integer(1, 1 << 20)],
         "random_state": [Nothing(), RandomState()],
-        "device": DEVICE_RULES,
     }
 
     _fitted: FittedCentres = field(init=False)
@@ -131,18 +126,17 @@ class KMeansCodebook(Codebook):
     max_no_improvement: int = 10
     n_init: int = 1
     random_state: int | np.random.RandomState | None = None
-    device: str | None = None
 
     @property
     def centres_(self) -> Rows:
         """The centre of each word."""
         return cast("FittedCentres", self._require_fitted()).centres
 
-    def _learn(self, rows: Rows | Tensor, random: np.random.RandomState) -> FittedCentres:
+    def _learn(self, rows: Rows, random: np.random.RandomState) -> FittedCentres:
         check_magnitude(rows)
         distinct = distinct_rows(rows)
         if len(distinct) <= self.n_words:
-            return FittedCentres(to_host(distinct))
+            return FittedCentres(distinct)
         clustering = Clustering(
             int(self.n_words),
             self.start,
@@ -154,7 +148,7 @@ class KMeansCodebook(Codebook):
         )
         found = clustering.find_centres(rows, random)
         # Equal centres, and centres that are nearest to no descriptor, would be wasted words.
-        used = to_host(found)[np.unique(to_host(nearest(rows, found)))]
+        used = found[np.unique(nearest(rows, found))]
         return FittedCentres(_fill_up(used, distinct, int(self.n_words), random))
 
     @staticmethod
@@ -164,17 +158,15 @@ class KMeansCodebook(Codebook):
         return FittedCentres(centres)
 
 
-def _fill_up(
-    centres: Rows, distinct: Rows | Tensor, wanted: int, random: np.random.RandomState
-) -> Rows:
+def _fill_up(centres: Rows, distinct: Rows, wanted: int, random: np.random.RandomState) -> Rows:
     """Replace missing centres by random descriptors."""
     known = {centre.tobytes() for centre in centres}
-    drawn = (to_host(distinct[k]) for k in random.permutation(len(distinct)))
+    drawn = (distinct[k] for k in random.permutation(len(distinct)))
     spare = (row for row in drawn if row.tobytes() not in known)
     return np.stack([*centres, *islice(spare, wanted - len(centres))])
 
 
-def check_magnitude(rows: Rows | Tensor) -> None:
+def check_magnitude(rows: Rows) -> None:
     """Raise a ``ValueError`` for descriptors whose distances would overflow."""
     if len(rows) and max(rows.max(), -rows.min()) > _MAX_VALUE:
         raise InvalidInputError(

@@ -13,20 +13,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import validate_rows
-from evergrow.foundation.device import (
-    Device,
-    Tensor,
-    find_device,
-    guard_memory,
-    import_torch,
-    place_like,
-    to_host,
-)
+from evergrow.foundation.device import place_like
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.ragged import RaggedArray
 from evergrow.foundation.rows import float_blocks
-from evergrow.storage.device_rows import DeviceRows, device_blocks, load_tensor
+from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.shards import ShardImages, ShardLabels, Shards, StoredRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 from evergrow.vision.words.codebooks.counts import count_words
@@ -47,21 +39,13 @@ class Coder(Protocol):
         """Number of words of each tree."""
 
     def words_of(self, rows: Any, n_threads: int) -> Any:
-        """Word of each row in each tree; of a tensor, if it codes those, as a tensor."""
+        """Word of each row in each tree."""
 
 
-def assign_words(coder: Coder, X: Any, n_threads: int, device: Device | None = None) -> Any:
+def assign_words(coder: Coder, X: Any, n_threads: int) -> Any:
     """Word of each row in each tree, where the rows lie; those on disk are read block by block."""
-    found = _assign_here(coder, X, n_threads) if device is None else _assign_on(device, coder, X)
-    return place_like(found, X.tensor) if isinstance(X, DeviceRows) else to_host(found)
-
-
-def _assign_on(device: Device, coder: Coder, X: Any) -> Any:
-    torch = import_torch()
-    with guard_memory(device, "code fewer descriptors at a time, or with device='cpu'"):
-        blocks = device_blocks(X, device, torch.float32)
-        parts = [coder.words_of(check_tensor(block), 1) for _, block in blocks]
-        return torch.cat(parts)
+    found = _assign_here(coder, X, n_threads)
+    return place_like(found, X.tensor) if isinstance(X, DeviceRows) else found
 
 
 def _assign_here(coder: Coder, X: Any, n_threads: int) -> Any:
@@ -91,15 +75,11 @@ def check_matrix(estimator: BaseEstimator, rows: Any, *, reset: bool = True) -> 
     return validate_rows(estimator, rows, reset=reset, dtype=np.float32, order="C")
 
 
-def load_single(X: Any, device: Device | None = None) -> Any:
+def load_single(X: Any) -> Any:
     """Load descriptors into memory in single precision; those on disk are read block by block.
-
-    With a device, into its memory, as a tensor.
 
     A ``ValueError`` for values that are not finite, or too large.
     """
-    if device is not None:
-        return check_tensor(load_tensor(X, device, import_torch().float32))
     if not isinstance(X, StoredRows):
         return to_single(X)
     rows = np.empty(X.shape, dtype=np.float32)
@@ -115,13 +95,6 @@ def to_single(block: npt.NDArray[Any]) -> Rows:
         # A finite sum proves that all values are finite; only otherwise are they checked.
         suspect = not np.isfinite(rows.sum())
     if suspect and not np.isfinite(rows).all():
-        raise InvalidInputError(_NOT_SINGLE)
-    return rows
-
-
-def check_tensor(rows: Tensor) -> Tensor:
-    """Return descriptors in single precision; a ``ValueError`` if any are not finite."""
-    if not bool(rows.sum(dtype=import_torch().float64).isfinite()):
         raise InvalidInputError(_NOT_SINGLE)
     return rows
 
@@ -181,11 +154,6 @@ def _label_rows(images: RaggedArray | ShardImages, y: Any) -> Any:
     return np.repeat(np.asarray(y), images.lengths)
 
 
-def device_for(codebook: Any, rows: Any) -> Device | None:
-    """Return where a codebook computes: None, the processor, if it has no such parameter."""
-    return find_device(getattr(codebook, "device", "cpu"), rows)
-
-
 class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
     """Base class of codebooks, which assign visual words to descriptors.
 
@@ -242,7 +210,7 @@ class Vocabulary(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         check_is_fitted(reader)
         rows = reader._checked_descriptors(as_rows(D)[0])
         n_threads = effective_n_jobs(getattr(self, "n_jobs", None))
-        return assign_words(reader._coder(), rows, n_threads, device_for(reader, rows))
+        return assign_words(reader._coder(), rows, n_threads)
 
     def encode(self, images: Iterable[npt.ArrayLike]) -> sparse.csr_array:
         """Count the words of each image.
