@@ -119,7 +119,7 @@ def test_fewer_classes_than_initial_ones_is_an_error(run, tmp_path):
     )
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_reading(run, tmp_path):
+def test_an_output_that_cannot_be_written_is_refused_first(run, tmp_path):
     (tmp_path / "taken").touch()
     run.fails("compare nowhere.npz --out taken", says="cannot write to the folder 'taken'")
 
@@ -181,7 +181,7 @@ def test_two_classes_are_compared_with_an_update(run, tmp_path):
     assert "No learner updates" not in result.stdout
 
 
-def test_an_interrupted_comparison_goes_on_with_the_next_learner(run, tmp_path, monkeypatch):
+def test_an_interrupted_comparison_goes_on_with_the_next(run, tmp_path, monkeypatch):
     path = saved(tmp_path / "f.npz")
     real = comparison.measure
 

@@ -83,7 +83,7 @@ def test_a_second_call_measures_nothing_again(data, tmp_path, calls):
     assert [each.results for each in again.standings] == [each.results for each in first.standings]
 
 
-def test_an_interrupted_comparison_goes_on_with_the_next_learner(data, tmp_path, monkeypatch):
+def test_an_interrupted_comparison_goes_on_with_the_next(data, tmp_path, monkeypatch):
     measured, real = [], comparison.measure
 
     def until_ridge(learner, *arguments, **options):

@@ -178,7 +178,7 @@ def test_damaged_results_are_refused(setup, change):
 # --- Differences that may be chance
 
 
-def test_equal_differences_in_all_classes_leave_samples_to_chance():
+def test_equal_differences_of_classes_leave_chance_of_samples():
     gap, noise = difference(standing("a", 0.8, spread=0.1), standing("b", 0.7, spread=0.1))
     assert gap == pytest.approx(0.1)
     # A hundred of the thousand samples of each of ten classes.
