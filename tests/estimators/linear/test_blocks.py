@@ -71,14 +71,6 @@ def test_single_examples_are_followed(intercept: bool, standardize: bool) -> Non
     np.testing.assert_allclose(model.intercept_, only.intercept_, atol=1e-9)
 
 
-def test_more_examples_may_change_the_choice() -> None:
-    X, y = blocks(6, helpful=True)
-    model = RLSClassifier(blocks=WIDTHS, random_state=0).fit(X, y)
-    assert model.used_blocks_ == (0,)
-    X, y = blocks(400, helpful=True, seed=2)
-    assert 2 in model.partial_fit(X, y).used_blocks_
-
-
 def test_the_choice_is_stored(tmp_path: Any) -> None:
     X, y = blocks(200, helpful=True)
     model = RLSClassifier(blocks=np.array(WIDTHS), random_state=0).fit(X, y)
@@ -100,10 +92,3 @@ def test_blocks_that_do_not_fit_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="blocks"):
         model.set_params(blocks=wrong).partial_fit(X, y)
     np.testing.assert_array_equal(model.set_params(blocks=WIDTHS).predict_proba(X), before)
-
-
-def test_random_features_use_all_blocks() -> None:
-    X, y = blocks(100, helpful=True)
-    model = RLSClassifier(blocks=WIDTHS, n_random_features=30, random_state=0).fit(X, y)
-    assert model.used_blocks_ == ()
-    assert model.coef_.shape == (4, 30)

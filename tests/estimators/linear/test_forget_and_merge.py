@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF, RebalancedRLSClassifier
+from evergrow.estimators import RFF
 from tests.conftest import Arrays
 
 
@@ -44,22 +44,6 @@ def test_examples_then_the_class_need_no_class_statistics(digits: Arrays) -> Non
 
 GOOD_X = np.random.default_rng(0).normal(size=(20, 3))
 GOOD_Y = np.array(["a", "b"] * 10)
-
-
-def test_columns_stay_and_the_others_new_classes_follow_sorted() -> None:
-    first = fixed().partial_fit([[0.0]], ["m"]).partial_fit([[1.0]], ["b"])
-    second = fixed().partial_fit([[2.0]], ["z"]).partial_fit([[3.0], [1.0]], ["a", "b"])
-    assert first.merge(second).classes_.tolist() == ["m", "b", "a", "z"]
-    assert first.class_counts_.tolist() == [1, 2, 1, 1]
-
-
-def test_merged_models_share_their_held_out_examples(digits: Arrays) -> None:
-    X, X_test, y, y_test = digits
-    first = RLSClassifier(max_stored=100, random_state=0).fit(X[::2], y[::2])
-    second = RLSClassifier(max_stored=100, random_state=1).fit(X[1::2], y[1::2])
-    first.merge(second)
-    assert first.n_stored_.tolist() == [10] * 10
-    assert first.score(X_test, y_test) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -98,13 +82,6 @@ def test_models_of_other_random_features_are_not_merged(
         model.merge(fixed(**{**options, **other}).fit(GOOD_X, GOOD_Y))
 
 
-def test_features_of_other_names_are_not_merged() -> None:
-    first = fixed().fit(pd.DataFrame(GOOD_X, columns=list("abc")), GOOD_Y)
-    second = fixed().fit(pd.DataFrame(GOOD_X, columns=list("abd")), GOOD_Y)
-    with pytest.raises(ValueError, match="the names of the features"):
-        first.merge(second)
-
-
 def test_only_models_of_the_same_kind_are_merged() -> None:
     with pytest.raises(TypeError, match="RLSClassifier"):
         fixed().fit(GOOD_X, GOOD_Y).merge("a model")
@@ -137,16 +114,6 @@ def test_parameters_that_determine_the_sums_cannot_change_later(
         model.partial_fit(GOOD_X, GOOD_Y)
 
 
-def test_a_batch_learner_has_no_partial_fit() -> None:
-    assert not hasattr(RebalancedRLSClassifier(), "partial_fit")
-
-
-def test_the_price_of_class_statistics_is_named() -> None:
-    model = RLSClassifier(fit_intercept=False).fit(np.eye(100)[:4], ["a", "a", "b", "b"])
-    with pytest.raises(ValueError, match=r"True \(80 kB per class with 100 features\)"):
-        model.forget(classes=["b"])
-
-
 @pytest.mark.parametrize(
     ("X", "hint"),
     [
@@ -162,13 +129,6 @@ def test_classes_in_place_of_examples_are_recognised(X: Any, hint: str) -> None:
     model = RLSClassifier().fit(GOOD_X, GOOD_Y)
     with pytest.raises(ValueError, match=f"forget needs both X and y, or neither{hint}"):
         model.forget(X)
-
-
-@pytest.mark.parametrize(("learnt", "given"), [("f4", "f8"), ("f8", "f4")])
-def test_examples_may_be_given_in_another_precision(learnt: str, given: str) -> None:
-    model = RLSClassifier(random_state=0).fit(GOOD_X.astype(learnt), GOOD_Y)
-    model.forget(GOOD_X[:1].astype(given), GOOD_Y[:1])
-    assert model.class_counts_.sum() == len(GOOD_Y) - 1
 
 
 def test_a_warning_after_forgetting_names_examples_never_learnt() -> None:

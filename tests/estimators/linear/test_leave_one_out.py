@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators.linear.equations import SCORINGS, Ridge, Scoring
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut, near_duplicates
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut
 from evergrow.estimators.linear.penalties import SelectionRequest
 from evergrow.estimators.linear.selection import select
 from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.changes import subtract
 from evergrow.estimators.sums.moments import Batch, Moments
-from tests.reference.leave_one_out import left_out_cosines, left_out_recoding, left_out_scores
+from tests.reference.leave_one_out import left_out_cosines, left_out_scores
 
-Array = np.ndarray[Any, Any]
 N_CLASSES = 5
 
 
@@ -49,16 +46,6 @@ def test_scores_are_those_of_a_model_without_the_example(intercept: bool, penalt
 
 
 @pytest.mark.parametrize("recoding", [0.0, 0.4, 1.0])
-def test_recoding_counts_the_other_examples_only(recoding: float) -> None:
-    batch, moments = learnt()
-    stream = LeaveOneOut.of(batch, moments)
-    scores = stream.scores(Ridge(0.3))
-    factors = left_out_recoding(batch.codes, N_CLASSES, batch.weights, recoding)
-    # Nothing is left of a class of one example; powers of nothing are what the code says.
-    np.testing.assert_allclose(stream.recoded(scores, recoding), scores * factors, atol=1e-9)
-
-
-@pytest.mark.parametrize("recoding", [0.0, 0.4, 1.0])
 def test_normalised_scores_are_those_of_the_sums_without_the_example(recoding: float) -> None:
     batch, moments = learnt()
     stream = LeaveOneOut.of(batch, moments)
@@ -69,14 +56,6 @@ def test_normalised_scores_are_those_of_the_sums_without_the_example(recoding: f
         others = Validation(one, subtract(moments, [one]), moments)
         expected = others.normalised(scores[i : i + 1], recoding)
         np.testing.assert_allclose(found[i : i + 1], expected, atol=1e-9)
-
-
-def test_any_part_of_the_examples_has_the_scores_it_has_among_all() -> None:
-    batch, moments = learnt()
-    part = Batch(batch.rows[10:20], batch.codes[10:20], batch.weights[10:20])
-    everything = LeaveOneOut.of(batch, moments).scores(Ridge(0.3))
-    found = LeaveOneOut.of(part, moments).scores(Ridge(0.3))
-    np.testing.assert_allclose(found, everything[10:20], atol=1e-12)
 
 
 def test_selection_by_leave_one_out_is_that_by_held_out_examples() -> None:
@@ -96,22 +75,6 @@ def test_selection_by_leave_one_out_is_that_by_held_out_examples() -> None:
     scores = [m.fit(plain, codes).score(X_test, y_test) for m in (accurate, careless)]
     assert scores[0] > scores[1]
     assert chosen.temperature < 10
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_standardised_features_keep_mean_and_deviation_of_all_examples(intercept: bool) -> None:
-    batch, moments = learnt(intercept=intercept)
-    found = LeaveOneOut.of(batch, moments).scores(
-        Ridge(0.3, standardize=True, intercept=intercept, scoring="regression")
-    )
-    n_inputs = batch.rows.shape[1] - intercept
-    inputs, weights = batch.rows[:, :n_inputs], batch.weights
-    mean = np.average(inputs, weights=weights, axis=0)
-    deviation = np.sqrt(np.average((inputs - mean) ** 2, weights=weights, axis=0))
-    rows = batch.rows.copy()
-    rows[:, :n_inputs] = (inputs - mean * intercept) / deviation
-    expected = left_out_scores(rows, batch.codes, N_CLASSES, 0.3, weights, intercept=intercept)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -151,24 +114,6 @@ def test_near_duplicates_are_left_out_together(d: int, scoring: Scoring) -> None
             np.testing.assert_allclose(found[places], expected, atol=1e-5)
 
 
-def test_pictures_of_one_scene_are_nearly_equal_and_others_are_not() -> None:
-    rng = np.random.default_rng(0)
-    scenes = rng.normal(size=(40, 200))
-    # Of squared distances of 0.06 within a scene, relative to those of other scenes of its class.
-    rows = np.repeat(scenes, 4, axis=0) + 0.03**0.5 * rng.normal(size=(160, 200))
-    batch = Batch(rows, np.repeat(np.arange(40) % 5, 4).astype(np.int32), np.ones(160))
-    groups = near_duplicates(batch)
-    assert len(np.unique(groups)) == 40
-    assert (groups.reshape(40, 4) == groups[::4, None]).all()
-
-
-@pytest.mark.parametrize("d", [1, 2, 5, 60])
-def test_hardly_any_examples_are_nearly_equal_by_chance(d: int) -> None:
-    rows = np.random.default_rng(0).normal(size=(600, d))
-    batch = Batch(rows, np.repeat(np.arange(3, dtype=np.int32), 200), np.ones(600))
-    assert len(np.unique(near_duplicates(batch))) > 595
-
-
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_examples_that_repeat_count_like_one_example_of_more_weight(scoring: Scoring) -> None:
     batch, _ = learnt(n=25, d=60)
@@ -183,16 +128,6 @@ def test_examples_that_repeat_count_like_one_example_of_more_weight(scoring: Sco
         found = LeaveOneOut.of(repeated, twice).quality(ridge)
         expected = LeaveOneOut.of(heavy, weighted).quality(ridge)
         np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def test_a_penalty_that_interpolates_is_refused() -> None:
-    batch, moments = learnt(n=40, d=60)
-    stream = LeaveOneOut.of(batch, moments)
-    assert stream.quality(Ridge(1e-9)) == -np.inf
-    assert -1 <= stream.quality(Ridge(30.0)) < 0
-    chosen = select(stream, None, Ridge, SelectionRequest(None, None))
-    assert chosen is not None
-    assert stream.quality(Ridge(chosen.penalty)) > -np.inf
 
 
 def test_quality_is_the_agreement_of_scores_and_labels() -> None:

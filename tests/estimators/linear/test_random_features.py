@@ -50,19 +50,6 @@ def test_many_examples_have_as_many_as_help() -> None:
     assert model.score(X_test, y_test) > plain.score(X_test, y_test) + 0.2
 
 
-def test_random_features_that_do_not_help_are_not_used() -> None:
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 600)
-    X = rng.normal(size=(600, 6)) + 1.5 * np.eye(3, 6)[y]
-    model = auto(recoding=0.0, max_stored=400).fit(X, y)
-    assert model.n_random_features_ == 0
-    plain = RLSClassifier(regularization=model.regularization_, recoding=0.0).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-9)
-    # They are added up, because they may help later.
-    assert model.coef_.shape[1] > X.shape[1]
-    assert (model.coef_[:, 6:] == 0).all()
-
-
 @pytest.mark.parametrize("feature_map", ["relu", RFF(gamma=0.5)])
 def test_a_stream_gives_the_model_of_one_call(feature_map: Any) -> None:
     X, y = rings(600)
@@ -75,24 +62,6 @@ def test_a_stream_gives_the_model_of_one_call(feature_map: Any) -> None:
     assert stream.n_stored_[order].tolist() == whole.n_stored_.tolist()
     sums = stream._fitted.moments.sums[order]
     np.testing.assert_allclose(sums, whole._fitted.moments.sums, atol=1e-8)
-
-
-def test_the_gram_matrix_has_the_size_that_was_asked_for() -> None:
-    X, y = rings(300)
-    for size in (50_000, 400_000):
-        gram = auto(max_gram_memory=size).fit(X, y)._fitted.moments.gram
-        assert 0.9 * size < gram.nbytes <= size
-    narrow = auto(max_gram_memory=100).fit(X, y)
-    assert narrow.n_random_features_ == 0
-    assert narrow.coef_.shape == (4, 4)
-
-
-def test_examples_are_forgotten_exactly() -> None:
-    X, y = rings(400)
-    options = {"regularization": 0.1, "recoding": 0.3}
-    model = auto(**options).fit(X, y).forget(X[300:], y[300:])
-    expected = auto(**options).fit(X[:300], y[:300])
-    np.testing.assert_allclose(model._fitted.moments.gram, expected._fitted.moments.gram, atol=1e-8)
 
 
 @pytest.mark.parametrize("sizes", [(40, 40), (40, 300), (300, 40), (300, 300), (70, 70)])
@@ -142,15 +111,6 @@ def test_saved_models_go_on_learning(n: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(weights.predict(X), model.predict(X))
 
 
-def test_blocks_and_random_features_are_selected_together() -> None:
-    X, y = rings(900)
-    noise = np.random.default_rng(5).normal(size=(900, 3))
-    model = auto(blocks=(4, 3), max_stored=200).fit(np.column_stack([X, noise]), y)
-    assert model.used_blocks_[0] == 0
-    assert set(model.used_blocks_) <= {0, 1}
-    assert model.n_random_features_ > 0
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -163,11 +123,3 @@ def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) ->
     X, y = rings(30)
     with pytest.raises(evergrow.InvalidInputError, match=message):
         RLSClassifier(**parameters).fit(X, y)
-
-
-def test_a_model_with_a_number_is_not_made_automatic() -> None:
-    X, y = rings(300)
-    model = RLSClassifier(n_random_features=20, random_state=0).fit(X, y)
-    model.set_params(n_random_features="auto")
-    with pytest.raises(evergrow.InvalidInputError, match="fit again"):
-        model.partial_fit(X[:1], y[:1])

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import RLSClassifier, _core
-from evergrow.estimators import RFF, RebalancedRLSClassifier
-from evergrow.estimators.linear import solver as solver_module
-from evergrow.estimators.sums.moments import WAITING
+from evergrow.estimators import RebalancedRLSClassifier
 from tests.conftest import Arrays
 from tests.estimators.threads import reading
 
@@ -51,15 +45,6 @@ def test_it_reads_digits_as_well_as_ridge_regression(digits: Arrays) -> None:
 
 
 @pytest.mark.slow
-def test_random_features_read_digits_better(digits: Arrays) -> None:
-    X, X_test, y, y_test = digits
-    plain = RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test)
-    for feature_map in ("relu", "rff"):
-        model = RLSClassifier(n_random_features=1000, feature_map=feature_map, random_state=0)
-        assert model.fit(X, y).score(X_test, y_test) > max(plain + 0.02, 0.97)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["cosine", "regression"])
 def test_a_class_of_five_examples_is_not_ignored_next_to_hundreds(
     digits: Arrays, scoring: Any
@@ -75,87 +60,6 @@ def test_a_class_of_five_examples_is_not_ignored_next_to_hundreds(
             accuracy[recoding] += np.array(scores) / 3
     assert accuracy["auto"][0] > accuracy[0.0][0] + 0.3
     assert accuracy["auto"][1] > accuracy[0.0][1] + 0.01
-
-
-def test_classes_are_sorted_within_a_call_and_appended_across_calls() -> None:
-    model = fixed().partial_fit([[0.0], [1.0]], ["m", "b"]).partial_fit([[2.0], [3.0]], ["z", "a"])
-    assert model.classes_.tolist() == ["b", "m", "a", "z"]
-    model.partial_fit([[4.0]], ["m"], classes=["q", "c"])
-    assert model.classes_.tolist() == ["b", "m", "a", "z", "c", "q"]
-
-
-def test_old_answers_stay_in_their_columns() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 4)), np.arange(60) % 3
-    X += 5 * np.eye(4)[y]
-    model = fixed(recoding=0.0).fit(X, y)
-    before = model.decision_function(X)
-    model.partial_fit([[0.0, 0.0, 0.0, 5.0]], [-5])
-    # Moved by one more class, but each in its place.
-    after = model.decision_function(X)
-    assert (after.argmax(axis=1) == y).all()
-    for column in range(3):
-        assert np.corrcoef(after[:, column], before[:, column])[0, 1] > 0.95
-    assert model.classes_.tolist() == [0, 1, 2, -5]
-
-
-def test_a_listed_class_without_examples_is_never_predicted() -> None:
-    model = fixed().partial_fit([[0.0], [9.0]], [1, 2], classes=[0, 3])
-    assert model.classes_.tolist() == [0, 1, 2, 3]
-    assert np.isneginf(model.decision_function([[0.0]])[0, [0, 3]]).all()
-    assert model.predict_proba([[-100.0]])[0, [0, 3]].tolist() == [0, 0]
-    assert model.predict([[-100.0], [100.0]]).tolist() == [1, 2]
-
-
-def test_regularization_and_recoding_may_change_without_the_data(digits: Arrays) -> None:
-    X, X_test, y, _ = digits
-    model = fixed(regularization=1.0, recoding=0.0).fit(X, y)
-    model.predict(X_test)
-    model.set_params(regularization=50.0, recoding=0.9)
-    again = fixed(regularization=50.0, recoding=0.9).fit(X, y)
-    np.testing.assert_allclose(
-        model.decision_function(X_test), again.decision_function(X_test), rtol=1e-9, atol=1e-9
-    )
-
-
-def test_nothing_is_stored_when_both_parameters_are_numbers(digits: Arrays) -> None:
-    X, _, y, _ = digits
-    assert fixed().fit(X, y).n_stored_.tolist() == [0] * 10
-    stored = RLSClassifier(recoding=0.5).fit(X, y).n_stored_
-    assert stored.tolist() == np.bincount(y).tolist()
-    held_out = RLSClassifier(recoding=0.5, selection="paper").fit(X, y).n_stored_
-    assert held_out.tolist() == (np.bincount(y) // 6).tolist()
-
-
-@pytest.mark.slow
-def test_what_is_stored_does_not_grow_with_the_examples() -> None:
-    rng = np.random.default_rng(0)
-    model = RLSClassifier(max_stored=30, random_state=0)
-    for i in range(900):
-        model.partial_fit(rng.normal(size=(1, 3)), [i % 3])
-    assert sum(len(batch.rows) for batch in model._fitted.moments.waiting) <= WAITING
-    assert model.n_stored_.tolist() == [10] * 3
-    assert model.class_counts_.tolist() == [300] * 3
-
-
-def test_few_examples_are_followed_and_many_are_solved_for(
-    digits: Arrays, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, X_test, y, _ = digits
-    model = fixed().fit(X[:500], y[:500])
-    model.predict(X_test)
-    calls: list[str] = []
-    real = solver_module.factorise
-    monkeypatch.setattr(
-        solver_module,
-        "factorise",
-        lambda *args, **options: calls.append("factorise") or real(*args, **options),
-    )
-    for i in range(500, 540):
-        model.partial_fit(X[i : i + 1], y[i : i + 1]).predict(X_test[:1])
-    assert calls == []
-    model.partial_fit(X[540:], y[540:]).predict(X_test[:1])
-    assert calls == ["factorise"]
 
 
 def test_an_indefinite_factor_is_computed_again_with_a_warning(
@@ -193,18 +97,6 @@ def test_copies_are_independent(digits: Arrays) -> None:
     for model, part in ((first, range(400, 410)), (second, range(450, 460))):
         rows = [*range(400), *part]
         np.testing.assert_allclose(model.coef_, fixed().fit(X[rows], y[rows]).coef_, atol=1e-9)
-
-
-def test_it_can_be_pickled_cloned_and_searched(digits: Arrays) -> None:
-    X, X_test, y, _ = digits
-    model = RLSClassifier(random_state=0).fit(X, y)
-    restored = pickle.loads(pickle.dumps(model))
-    np.testing.assert_allclose(restored.predict_proba(X_test), model.predict_proba(X_test))
-    restored.partial_fit(X[:1], y[:1])
-    with pytest.raises(NotFittedError):
-        clone(model).predict(X_test)
-    search = GridSearchCV(fixed(), {"regularization": [1.0, 1e5]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"regularization": 1.0}
 
 
 @pytest.mark.slow
@@ -273,13 +165,6 @@ def test_probabilities_are_calibrated_on_the_held_out_stream(digits: Arrays) -> 
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X_test)), probabilities)
 
 
-def test_two_classes_give_one_score_per_sample() -> None:
-    model = fixed().fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
-    scores = model.decision_function([[0.0], [9.0]])
-    assert scores.shape == (2,)
-    assert scores[0] < 0 < scores[1]
-
-
 def test_image_features_class_after_class(measuring_data: Path) -> None:
     with np.load(measuring_data / "cub200_efflite0_224.npz") as data:
         X, y, train = data["X"].astype(np.float32), data["y"], data["split"] == "train"
@@ -290,35 +175,6 @@ def test_image_features_class_after_class(measuring_data: Path) -> None:
     at_once = RLSClassifier(random_state=0).fit(X[train & chosen], y[train & chosen])
     test = ~train & chosen
     assert model.score(X[test], y[test]) > at_once.score(X[test], y[test]) - 0.01
-
-
-def test_a_given_gamma_makes_fourier_features_independent_of_the_first_data() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(80, 3)) * np.linspace(1, 9, 80)[:, None], np.arange(80) % 4
-    for feature_map, same in ((RFF(gamma=0.1), True), ("rff", False)):
-        options = {"n_random_features": 20, "feature_map": feature_map, "random_state": 0}
-        models = [fixed(**options), fixed(**options).partial_fit(X[:5], y[:5])]
-        models[0].fit(X, y)
-        models[1].partial_fit(X[5:], y[5:])
-        scores = [model.decision_function(X) for model in models]
-        assert np.allclose(*scores, atol=1e-8) == same
-
-
-def test_later_changes_of_the_input_arrays_have_no_effect(digits: Arrays) -> None:
-    X, X_test, y, _ = digits
-    model = fixed().fit(X[:300], y[:300])
-    model.predict(X_test)
-    row, label, weight = X[300:301].copy(), y[300:301].copy(), np.ones(1)
-    model.partial_fit(row, label, sample_weight=weight)
-    row[:], label[:], weight[:] = 99.0, 0, 1e4
-    expected = fixed().fit(X[:301], y[:301]).decision_function(X_test)
-    np.testing.assert_allclose(model.decision_function(X_test), expected, atol=1e-9)
-
-
-def test_a_few_very_wide_rows_of_any_type_are_learnt() -> None:
-    X = np.random.default_rng(0).integers(0, 255, (20, 60000)).astype(np.uint8)
-    model = fixed(n_random_features=20, random_state=0).fit(X, np.arange(20) % 2)
-    assert model.class_counts_.tolist() == [10, 10]
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e8])
@@ -336,13 +192,6 @@ def test_a_large_constant_feature_changes_nothing_when_features_are_standardised
     assert (model.coef_[:, 2] == 0).all()
 
 
-def test_features_far_from_zero_are_learnt_by_default(digits: Arrays) -> None:
-    X, X_test, y, y_test = digits
-    plain = RLSClassifier(random_state=0).fit(X, y).score(X_test, y_test)
-    far = RLSClassifier(random_state=0).fit(X + 1e4, y).score(X_test + 1e4, y_test)
-    assert far > plain - 0.02
-
-
 @pytest.mark.parametrize(("value", "weight"), [(1e130, 1e130), (1.0, 1e-320)])
 def test_weighted_examples_too_large_to_add_up_are_refused(value: float, weight: float) -> None:
     model = fixed().fit([[1.0], [0.0]], ["a", "b"])
@@ -352,28 +201,8 @@ def test_weighted_examples_too_large_to_add_up_are_refused(value: float, weight:
     assert vars(model) == state
 
 
-def test_weights_without_examples_cannot_be_forgotten() -> None:
-    model = fixed(keep_class_statistics=True).fit([[0.0], [1.0], [9.0]], ["a", "a", "b"])
-    with pytest.raises(ValueError, match="X and y if sample_weight is given"):
-        model.forget(classes=["a"], sample_weight=[1.0])
-
-
 def test_examples_in_a_direction_that_was_never_seen_are_not_forgotten() -> None:
     X = [[1.0, 0.0], [-1.0, 0.0]] * 5 + [[3.0, 0.0]] * 2
     model = fixed(fit_intercept=False).fit(X, ["a"] * 10 + ["b"] * 2)
     with pytest.raises(ValueError, match="these are not the examples that were learnt"):
         model.forget([[0.0, 1.0]], ["a"])
-
-
-def test_an_offset_of_the_features_has_no_effect() -> None:
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 40)
-    X = rng.normal(0, 5, (80, 3)) + 60 * y[:, None]
-    for offset in (0, 100, 1000):
-        assert RLSClassifier(random_state=0).fit(X + offset, y).score(X + offset, y) == 1.0
-
-
-def test_four_numbers_of_any_scale_are_separated() -> None:
-    X = [[0], [10], [240], [250]]
-    model = RLSClassifier(random_state=0).fit(X, ["night", "night", "day", "day"])
-    assert model.predict(X).tolist() == ["night", "night", "day", "day"]

@@ -11,7 +11,6 @@ from evergrow import RLSClassifier
 from evergrow.estimators.linear import penalties
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.penalties import SelectionRequest
-from evergrow.estimators.linear.selection import has_rare_classes
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
 from tests.conftest import Arrays
@@ -32,24 +31,6 @@ def test_a_selected_penalty_beats_an_arbitrary_one() -> None:
     careless = RLSClassifier(regularization=1e-6, recoding=0.0).fit(X, y)
     assert chosen.score(X_test, y_test) > careless.score(X_test, y_test)
     assert chosen.regularization_ > 1
-
-
-def test_the_penalty_is_chosen_again_when_the_examples_have_doubled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X, y = noisy(1000)
-    sizes: list[int] = []
-    real = penalties.best_penalty
-
-    def counted(stream: Any, *given: Any) -> float:
-        sizes.append(stream.everything.n_examples)
-        return real(stream, *given)
-
-    monkeypatch.setattr(penalties, "best_penalty", counted)
-    model = RLSClassifier(random_state=0)
-    for first in range(0, 1000, 10):
-        model.partial_fit(X[first : first + 10], y[first : first + 10])
-    assert sizes == [10, 20, 40, 80, 160, 320, 640]
 
 
 @pytest.mark.parametrize("labels", [np.arange(60), np.r_[0, 0, 1, 1, 2:10]])
@@ -97,15 +78,6 @@ def test_the_kept_sample_is_uniform_and_does_not_depend_on_the_calls() -> None:
     assert abs(places[1::2] - 400 / 6).max() < 5 * np.sqrt(400 / 6)
 
 
-def test_held_out_examples_are_evicted_for_new_classes() -> None:
-    X, y = noisy(600, n_classes=2)
-    model = RLSClassifier(max_stored=40, random_state=0).fit(X, y)
-    assert model.n_stored_.tolist() == [20, 20]
-    X, y = noisy(600, n_classes=8)
-    model.partial_fit(X, y)
-    assert model.n_stored_.tolist() == [5] * 8
-
-
 def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
     X, y = noisy(300)
     held = held_out(y, 6)
@@ -130,77 +102,6 @@ def test_classes_with_few_examples_have_no_vote(digits: Arrays, rule: Any) -> No
     assert stream.votes[held.codes != 8].all()
 
 
-def test_equally_frequent_classes_are_recoded_alike() -> None:
-    X, y = noisy(400)
-    X, y = X[np.argsort(y, kind="stable")], np.sort(y)
-    X = np.concatenate([X[y == c][:60] for c in range(4)])
-    y = np.repeat(np.arange(4), 60)
-    plain = RLSClassifier(regularization=1.0, recoding=0.0).fit(X, y)
-    auto = RLSClassifier(regularization=1.0, random_state=0).fit(X, y)
-    assert auto.recoding_ == 1.0
-    assert (auto.predict(X) == plain.predict(X)).all()
-
-
-@pytest.mark.parametrize(
-    ("sizes", "expected"), [((40, 40, 40), False), ((400, 40, 40), False), ((40, 40, 9), True)]
-)
-def test_classes_far_below_the_median_are_rare(sizes: tuple[int, ...], expected: bool) -> None:
-    y = np.repeat(np.arange(len(sizes)), sizes)
-    model = RLSClassifier(regularization=1.0, recoding=0.0).fit(np.eye(3)[y], y)
-    assert has_rare_classes(model._fitted.moments) == expected
-
-
-def test_examples_count_as_many_as_they_stand_for() -> None:
-    X, y = noisy(600, n_classes=2)
-    places = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:40]])
-    model = RLSClassifier(max_stored=60, random_state=0).fit(X[places], y[places])
-    stream = model._fitted._validation(SelectionRequest(None, None))
-    counts = np.bincount(stream.held.codes, stream.represented)
-    np.testing.assert_allclose(counts, model.class_counts_)
-
-
-def test_the_same_seed_gives_the_same_selection() -> None:
-    X, y = noisy(900)
-    models = [RLSClassifier(max_stored=50, random_state=3).fit(X, y) for _ in range(2)]
-    assert models[0].regularization_ == models[1].regularization_
-    assert models[0].temperature_ == models[1].temperature_
-    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
-
-
-def test_selection_can_begin_in_the_middle_of_a_stream() -> None:
-    rng = np.random.default_rng(0)
-    model = RLSClassifier(regularization=1.0, recoding=0.0, random_state=0)
-    model.fit(rng.normal(size=(100, 3)), ["A"] * 100)
-    model.set_params(recoding="auto")
-    for name in "BCDE":
-        model.partial_fit(rng.normal(size=(30, 3)), [name] * 30)
-    assert 0 <= model.recoding_ <= 1
-
-
-def test_a_given_number_is_not_taken_for_a_selected_one() -> None:
-    X, y = noisy(600)
-    model = RLSClassifier(regularization=1e6, random_state=0).fit(X, y)
-    model.set_params(regularization="auto")
-    assert model.regularization_ < 1e5
-    fresh = RLSClassifier(random_state=0).fit([*X, X[0]], [*y, y[0]]).regularization_
-    assert model.partial_fit(X[:1], y[:1]).regularization_ == pytest.approx(fresh, rel=1e-6)
-    X, y = np.vstack([X[y != 3], X[y == 3][:9]]), np.sort(np.append(y[y != 3], [3] * 9))
-    other = RLSClassifier(recoding=0.9, random_state=0).fit(X, y).set_params(recoding="auto")
-    assert other.recoding_ == 0.0
-    fresh = RLSClassifier(random_state=0).fit([*X, X[0]], [*y, y[0]]).recoding_
-    assert other.partial_fit(X[:1], y[:1]).recoding_ == fresh > 0
-
-
-def test_the_temperature_follows_a_penalty_that_is_set() -> None:
-    X, y = noisy(900)
-    model = RLSClassifier(random_state=0).fit(X, y)
-    model.set_params(regularization=1e7)
-    fresh = RLSClassifier(regularization=1e7, random_state=0).fit(X, y)
-    assert model.set_params(recoding=fresh.recoding_).temperature_ == pytest.approx(
-        fresh.temperature_, rel=0.05
-    )
-
-
 def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> None:
     X, y = noisy(60, n_classes=2)
     for standardize in (False, True):
@@ -215,91 +116,6 @@ def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> Non
         gone = ~(X[:, None] == held.rows).all(axis=2).any(axis=1)
         model.forget(X[gone], y[gone])
         assert np.isfinite(model.predict_proba(X)).all()
-
-
-def test_nothing_is_judged_while_numbers_are_given(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from evergrow.estimators.linear.fitted import FittedRLS
-
-    X, y = noisy(400)
-    model = RLSClassifier(regularization=1.0, recoding=0.0, random_state=0).fit(X, y)
-    monkeypatch.setattr(FittedRLS, "_validation", lambda *_: 1 / 0)
-    model.partial_fit(X[:1], y[:1]).predict(X[:1])
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_the_unit_of_standardised_features_does_not_matter(digits: Arrays, scale: float) -> None:
-    X, X_test, y, _ = digits
-    for n in (40, 900):
-        plain, scaled = (
-            RLSClassifier(standardize=True, random_state=0).fit(X[:n] * unit, y[:n])
-            for unit in (1.0, scale)
-        )
-        assert scaled.regularization_ == pytest.approx(plain.regularization_)
-        assert (scaled.predict(X_test * scale) == plain.predict(X_test)).mean() > 0.99
-
-
-def test_standardising_later_selects_again(digits: Arrays) -> None:
-    X, _, y, _ = digits
-    X = X * np.where(np.arange(64) % 2, 1e-2, 1e2)
-    model = RLSClassifier(random_state=0).fit(X, y).set_params(standardize=True)
-    before = model.regularization_
-    model.partial_fit(X[:1], y[:1])
-    fresh = RLSClassifier(standardize=True, random_state=0).fit(X, y)
-    assert model.regularization_ != before
-    assert model.regularization_ == pytest.approx(fresh.regularization_, rel=3)
-
-
-def test_a_model_without_errors_is_not_certain_of_everything() -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(400) % 2
-    X = np.eye(2)[y] * 10 + 0.1 * rng.normal(size=(400, 2))
-    model = RLSClassifier(random_state=0).fit(X, y)
-    assert model.score(X, y) == 1.0
-    confidence = model.predict_proba(X).max(axis=1)
-    assert 0.95 < confidence.mean() < 0.9999
-
-
-def test_examples_of_great_weight_make_the_penalty_due() -> None:
-    X, y = noisy(300)
-    model = RLSClassifier(random_state=0).fit(X, y)
-    before = model.regularization_
-    model.partial_fit(X[:3], y[:3], sample_weight=np.full(3, 1e6))
-    assert model.regularization_ != before
-
-
-def test_the_temperature_of_given_numbers_is_not_fitted_with_every_example(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from evergrow.estimators.linear import fitted as fitted_module
-
-    X, y = noisy(600)
-    model = RLSClassifier(random_state=0).fit(X, y).set_params(regularization=5.0, recoding=0.3)
-    model.predict_proba(X[:1])
-    monkeypatch.setattr(fitted_module, "fit_temperature", lambda *_: 1 / 0)
-    for i in range(5):
-        model.partial_fit(X[i : i + 1], y[i : i + 1]).predict_proba(X[:1])
-
-
-def test_the_first_two_examples_of_every_class_are_stored() -> None:
-    X, y = noisy(800, n_classes=8)
-    model = RLSClassifier(max_stored=24, random_state=0)
-    for first in range(0, 800, 7):
-        model.partial_fit(X[first : first + 7], y[first : first + 7])
-    assert model.n_stored_.tolist() == [3] * 8
-    stored = {tuple(row) for row in model._fitted.holdout.batch.rows.tolist()}
-    for label in range(8):
-        assert {tuple(row) for row in X[y == label][:2].tolist()} <= stored
-
-
-def test_many_classes_store_two_examples_each_and_are_judged() -> None:
-    X, y = noisy(300, n_classes=60)
-    y = np.concatenate([np.arange(60), y])
-    X = np.concatenate([X[:60], X])
-    model = RLSClassifier(max_stored=20, random_state=0).fit(X, y)
-    assert model.n_stored_.max() == 2
-    assert model._fitted.selection is not None
 
 
 def test_the_search_for_a_penalty_goes_on_as_far_as_it_helps() -> None:
@@ -353,11 +169,6 @@ def test_a_large_class_next_to_small_ones_keeps_its_examples(digits: Arrays) -> 
     right = model.predict(X_test) == y_test
     assert right[y_test == 1].mean() > 0.9
     assert min(right[y_test == c].mean() for c in (3, 8)) > 0.6
-
-
-def test_features_that_tell_nothing_give_the_largest_class() -> None:
-    model = RLSClassifier().fit(np.ones((55, 5)), [0] * 50 + [1] * 3 + [2] * 2)
-    assert model.predict(np.ones((1, 5))) == [0]
 
 
 @pytest.mark.parametrize("unit", [1e-15, 1e-8, 1e8])
