@@ -68,6 +68,7 @@ def test_every_part_of_a_benchmark_is_found():
     assert all(callable(find_part(*part)) for part in parts)
 
 
+@pytest.mark.slow
 def test_a_benchmark_is_imported_when_it_runs():
     # Without a package of the service, which other benchmarks do not need.
     code = "import sys; sys.modules['fastapi'] = None; from benchmarks.__main__ import main; main()"

@@ -51,6 +51,7 @@ def test_commands_of_the_docs_are_parsed(
     command.make_context(words[0], rest)
 
 
+@pytest.mark.slow
 def test_every_public_class_and_function_is_listed() -> None:
     listed = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
     names = set(re.findall(r"~?([\w.]+)$", listed, re.MULTILINE))

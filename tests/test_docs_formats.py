@@ -44,6 +44,7 @@ def prepare(folder: Path) -> None:
     write_video(folder / "clip.mp4", "red", "green")
 
 
+@pytest.mark.slow
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("webdataset")
     monkeypatch.chdir(tmp_path)

@@ -105,6 +105,7 @@ def test_every_instruction_set_rounds_and_stores_the_same_means() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORESTS)
 def test_every_instruction_set_trains_and_reads_the_same_kind_of_forest(
     kind: Any, scores_by_isa: dict[str, float], digits: Arrays

@@ -29,6 +29,7 @@ def test_every_public_name_can_be_had(name: str) -> None:
     assert name in dir(evergrow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["", *ROOMS])
 def test_every_listed_home_is_of_a_public_name(room: str) -> None:
     module = import_module(f"evergrow.{room}".rstrip("."))

@@ -20,6 +20,7 @@ def test_the_example_on_features_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert float(score) > 0.9
 
 
+@pytest.mark.slow
 def test_the_example_on_folders_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def counted(calls):
     return made_up(counting)
 
 
+@pytest.mark.slow
 def test_tables_figure_page_and_record_are_written(done):
     names = ("-timings.csv", ".csv", ".json", ".md", ".svg")
     assert {*contents(done)} == {f"guide-made-up{name}" for name in names}

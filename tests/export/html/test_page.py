@@ -222,6 +222,7 @@ def test_the_weights_are_those_of_python_after_two_hundred_lessons(opened, page_
     assert difference.max() < 1e-6
 
 
+@pytest.mark.slow
 def test_the_file_has_a_strict_policy_and_no_address(page_file):
     text = page_file.read_text()
     policy = text.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]

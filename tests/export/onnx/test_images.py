@@ -133,6 +133,7 @@ def test_the_known_network_with_stages_is_exported(weights: Any, images: list[An
             assert bool(is_unknown[0]) == (not model.learner_.is_known(rows)[k])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "says"),
     [

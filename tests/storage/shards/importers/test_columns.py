@@ -115,6 +115,7 @@ def test_folders_of_parquet_files(tmp_path: Path) -> None:
     assert (again.n_added, again.n_present) == (0, 50)
 
 
+@pytest.mark.slow
 def test_datasets_on_disk(tmp_path: Path) -> None:
     library, found = import_datasets(), dataset()
     found.save_to_disk(tmp_path / "saved", num_shards=3)
