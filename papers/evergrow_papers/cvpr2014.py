@@ -39,21 +39,7 @@ from evergrow_papers.data import (
     follow,
     mixture,
 )
-from evergrow_papers.figures import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
-    Figure,
-    Panel,
-    Panels,
-    Style,
-    draw_panel,
-)
+from evergrow_papers.figures import Panel, Panels
 from evergrow_papers.frame import Context, Experiment, Run, Source
 from evergrow_papers.settings import NCM_TREES, TREES
 from evergrow_papers.table import ANY, Row, Table, first, last
@@ -71,11 +57,16 @@ WORDS = Words(
         "chunk": "{} classes at a time",
         "initial": "{} classes at first",
         "n_classes": "{} classes",
-        "panel": "panel {}",
+        "panel": "{}",
         "share": "{} of the nodes",
     },
     values={
         "data": {"words": "visual words"},
+        "panel": {
+            "a": "a) all classes at once",
+            "b": "b) 10 initial classes",
+            "c": "c) 20 initial classes",
+        },
         "strategy": {name: name.upper() for name in ("uls", "igt", "rust", "rtst")},
         "method": {
             **{name: name.upper() for name in ("uls", "igt", "rust", "rtst", "svm", "rf", "ncm")},
@@ -104,13 +95,7 @@ STRATEGIES = ("uls", "igt", "rust", "rtst")
 GROWTH = (*STRATEGIES, BASELINE)
 EXACT = ("accuracy", "newest", "comparisons", "n_distances")
 RELATIVE = ("accuracy", "relative", "newest", "comparisons", "n_distances")
-STYLES = {
-    "retrained": Style("retrained", BLACK, "o", "--"),
-    "rtst": Style("RTST", RED, "s"),
-    "rust": Style("RUST", BLUE, "^"),
-    "igt": Style("IGT", GREEN, "D"),
-    "uls": Style("ULS", ORANGE, "v"),
-}
+CURVES = (*reversed(GROWTH),)
 
 
 def _check_features(data: Dataset) -> Dataset:
@@ -278,11 +263,6 @@ _relative_experiment = partial(_experiment, exact=RELATIVE, complete=relative_to
 # --- Fig. 3: the number of class means that a node compares a sample with
 
 SUBSETS = {"logarithm": "log2", "square root": "sqrt", "a fifth": 0.2}
-SUBSET_STYLES = {
-    "logarithm": Style("logarithm of the classes", GREEN, "D"),
-    "square root": Style("square root", BLUE, "^"),
-    "a fifth": Style("0.2 of the classes", RED, "s"),
-}
 
 
 def _fig3_runs(context: Context) -> list[Run]:
@@ -349,8 +329,8 @@ FIG3 = _experiment(
     },
     figure=Panels(
         [
-            Panel("n_classes", "accuracy", "subset", SUBSET_STYLES),
-            Panel("n_classes", "comparisons", "subset", SUBSET_STYLES, options={"ylim": (0, None)}),
+            Panel("n_classes", "accuracy", "subset", [*SUBSETS]),
+            Panel("n_classes", "comparisons", "subset", [*SUBSETS], options={"ylim": (0, None)}),
         ],
         rows=("data",),
     ),
@@ -419,7 +399,7 @@ FIG4 = _experiment(
     },
     figure=Panels(
         [
-            Panel("min_samples_leaf", y, "strategy", STYLES, ticks="measured")
+            Panel("min_samples_leaf", y, "strategy", CURVES, ticks="measured")
             for y in ("accuracy", "comparisons")
         ]
     ),
@@ -556,19 +536,19 @@ FIG5 = _relative_experiment(
     },
     figure=Panels(
         [
-            Panel("n_classes", "relative", "strategy", STYLES, where=USUAL),
+            Panel("n_classes", "relative", "strategy", CURVES, where=USUAL),
             Panel(
                 "n_classes",
                 "relative",
                 "strategy",
                 # ULS is far below the others and would compress their scale.
-                {name: style for name, style in STYLES.items() if name != "uls"},
+                CURVES[:-1],
                 where=USUAL,
                 ylabel="the same, without ULS",
             ),
-            Panel("n_classes", "comparisons", "strategy", STYLES, where=USUAL),
+            Panel("n_classes", "comparisons", "strategy", CURVES, where=USUAL),
             Panel(
-                "n_classes", "seconds", "strategy", STYLES, where=USUAL, options={"yscale": "log"}
+                "n_classes", "seconds", "strategy", CURVES, where=USUAL, options={"yscale": "log"}
             ),
         ],
         rows=("data", "initial"),
@@ -620,29 +600,6 @@ def _same_as_igt(table: Table) -> list[bool]:
     return [[*table.where(strategy=s, share=0.0).column("accuracy")] == igt for s in CHANGING]
 
 
-def _draw_fig6(figure: Figure, table: Table) -> None:
-    panels = figure.subplots(1, 3)
-    baseline, style = table.where(strategy=BASELINE), STYLES[BASELINE]
-    levels = {
-        "relative": 100.0,
-        "comparisons": baseline.mean("comparisons"),
-        "seconds": baseline.mean("seconds"),
-    }
-    labels: dict[str, Any] = {
-        "seconds": {"ylabel": "training, CPU s", "options": {"ylim": (0, None)}}
-    }
-    for axes, (column, level) in zip(panels, levels.items(), strict=True):
-        changing = {name: STYLES[name] for name in CHANGING}
-        draw_panel(
-            axes,
-            Panel("share", column, "strategy", changing, **labels.get(column, {})),
-            table,
-            WORDS,
-        )
-        axes.axhline(level, color=style.colour, linestyle=style.dashes, label=style.label)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-
-
 FIG6 = _relative_experiment(
     name="cvpr2014-fig6",
     title="Fig. 6 of Ristin et al. 2014: share of the nodes that change",
@@ -682,7 +639,12 @@ FIG6 = _relative_experiment(
             where={"share": 0.8},
         ),
     },
-    figure=_draw_fig6,
+    figure=Panels(
+        [
+            Panel("share", y, "strategy", (BASELINE, *CHANGING), level=BASELINE)
+            for y in ("relative", "comparisons", "seconds")
+        ]
+    ),
     keys=("data", "strategy", "share", "seed", "n_classes"),
     size=(9.5, 3.0),
 )
@@ -696,10 +658,6 @@ MEASURED = (30, 40, 50)
 FIG7_RELATIVE = {3: 0.881, 20: 0.927}
 # Seeds of all numbers of initial classes, and of those that decide the claim.
 N_SEEDS, N_DECIDING = 5, 12
-FIG7_STYLES = {
-    n: Style(f"at {n} classes", colour, marker)
-    for n, (colour, marker) in zip(MEASURED, ((GREEN, "D"), (BLUE, "^"), (RED, "s")), strict=True)
-}
 
 
 def _fig7_runs(context: Context) -> list[Run]:
@@ -742,7 +700,7 @@ FIG7 = _relative_experiment(
     },
     figure=Panels(
         [
-            Panel("initial", y, "n_classes", FIG7_STYLES, where={"strategy": "rust"})
+            Panel("initial", y, "n_classes", MEASURED, where={"strategy": "rust"})
             for y in ("relative", "comparisons")
         ],
         rows=("data",),
@@ -814,29 +772,6 @@ def _spreads(table: Table) -> list[Verdict]:
     return [Verdict(agrees, text)]
 
 
-def _draw_fig8(figure: Figure, table: Table) -> None:
-    grown = table.where(strategy="rust")
-    style = {"rust": STYLES["rust"]}
-    end = grown.where(n_classes=last)
-    panels = [
-        # From zero, so that the deviations are seen relative to the means.
-        Panel("initial", "relative", "strategy", style, options={"ylim": (0, 105)}),
-        Panel(
-            "initial",
-            "comparisons",
-            "strategy",
-            style,
-            options={"ylim": (0, 1.1 * end.column("comparisons").max())},
-        ),
-        Panel("n_classes", "seconds", "strategy", style, xlabel="classes, 3 initial"),
-    ]
-    tables = (end, end, grown.where(initial=INITIALS[0]))
-    for axes, each, rows in zip(figure.subplots(1, 3), panels, tables, strict=True):
-        draw_panel(axes, each, rows, WORDS)
-    n_orders = len(table.values("seed"))
-    figure.suptitle(f"RUST: mean and standard deviation over {n_orders} orders", fontsize=9)
-
-
 FIG8 = _relative_experiment(
     name="cvpr2014-fig8",
     title="Fig. 8 of Ristin et al. 2014: orders of the classes",
@@ -851,7 +786,30 @@ FIG8 = _relative_experiment(
             where={"strategy": "rust"},
         )
     },
-    figure=_draw_fig8,
+    figure=Panels(
+        [
+            # From zero, so that the deviations are seen relative to the means.
+            *(
+                Panel(
+                    "initial",
+                    y,
+                    "strategy",
+                    ["rust"],
+                    {"n_classes": last},
+                    options={"ylim": (0, None)},
+                )
+                for y in ("relative", "comparisons")
+            ),
+            Panel(
+                "n_classes",
+                "seconds",
+                "strategy",
+                ["rust"],
+                {"initial": INITIALS[0]},
+                xlabel="classes, 3 initial",
+            ),
+        ]
+    ),
     keys=("data", "strategy", "initial", "seed", "n_classes"),
     size=(9.5, 3.0),
 )
@@ -861,13 +819,6 @@ FIG8 = _relative_experiment(
 
 CHUNKS = (1, 5, 10)
 FIG9_KEYS = ("data", "strategy", "chunk", "seed", "n_classes")
-FIG9_STYLES = {
-    1: Style("1 at a time", ORANGE, "v"),
-    5: Style("5 at a time", GREEN, "D"),
-    10: Style("10 at a time", BLUE, "^"),
-    40: Style("all at once", RED, "s"),
-    20: Style("all at once", RED, "s"),
-}
 
 
 def _fig9_runs(context: Context) -> list[Run]:
@@ -926,7 +877,7 @@ FIG9 = _relative_experiment(
     },
     figure=Panels(
         [
-            Panel("n_classes", y, "chunk", FIG9_STYLES)
+            Panel("n_classes", y, "chunk", (*CHUNKS, 20, 40))
             for y in ("relative", "comparisons", "seconds")
         ],
         rows=("data",),
@@ -945,16 +896,6 @@ TIMES, TIMES_INITIAL = "times", 2
 # More seeds where differences on words are close to the paper's bounds.
 CLOSE_IN_A = {"ncmf": 10, "rf": 10, "ncm": 10}
 CLOSE_IN_STREAMS = {"igt": 15, "met": 15, "rtst": 10, BASELINE: 10}
-FIG10_STYLES = {
-    "ncmf": Style("NCMF", BLACK, "o"),
-    **STYLES,
-    "met": Style("MET + NCM", PINK, "P"),
-    "met_low_rank": Style("MET + NCM, low rank", GREY, "X"),
-    "svm": Style("multi-class SVM", SKY, "X"),
-    "knn": Style("kNN", ORANGE, "D"),
-    "rf": Style("RF", RED, "s"),
-    "ncm": Style("NCM", GREY, "v"),
-}
 
 
 class MulticlassSVM:
@@ -1081,25 +1022,6 @@ def _fig10_measure(context: Context, run: Run) -> list[Row]:
     return rows_of(run, FIG10.keys, measured, timed=method != BASELINE)
 
 
-def _draw_fig10(figure: Figure, table: Table) -> None:
-    """Panel a for each data set, then b and c, each with its own legend."""
-    parts = [*dict.fromkeys((r["panel"], r["data"]) for r in table if r["panel"] != TIMES)]
-    figure.set_size_inches(figure.get_figwidth(), 2.9 * ((len(parts) + 1) // 2) + 0.5)
-    axes = figure.subplots((len(parts) + 1) // 2, 2, squeeze=False).ravel()
-    for each, (letter, data) in zip(axes, parts, strict=False):
-        how = (
-            f"{FIG10_INITIAL[letter]} initial classes"
-            if letter in FIG10_INITIAL
-            else "trained on all at once"
-        )
-        title = f"{letter}) {WORDS.bare('data', data)}, {how}"
-        curves = Panel("n_classes", "accuracy", "method", FIG10_STYLES, title=title)
-        draw_panel(each, curves, table.where(panel=letter, data=data), WORDS)
-        each.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
-    for each in axes[len(parts) :]:
-        each.set_axis_off()
-
-
 def _streams(**options: Any) -> dict[str, Any]:
     """A claim on each stream of panels b and c, at its end."""
     return {"where": {"panel": (*FIG10_INITIAL,), **options}, "each": ("data", "initial")}
@@ -1165,7 +1087,20 @@ FIG10 = _experiment(
             **_streams(),
         ),
     },
-    figure=_draw_fig10,
+    figure=Panels(
+        [
+            Panel(
+                "n_classes",
+                "accuracy",
+                "method",
+                (*CURVES, *CLASSIFIERS, "met_low_rank"),
+                {"panel": ("a", *FIG10_INITIAL)},
+            )
+        ],
+        rows=("panel", "data"),
+        n_columns=2,
+        legend="right center",
+    ),
     keys=("panel", "data", "initial", "method", "seed", "n_classes"),
     exact=EXACT,
     size=(9.5, 6.0),

@@ -79,14 +79,19 @@ class Style:
 def styles(labels: Mapping[Any, str], dashes: str = "-") -> dict[Any, Style]:
     """A style for each of these values, by the order of colours and markers.
 
+    Colours repeat with other dashes.
+
     Examples
     --------
     >>> from evergrow_papers.figures import styles
     >>> styles({"igt": "IGT", "uls": "ULS"})["uls"].marker
     's'
     """
-    looks = zip(labels.items(), COLOURS, MARKERS, strict=False)
-    return {value: Style(label, colour, marker, dashes) for (value, label), colour, marker in looks}
+    n = len(COLOURS)
+    return {
+        value: Style(label, COLOURS[i % n], MARKERS[i % n], dashes if i < n else "--")
+        for i, (value, label) in enumerate(labels.items())
+    }
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,9 @@ class Panel:
         Columns of the axes.
     series : str or tuple of str
         The column whose values are the curves; of several columns their tuples.
-    styles : mapping of value to Style
-        How the curves look, and their order.
+    styles : mapping of value to Style, or sequence
+        How the curves look, and their order. Values alone are labelled by the words of the paper;
+        where the values of ``x`` are names, no lines join them.
     where : mapping
         Selects the rows that are drawn.
     title, xlabel, ylabel : str
@@ -112,12 +118,14 @@ class Panel:
         Whether each value is a bar instead of a point of a curve.
     options : mapping
         Passed to ``Axes.set``, for example ``ylim`` or ``yscale``.
+    level : value, default=None
+        A value of ``series`` whose mean is a horizontal line instead of a curve.
     """
 
     x: str
     y: str
     series: str | tuple[str, ...]
-    styles: Mapping[Any, Style]
+    styles: Mapping[Any, Style] | Sequence[Any]
     where: Row = field(default_factory=dict)
     title: str = ""
     xlabel: str = ""
@@ -125,6 +133,15 @@ class Panel:
     ticks: Literal["measured", "each"] | None = None
     bars: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    level: Any = None
+
+    def looks(self, table: Table, words: Words) -> Mapping[Any, Style]:
+        """The styles of the curves."""
+        if isinstance(self.styles, Mapping):
+            return self.styles
+        named = any(isinstance(x, str) for x in table.values(self.x))
+        labels = {value: words.setting(_place(self, value)) for value in self.styles}
+        return styles(labels, "none" if named else "-")
 
 
 @dataclass(frozen=True)
@@ -209,10 +226,15 @@ def draw_panels(
 def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
     """Draw the curves or bars of a panel, with standard deviations over the seeds."""
     chosen, scale = table.where(**panel.where), _scale(panel, words)
-    place, beside = _positions(panel, chosen)
+    looks = panel.looks(chosen, words)
+    place, beside = _positions(panel, chosen, looks)
     xs = [*place]
+    if panel.level is not None:
+        style = looks[panel.level]
+        mean = scale * chosen.mean(panel.y, **_place(panel, panel.level))
+        axes.axhline(mean, color=style.colour, linestyle="--", label=style.label)
     for value, aside in beside.items():
-        style = panel.styles[value]
+        style = looks[value]
         rows = chosen.where(**_place(panel, value))
         at = [x for x in xs if len(rows.where(**{panel.x: x}).column(panel.y))]
         means = np.array([rows.mean(panel.y, **{panel.x: x}) for x in at]) * scale
@@ -248,14 +270,17 @@ def _scale(panel: Panel, words: Words) -> float:
     return 100.0 if panel.y in words.shares else 1.0
 
 
-def _positions(panel: Panel, chosen: Table) -> tuple[dict[Any, float], dict[Any, float]]:
+def _positions(
+    panel: Panel, chosen: Table, looks: Mapping[Any, Style]
+) -> tuple[dict[Any, float], dict[Any, float]]:
     """Where values of the x axis are, and how far aside of them those of each curve."""
     apart = panel.bars or panel.ticks == "each"
     xs = chosen.values(panel.x) if panel.ticks == "each" else sorted(chosen.values(panel.x))
-    drawn = [value for value in panel.styles if len(chosen.where(**_place(panel, value)))]
+    curves = [value for value in looks if value != panel.level]
+    drawn = [value for value in curves if len(chosen.where(**_place(panel, value)))]
     aside = dict.fromkeys(drawn, 0.0)
     for number, value in enumerate(drawn):
-        if apart and (panel.bars or panel.styles[value].dashes == "none"):
+        if apart and (panel.bars or looks[value].dashes == "none"):
             aside[value] = (number - (len(drawn) - 1) / 2) * 0.8 / len(drawn)
     return {x: n if apart else x for n, x in enumerate(xs)}, aside
 
@@ -267,9 +292,11 @@ def draw_published(
 
     The measured rows tell where values are that stand at equal distances.
     """
-    place, beside = _positions(panel, (measured or Table([])).where(**panel.where))
+    chosen = (measured or Table([])).where(**panel.where)
+    looks = panel.looks(chosen, words)
+    place, beside = _positions(panel, chosen, looks)
     label: str | None = "printed in the paper"
-    for value, style in panel.styles.items():
+    for value, style in looks.items():
         found = published.where(**_place(panel, value))
         rows = Table(r for r in found if r.get(panel.y) is not None and panel.x in r)
         if panel.ticks == "each":
