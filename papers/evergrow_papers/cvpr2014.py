@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, cast
 
@@ -38,6 +37,7 @@ from evergrow_papers.data import (
     Retrained,
     follow,
     mixture,
+    take_square_roots,
 )
 from evergrow_papers.figures import Panel, Panels
 from evergrow_papers.frame import Context, Experiment, Run, Source
@@ -98,28 +98,13 @@ RELATIVE = ("accuracy", "relative", "newest", "comparisons", "n_distances")
 CURVES = (*reversed(GROWTH),)
 
 
-def _check_features(data: Dataset) -> Dataset:
-    if data.X_train.ndim != 2:
-        raise InvalidInputError(
-            f"{data.name!r} is not a table of features: these experiments need an .npz file with "
-            "one row of numbers per sample"
-        )
-    return data
-
-
-def _take_square_roots(data: Dataset) -> Dataset:
-    """Square roots of counts of visual words, whose noise grows with the counts."""
-    found = _check_features(data)
-    return replace(found, X_train=np.sqrt(found.X_train), X_test=np.sqrt(found.X_test))
-
-
 def _mixture() -> Dataset:
     return mixture(100, 48, n_train=40, n_test=20, distance=0.45)
 
 
 SOURCES = {
-    "features": Source("cifar100_efflite0_pca256.npz", _mixture, _check_features),
-    "words": Source("cifar100_words1000.npz", _mixture, _take_square_roots),
+    "features": Source("cifar100_efflite0_pca256.npz", _mixture),
+    "words": Source("cifar100_words1000.npz", _mixture, take_square_roots),
 }
 
 

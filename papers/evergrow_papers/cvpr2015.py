@@ -28,7 +28,7 @@ from evergrow.estimators import ForestGuesser, guess_fine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
-from evergrow_papers.data import Array, Dataset, digits, mixture
+from evergrow_papers.data import Array, Dataset, digits, mixture, take_square_roots
 from evergrow_papers.figures import (
     BLUE,
     GREEN,
@@ -107,12 +107,6 @@ PATCH, STEP = 8, 2
 N_COMPONENTS, N_GAUSSIANS = 24, 16
 
 
-def _take_square_roots(data: Dataset) -> Dataset:
-    """Square roots of counts, whose noise does not grow with the counts."""
-    X_train, X_test = (np.sqrt(np.maximum(X, 0)) for X in (data.X_train, data.X_test))
-    return replace(data, X_train=X_train, X_test=X_test)
-
-
 def group_by_alphabet(data: Dataset) -> Dataset:
     """Make alphabets the coarse classes of characters, whose names are "alphabet/character"."""
     names = data.class_names or {}
@@ -157,7 +151,7 @@ def patches(X: Array) -> list[Array]:
 MIXTURE = partial(mixture, 24, 24, 50, 30, distance=0.6, n_groups=6)
 SOURCES = {
     "features": Source("cifar100_efflite0_pca256.npz", MIXTURE),
-    "words": Source("cifar100_words1000.npz", MIXTURE, _take_square_roots),
+    "words": Source("cifar100_words1000.npz", MIXTURE, take_square_roots),
     "birds": Source("cub200_efflite0_224.npz", MIXTURE),
     "characters": Source(
         "omniglot_small.npz",
@@ -234,11 +228,6 @@ class TwoLevels:
         Data without coarse classes get groups of near classes. Test samples of classes without
         training samples are left out.
         """
-        if data.X_train.ndim != 2:
-            raise InvalidInputError(
-                f"{data.name!r} holds {data.X_train.ndim}-dimensional samples; experiments with "
-                "subcategories need features: a matrix with one row per sample"
-            )
         classes, fine = np.unique(data.y_train, return_inverse=True)
         if data.parents is None:
             groups = near_groups(data.X_train, fine)

@@ -10,7 +10,7 @@ import gzip
 import os
 import tarfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ __all__ = [
     "mixture",
     "model_bytes",
     "spirals",
+    "take_square_roots",
 ]
 
 Array = npt.NDArray[Any]
@@ -113,6 +114,17 @@ def mixture(
     labels = np.repeat(np.arange(n_classes), n_train + n_test)
     X = (rng.standard_normal((len(labels), n_features)) + centres[labels]).astype(np.float32)
     return _split("mixture", X, labels, n_train, n_test, parents)
+
+
+def take_square_roots(data: Dataset) -> Dataset:
+    """Square roots of counts, whose noise does not grow with the counts.
+
+    Data that are no counts are unchanged.
+    """
+    if min(data.X_train.min(), data.X_test.min()) < 0:
+        return data
+    train, test = (np.sqrt(X.astype(np.float32)) for X in (data.X_train, data.X_test))
+    return replace(data, X_train=train, X_test=test)
 
 
 def _split(

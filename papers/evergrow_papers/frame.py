@@ -57,12 +57,14 @@ class Source:
     """Where a data set of an experiment comes from.
 
     A full run reads ``file`` in the folder ``EVERGROW_DATA`` if it exists, and applies
-    ``prepare``. Otherwise, and in quick runs, ``built_in`` generates a data set.
+    ``prepare``. Otherwise, and in quick runs, ``built_in`` generates a data set. Data are tables of
+    features unless the source has ``images``.
     """
 
     file: str | None
     built_in: Callable[[], Dataset]
     prepare: Callable[[Dataset], Dataset] | None = None
+    images: bool = False
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,11 @@ class Context:
         if path is None:
             return source.built_in()
         found = load_dataset(path)
+        if found.X_train.ndim != 2 and not source.images:
+            raise InvalidInputError(
+                f"{found.name!r} is not a table of features: this experiment needs an .npz file "
+                "with one row of numbers per sample"
+            )
         if len(found.classes) < 2:
             raise InvalidInputError(
                 f"{found.name!r} has {len(found.classes)} class; at least 2 are needed"

@@ -137,7 +137,7 @@ N_TIMED = 10_000
 rates = partial(points, "rate", unit="percent")
 
 # All classes of the folder; the experiments of the paper read a few of them.
-PHOTOGRAPHS = Source("caltech_images", draw_scenes, split_even_odd)
+PHOTOGRAPHS = Source("caltech_images", draw_scenes, split_even_odd, images=True)
 SOURCES = {
     "photographs": replace(PHOTOGRAPHS, prepare=lambda data: keep_used(split_even_odd(data)))
 }

@@ -19,8 +19,17 @@ from scipy.spatial import KDTree
 from evergrow import AxisForestClassifier, NCMForestClassifier, SVMForestClassifier
 from evergrow.foundation.errors import InvalidInputError
 from evergrow_papers.claims import Claim, Compare, Words, each_seed, increasing, points, times
-from evergrow_papers.data import Array, ClassStream, Dataset, Retrained, follow, mixture, spirals
-from evergrow_papers.figures import BLACK, COLOURS, Figure, Panel, Panels, Style, add_legend, styles
+from evergrow_papers.data import (
+    Array,
+    ClassStream,
+    Dataset,
+    Retrained,
+    follow,
+    mixture,
+    spirals,
+    take_square_roots,
+)
+from evergrow_papers.figures import COLOURS, Figure, Panel, Panels, add_legend
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.settings import TREES
 from evergrow_papers.table import ANY, Row, Table, first, last
@@ -62,7 +71,7 @@ PARAMETERS: Mapping[str, Mapping[str, Any]] = {
 STRATEGIES = (*PARAMETERS,)
 # Strategies that add nodes, and of these the ones that choose nodes.
 GROWING, CHOOSING = STRATEGIES[1:], STRATEGIES[2:]
-STYLES = {RETRAINED: Style(RETRAINED, BLACK, "X", "--"), **styles({s: s for s in STRATEGIES})}
+LINES = (*STRATEGIES, RETRAINED)
 KINDS: Mapping[str, Callable[..., Any]] = {
     "axis": AxisForestClassifier,
     "SVM": SVMForestClassifier,
@@ -70,17 +79,9 @@ KINDS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def _take_square_roots(data: Dataset) -> Dataset:
-    """Square roots of counts, so that one frequent word does not outweigh the others."""
-    if min(data.X_train.min(), data.X_test.min()) < 0:
-        return data
-    train, test = (np.sqrt(X.astype(np.float32)) for X in (data.X_train, data.X_test))
-    return replace(data, X_train=train, X_test=test)
-
-
 SPIRALS = {"spirals": Source(None, spirals)}
 VISUAL_WORDS = Source(
-    "cifar100_words1000.npz", partial(mixture, N_CLASSES, 48, 80, 40), _take_square_roots
+    "cifar100_words1000.npz", partial(mixture, N_CLASSES, 48, 80, 40), take_square_roots
 )
 PICTURES = {"cifar100_words1000": VISUAL_WORDS}
 
@@ -204,14 +205,13 @@ def _alike(compare: Any, column: str, key: str, values: Any, bound: float) -> li
 
 CURVES = Panels(
     [
-        Panel("n_classes", y, "strategy", STYLES, where=USUAL, options={"ylim": (0, None)})
+        Panel("n_classes", y, "strategy", LINES, where=USUAL, options={"ylim": (0, None)})
         for y in ("relative", "test_seconds", "update_seconds")
     ]
 )
-FOREST_STYLES = styles({kind: f"{kind} forest" for kind in FORESTS})
 BARS = Panels(
     [
-        Panel("strategy", y, "forest", FOREST_STYLES, AT_END, ticks="each", bars=True, options=o)
+        Panel("strategy", y, "forest", FORESTS, AT_END, ticks="each", bars=True, options=o)
         # SVMs may take a hundred times as long to train.
         for y, o in (("accuracy", {}), ("test_seconds", {}), ("update_seconds", {"yscale": "log"}))
     ]
@@ -575,7 +575,7 @@ TABLE1 = _experiment(
         "printed, others": _as_printed("the others", "relative", GROWING, "92.3 to 102.9 %"),
     },
     figure=Panels(
-        [Panel("n_classes", "relative", "strategy", STYLES, USUAL, options={"ylim": (0, 110)})],
+        [Panel("n_classes", "relative", "strategy", LINES, USUAL, options={"ylim": (0, 110)})],
         rows=("forest", "initial"),
         n_columns=3,
     ),
@@ -587,7 +587,6 @@ TABLE1 = _experiment(
 # --- Fig. 5: how many classes come at a time, on spirals
 
 CHUNKS = (2, 4, 8)
-CHUNK_STYLES = styles({chunk: f"{chunk} classes at a time" for chunk in CHUNKS})
 FIG5 = _experiment(
     name="report-fig5",
     title="Report, fig. 5: two, four or eight classes at a time",
@@ -610,7 +609,7 @@ FIG5 = _experiment(
     where={"strategy": GROWING, "n_classes": last},
     figure=Panels(
         [
-            Panel("n_classes", y, "chunk", CHUNK_STYLES, {"strategy": GROWING})
+            Panel("n_classes", y, "chunk", CHUNKS, {"strategy": GROWING})
             for y in ("relative", "test_seconds", "training_seconds")
         ],
         rows=("strategy",),

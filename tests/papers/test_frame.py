@@ -355,6 +355,21 @@ def test_data_of_one_class_are_refused(tmp_path):
         context.dataset("a")
 
 
+def test_images_are_refused_where_features_are_needed(monkeypatch):
+    paths = np.array(["one.png"] * 100)
+    monkeypatch.setattr(
+        frame, "load_dataset", lambda _: dataclasses.replace(mixture(2), X_train=paths)
+    )
+    for images in (True, False):
+        source = frame.Source(None, mixture, images=images)
+        context = frame.Context({"a": source}, data="folder")
+        if images:
+            assert context.dataset("a").X_train is paths
+        else:
+            with pytest.raises(ValueError, match="not a table of features"):
+                context.dataset("a")
+
+
 def test_missing_files_are_named_and_replaced(tmp_path, monkeypatch):
     context = frame.Context({"a": frame.Source("a.npz", mixture)})
     monkeypatch.setenv("EVERGROW_DATA", str(tmp_path))
