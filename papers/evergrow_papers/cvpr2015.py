@@ -29,18 +29,7 @@ from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
 from evergrow_papers.data import Array, Dataset, digits, mixture, take_square_roots
-from evergrow_papers.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    RED,
-    Figure,
-    Panel,
-    Panels,
-    Style,
-    draw_panels,
-    styles,
-)
+from evergrow_papers.figures import Figure, Panel, Panels, draw_panels, styles
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.settings import NCM_TREES, SUBCATEGORY_TREES
 from evergrow_papers.table import Row, Table
@@ -84,6 +73,11 @@ WORDS = Words(
             "fine": "metric of the fine part",
             "none": "without a metric",
         },
+        "parameter": {
+            "cost_weight": "cost of a comparison",
+            "n_assignments": "assignments per subset",
+            "n_subsets": "subsets per node",
+        },
         "scale": {0: "no stacking"},
     },
     quantities={
@@ -94,7 +88,7 @@ WORDS = Words(
         "scale": "factor of the probabilities",
         "weight": "weight of the coarse classes",
         # What their values say.
-        **dict.fromkeys(("guess", "method", "size"), " "),
+        **dict.fromkeys(("guess", "method", "size", "value"), " "),
     },
     shares=("accuracy", "coarse_accuracy", "coarse", "fine", "relative", "right"),
 )
@@ -121,11 +115,9 @@ def fisher_vectors(data: Dataset) -> Dataset:
     """
     largest = float(data.X_train.max()) or 1.0
     train, test = (patches(X / largest) for X in (data.X_train, data.X_test))
-    # Small images, such as digits of 8 x 8 pixels, have small vectors.
-    smaller = 4 if train[0].shape[1] < PATCH * PATCH else 1
     vectors = FisherVectors(
-        N_GAUSSIANS // smaller,
-        n_pca=N_COMPONENTS // smaller,
+        N_GAUSSIANS,
+        n_pca=min(N_COMPONENTS, train[0].shape[1]),
         n_training_descriptors=50_000,
         max_iter=30,
         random_state=0,
@@ -180,13 +172,13 @@ def seeded_runs(
     files = [name for name in context.names if not context.is_built_in(name)]
     names = files or [n for n in context.names if n in (context.names[0], "characters")]
     sizes = N_SAMPLES if files and context.data is None else {}
-    found: list[Run] = []
     usual = seeds or context.seeds(quick=1 if "check" in choices else 3)
-    for run in grid(seed=usual, data=names, **choices):
-        n_train, n_test = sizes.get(run["data"], (None, None))
-        size = {"trees": context.scaled(20, 10), "n_train": n_train, "n_test": n_test}
-        found.append({**run, **size, "features": FEATURES[run["data"]]})
-    return found
+    trees = context.scaled(20, 10)
+    return [
+        {**run, "trees": trees, "n_train": n, "n_test": n_test, "features": FEATURES[run["data"]]}
+        for run in grid(seed=usual, data=names, **choices)
+        for n, n_test in [sizes.get(run["data"], (None, None))]
+    ]
 
 
 def further_runs(
@@ -246,10 +238,6 @@ class TwoLevels:
 def near_groups(X: Array, fine: Array) -> Array:
     """Groups of classes with near means; their number is the square root of the classes'."""
     n_classes = int(fine.max()) + 1
-    if n_classes < 4:
-        raise InvalidInputError(
-            f"{n_classes} classes make no groups; experiments with subcategories need at least 4"
-        )
     means = np.array([X[fine == label].mean(axis=0) for label in range(n_classes)])
     groups = fcluster(linkage(means, "ward"), round(n_classes**0.5), criterion="maxclust")
     return np.asarray(groups, dtype=np.int64) - 1
@@ -448,12 +436,11 @@ def apply_metric(
 def relative_to(rows: Iterable[Row], baseline: Row, column: str = "accuracy") -> list[Row]:
     """Add "relative": a column divided by its value in the baseline at the same place."""
     table = Table(rows)
-    found: list[Row] = []
-    for row in table:
-        same = {name: row[name] for name in PLACE if name in row}
-        below = table.mean(column, **{**same, **baseline})
-        found.append({**row, "relative": row[column] / below if column in row else None})
-    return found
+    same = [{name: row[name] for name in PLACE if name in row} | {**baseline} for row in table]
+    return [
+        {**row, "relative": row[column] / table.mean(column, **place) if column in row else None}
+        for row, place in zip(table, same, strict=True)
+    ]
 
 
 # --- What the experiments have in common: printed numbers, claims, figures
@@ -498,7 +485,7 @@ def _gains(names: Iterable[str], baseline: str = "fine-only") -> list[Compare]:
     return [points("accuracy", "method", name, baseline) for name in names]
 
 
-def _hierarchy(numbers: str, column: str = "accuracy") -> Claim:
+def _hierarchy(column: str = "accuracy") -> Claim:
     # Further seeds measured some of these methods only.
     options: dict[str, Any] = {"where": {"further": None}, "name": "NN, H, NN-H against stacked, J"}
     told, untold = ("nn", "hierarchical", "nn-h"), ("stacked", "joint")
@@ -506,7 +493,6 @@ def _hierarchy(numbers: str, column: str = "accuracy") -> Claim:
         "Methods that use which fine classes belong to a coarse one (NN, H, NN-H) are above those "
         "that do not (stacked, J).",
         [points(column, "method", told, untold, **options)],
-        printed=numbers,
     )
 
 
@@ -524,8 +510,6 @@ def _relative(
         rows = ("data", "features") if len(usual.values("features")) else ("data",)
         ours = Table(relative_to(usual, baseline, column))
         draw_panels(figure, Panels([labelled], rows=rows), ours, WORDS, named)
-        for axes in figure.axes:
-            axes.axhline(100.0, color=GREY, lw=0.8, zorder=0)
 
     return show
 
@@ -544,8 +528,7 @@ def _table(
 ) -> dict[str, Any]:
     """A table of the paper: methods at several values of a key, with its percentages."""
     published = (*printed(methods, key, percentages, column, **setting), *more)
-    looks = styles({value: WORDS.value(key, value) for value in percentages}, dashes="none")
-    panel = Panel("method", column, key, looks, ticks="each")
+    panel = Panel("method", column, key, [*percentages], ticks="each")
     both = relative_to(published, baseline, column) if "relative" in exact else published
     return {
         "figure": _relative(panel, published, baseline, column),
@@ -611,24 +594,20 @@ TABLE1 = _experiment(
         "plain": _claim_by_metric(
             "The regularised forest is above the plain one, with a metric and without.",
             [points("accuracy", "method", "regularised", "plain")],
-            printed="19.01 and 19.79 % against 17.58 and 18.52",
         ),
         "others": _claim_by_metric(
             "The regularised forest is above class means, nearest neighbours and the SVM.",
             best("accuracy", "method", "regularised", OTHERS),
-            printed="19.01 and 19.79 % against 18.11 and 17.60 of the SVM",
         ),
         "network": _claim(
             "With features of a network, the regularised forest is also above the SVM and class "
             "means.",
             best("accuracy", "method", "regularised", ("svm", "class means")),
-            printed="74.18 % against 71.67 and 66.02",
             where={"data": ("features", "birds"), "metric": "none"},
         ),
         "metric": _claim(
             "A learnt metric improves the forests, and class means more than any other.",
             _metric_gains,
-            printed="NCMF 17.58 to 18.52 %, RNCMF 19.01 to 19.79, NCM 7.24 to 15.71",
         ),
     },
     **_table(
@@ -676,24 +655,20 @@ TABLE2 = _experiment(
             "A metric learnt on the coarse part helps the baseline a little, one learnt on the "
             "fine part more.",
             increasing("accuracy", "metric", TABLE2_METRICS),
-            printed="16.96, 17.43, 18.54 %",
             where={"method": "fine-only"},
         ),
         "gains": _claim_by_metric(
             "NN, H and NN-H are above the baseline, whatever the metric.",
             _gains(("nn", "hierarchical", "nn-h")),
-            printed="19.29, 19.20, 19.55 % against 18.54 with the metric of the fine part",
         ),
         "best": _claim_by_metric(
             "NN-H is the best with every metric.",
             best("accuracy", "method", "nn-h", (*OTHERS, *PAPERS_METHODS)),
-            printed="18.46, 18.48, 19.55 % against 18.35, 18.26, 19.29 of the next",
         ),
         "nearly": _claim(
             "With the metric of the fine part NN-H almost reaches a forest that gets every fine "
             "label (our reading: at least 98 %, of one that sees through the same metric).",
             [times("accuracy", "method", "nn-h", "full", above=NEARLY)],
-            printed="19.55 against 19.79 %, 99 %",
             where={"metric": "fine"},
         ),
     },
@@ -758,18 +733,15 @@ TABLE3 = _experiment(
                 points("accuracy", "method", "nn-h", "fine-only", where={"fine": 0.1}),
                 points("accuracy", "method", "nn-h", "fine-only", where={"fine": 0.5}),
             ],
-            printed="22 % with a tenth, 9 % with half",
         ),
         "best": _claim_by_fine(
             "NN-H is the best of the paper's methods at every share.",
             best("accuracy", "method", "nn-h", PAPERS_METHODS),
-            printed="14.71, 16.37, 18.46 % against 14.16, 16.15, 18.35 of H",
         ),
-        "hierarchy": _hierarchy("13.99 to 14.71 % against 12.59 and 12.92 with a tenth"),
+        "hierarchy": _hierarchy(),
         "gains": _claim_by_fine(
             "Every method is above the baseline at every share.",
             _gains(PAPERS_METHODS[1:]),
-            printed="the least gain is J's, 17.14 against 16.96 %",
         ),
     },
     **_shares(
@@ -801,12 +773,10 @@ TABLE4 = _experiment(
                 points("accuracy", "coarse", 0.5, 0.1, where={"method": name})
                 for name in PAPERS_METHODS[1:]
             ],
-            printed="from 0.25 points (J) to 0.76 (H)",
         ),
         "best": _claim(
             "NN-H improves the baseline most, however many samples are coarse.",
             best("accuracy", "method", "nn-h", PAPERS_METHODS),
-            printed="17.87, 18.13, 18.46 % against 17.59, 17.90, 18.35 of H",
             over=("coarse",),
         ),
     },
@@ -854,9 +824,8 @@ TABLE5 = _experiment(
             "NN-H, which knows the fine class of half of the samples, names coarse classes better "
             "than a forest that learnt all samples' coarse classes alone.",
             [points("coarse_accuracy", "method", "nn-h", "coarse")],
-            printed="25.15 against 24.54 %",
         ),
-        "hierarchy": _hierarchy("23.95 to 25.15 % against 21.99 and 22.35", "coarse_accuracy"),
+        "hierarchy": _hierarchy("coarse_accuracy"),
     },
     **_table(
         "fine",
@@ -917,23 +886,19 @@ TABLE6 = _experiment(
         "hierarchical": _claim_on_fisher(
             "With Fisher vectors H is the best: above class means, the baseline, NN and NN-H.",
             best("accuracy", "method", "hierarchical", ("class means", "fine-only", "nn", "nn-h")),
-            printed="31.42, 36.42, 43.62 % against 30.55, 35.99, 43.30 of the baseline",
         ),
         "harm": _claim_on_fisher(
             "With Fisher vectors guesses by nearest neighbours do harm: NN and NN-H fall below "
             "the baseline.",
             best("accuracy", "method", "fine-only", ("nn", "nn-h")),
-            printed="28.93, 32.75, 42.26 and 28.25, 31.81, 41.80 % against 30.55, 35.99, 43.30",
         ),
         "means": _claim_on_fisher(
             "With Fisher vectors the forest that sees fine labels only is above class means.",
             _gains(["fine-only"], "class means"),
-            printed="30.55, 35.99, 43.30 % against 30.22, 35.27, 42.34",
         ),
         "network": _claim_by_fine(
             "With features of a network NN-H is above the baseline.",
             _gains(["nn-h"]),
-            printed="69.95, 71.41, 73.43 % against 68.49, 70.49, 73.07",
             where={"features": NETWORK},
         ),
     },
@@ -967,12 +932,6 @@ SWEEPS: dict[str, tuple[float, ...]] = {
     "n_assignments": (10, 50, 100),
     "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
 }
-SAID = {
-    "n_subsets": "subsets per node",
-    "n_assignments": "assignments per subset",
-    "cost_weight": "cost of a comparison",
-}
-LINE = styles(SAID)
 OTHERWISE: dict[str, Any] = {"n_subsets": 100, "n_assignments": 50, "cost_weight": 0.01}
 # Half a percentage point counts as no difference: the range of the paper's curve of assignments.
 HARDLY = 0.005
@@ -1026,12 +985,11 @@ FIG2 = _experiment(
     },
     figure=Panels(
         [
-            Panel("value", y, "parameter", LINE, {"parameter": name}, xlabel=said, ticks="each")
+            Panel("value", y, "parameter", [*SWEEPS], ticks="each")
             for y in ("accuracy", "comparisons")
-            for name, said in SAID.items()
         ],
-        rows=("data",),
-        n_columns=3,
+        rows=("data", "parameter"),
+        n_columns=4,
     ),
     keys=("data", "parameter", "value", "seed"),
     exact=("accuracy", "comparisons"),
@@ -1043,11 +1001,6 @@ FIG2 = _experiment(
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 H_OF_FINE_MEANS = {"method": "hierarchical", "means": "fine", "weight": 1.0}
-FIG3_STYLES = {
-    ("joint", "fine"): Style("J", RED, "s"),
-    ("hierarchical", "fine"): Style("H", BLUE, "o"),
-    ("hierarchical", "both"): Style("H, means of both levels", GREEN, "^"),
-}
 FIG3_PUBLISHED: tuple[Row, ...] = (
     {"fine": 0.5, "method": "joint", "means": "fine", "weight": 0.1, "accuracy": 0.1686},
     {"fine": 0.5, **H_OF_FINE_MEANS, "accuracy": 0.17},
@@ -1096,22 +1049,17 @@ FIG3 = _experiment(
         "weight of j": _claim(
             "J is best with a weight of 0.1.",
             best("accuracy", "weight", 0.1, WEIGHTS),
-            printed="16.86 % at 0.1",
             where={"method": "joint", "means": "fine"},
         ),
         "weight of h": _claim(
             "H is best with a weight of 1.",
             best("accuracy", "weight", 1.0, WEIGHTS),
-            printed="17.00 % at 1",
             where={"method": "hierarchical", "means": "fine"},
         ),
-        "above": _claim(
-            "H at its best is above J at its best.", _at_best, printed="17.00 against 16.86 %"
-        ),
+        "above": _claim("H at its best is above J at its best.", _at_best),
         "both levels": _claim(
             "Means of coarse classes in addition to those of fine ones help H.",
             [Compare("accuracy", {**H_OF_FINE_MEANS, "means": "both"}, H_OF_FINE_MEANS)],
-            printed="18.10 against 17.00 %",
         ),
     },
     figure=_relative(
@@ -1119,7 +1067,7 @@ FIG3 = _experiment(
             "weight",
             "accuracy",
             ("method", "means"),
-            FIG3_STYLES,
+            (("joint", "fine"), ("hierarchical", "fine"), ("hierarchical", "both")),
             ylabel="accuracy / H at weight 1, %",
             ticks="measured",
         ),
@@ -1128,7 +1076,6 @@ FIG3 = _experiment(
     ),
     keys=("data", "fine", "check", "further", "method", "means", "weight", "seed"),
     published=FIG3_PUBLISHED,
-    size=(7.0, 3.2),
 )
 
 
@@ -1169,7 +1116,7 @@ FIG4 = _experiment(
     },
     figure=Panels(
         [
-            Panel("scale", y, "data", styles({n: n for n in SOURCES}), xlabel="c", ticks="each")
+            Panel("scale", y, "data", [*SOURCES], xlabel="c", ticks="each")
             for y in ("accuracy", "comparisons")
         ]
     ),
@@ -1185,7 +1132,6 @@ FIG4 = _experiment(
 GUESSES = ("forest", "nn-unconstrained", "nn-discard", "nn", "ridge")
 ACCURACIES = (0.1402, 0.1423, 0.1703, 0.1752, None)
 STACK_SCALES = (1.0, 10.0, 100.0, 1000.0)
-DOTS = styles({"guess": "guesses", "scale": "stacking"}, dashes="none")
 
 
 def _guesses_measure(context: Context, run: Run) -> list[Row]:
@@ -1230,18 +1176,15 @@ GUESSING = _experiment(
             "A forest that learns guesses of the nearest neighbour, whatever its coarse class, is "
             "better than one that learns guesses of a forest.",
             [points("accuracy", "guess", "nn-unconstrained", "forest")],
-            printed="14.23 against 14.02 %",
         ),
         "discarding": _claim(
             "Discarding guesses that contradict the coarse class is better than keeping them.",
             [points("accuracy", "guess", "nn-discard", "nn-unconstrained")],
-            printed="17.03 against 14.23 %",
         ),
         "within": _claim(
             "Searching for the neighbour within the coarse class is the best of the paper's four "
             "ways.",
             best("accuracy", "guess", "nn", GUESSES[:4]),
-            printed="17.52 against 17.03 %",
         ),
         "stacking": _claim(
             "A factor of 10 for the stacked probabilities is the best of 1, 10, 100 and 1000.",
@@ -1250,8 +1193,10 @@ GUESSING = _experiment(
     },
     figure=Panels(
         [
-            Panel("guess", "accuracy", "part", DOTS, {"part": "guess"}, ticks="each"),
-            Panel("scale", "accuracy", "part", DOTS, {"part": "scale"}, ticks="each"),
+            Panel(
+                part, "accuracy", "part", styles({part: part}, "none"), {"part": part}, ticks="each"
+            )
+            for part in ("guess", "scale")
         ],
         rows=("data",),
         n_columns=1,
@@ -1269,10 +1214,6 @@ GUESSING = _experiment(
 # --- Whether the paper's number of trees, subsets and samples would change the close contrasts
 
 SIZES = ("as in the tables", "50 trees", "1000 subsets", "all samples")
-SIZED = styles(
-    {name: WORDS.bare("method", name) for name in ("plain", "regularised", *PAPERS_METHODS)},
-    dashes="none",
-)
 CONTRASTS = {
     "RNCMF - NCMF": ("regularised", "plain"),
     "NN-H - H": ("nn-h", "hierarchical"),
@@ -1339,7 +1280,18 @@ PAPER_SIZES = _experiment(
             "18.35 against 16.96 %",
         ),
     },
-    figure=Panels([Panel("size", "accuracy", "method", SIZED, ticks="each")], rows=("data",)),
+    figure=Panels(
+        [
+            Panel(
+                "size",
+                "accuracy",
+                "method",
+                ("plain", "regularised", *PAPERS_METHODS),
+                ticks="each",
+            )
+        ],
+        rows=("data",),
+    ),
     keys=("data", "size", "method", "seed"),
     numbers=_format_sizes,
     size=(7.0, 3.4),

@@ -54,7 +54,6 @@ def test_near_classes_are_grouped_where_data_name_no_coarse_ones():
     ("changed", "message"),
     [
         ({"parents": {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}}, "class 5 has no coarse class"),
-        ({"parents": None, "y_train": np.arange(240) % 3}, "3 classes make no groups"),
     ],
 )
 def test_data_without_two_levels_are_refused(changed, message):
