@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from evergrow import RLSClassifier, _core
-from evergrow.estimators.linear import RFF, RebalancedRLSClassifier
+from evergrow.estimators.linear import RFF
 from evergrow.foundation.threads import one_blas_thread
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, each_seed, points, times
 from evergrow_papers.data import Array, Dataset, digits, mixture
@@ -151,20 +151,36 @@ def least_squares(seed: int, recoding: Any = 0.0) -> RLSClassifier:
     return RLSClassifier(recoding=recoding, random_state=seed, **papers)
 
 
+def fit_rebalanced(model: RLSClassifier, X: Array, y: Array) -> RLSClassifier:
+    """Fit with a loss in which every class counts the same (Eq. 22)."""
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    return model.fit(X, y, sample_weight=1 / (counts / len(y))[codes])
+
+
 def learn_new_class(
-    model: Any, task: Task, counts: Sequence[int], *, select_once: bool = False
+    model: Any,
+    task: Task,
+    counts: Sequence[int],
+    *,
+    select_once: bool = False,
+    rebalanced: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Teach a model the known classes and then the new one; yields it at each number of examples.
 
     With ``select_once`` the penalty is chosen only before the new class, which is much faster.
-    Recoding only scales weights: for others with the same penalty, set it before predicting.
+    Recoding only scales weights: for others with the same penalty, set it before predicting. A
+    rebalanced loss needs all examples each time.
     """
     X, y = task.new
     counts = [n for n in counts if n <= len(y)]
-    if isinstance(model, RebalancedRLSClassifier):
-        # It needs all examples each time.
+    if rebalanced:
         for n in counts:
-            yield n, model.fit(*map(np.concatenate, zip(task.known, (X[:n], y[:n]), strict=True)))
+            yield (
+                n,
+                fit_rebalanced(
+                    model, *map(np.concatenate, zip(task.known, (X[:n], y[:n]), strict=True))
+                ),
+            )
         return
     recoding = model.recoding
     model.fit(*task.known)
@@ -257,12 +273,12 @@ def _fit(X: Array, y: Array, seed: int, width: float) -> dict[str, Callable[[Arr
         "random_state": seed,
     }
     plain = RLSClassifier(recoding=0.0, scoring="regression", **shared).fit(X, y)
-    weighted = RebalancedRLSClassifier(**shared).fit(X, y)
+    weighted = RLSClassifier(recoding=0.0, scoring="regression", **shared)
     # Recoding scales the columns of the weights: one model serves all values.
     return {
         NAIVE: lambda places: plain.set_params(recoding=0.0).predict(places),
         RECODED: lambda places: plain.set_params(recoding=1.0).predict(places),
-        REBALANCED: weighted.predict,
+        REBALANCED: fit_rebalanced(weighted, X, y).predict,
     }
 
 
@@ -428,7 +444,9 @@ def _table1_measure(context: Context, run: Run) -> list[Row]:
     return [
         {**shared, "value": value, "n_new": n, "method": method, **task.accuracies(taught)}
         for method, model in _models(run, setup.recoding, task).items()
-        for n, taught in learn_new_class(model, task, COUNTS if value is None else FEW)
+        for n, taught in learn_new_class(
+            model, task, COUNTS if value is None else FEW, rebalanced=method == REBALANCED
+        )
     ]
 
 
@@ -445,14 +463,15 @@ def _models(run: Run, recoding: float, task: Task) -> dict[str, Any]:
         penalty = run["value"] * square
         # Rebalancing weighs an example by one over the share of its class, the number of classes
         # on average.
+        fixed = partial(RLSClassifier, scoring="regression")
         return {
-            RECODED: RLSClassifier(regularization=penalty, recoding=recoding, scoring="regression"),
-            REBALANCED: RebalancedRLSClassifier(regularization=penalty * (len(np.unique(y)) + 1)),
+            RECODED: fixed(regularization=penalty, recoding=recoding),
+            REBALANCED: fixed(regularization=penalty * (len(np.unique(y)) + 1), recoding=0.0),
         }
     models: dict[str, Any] = {NAIVE: least_squares(seed), RECODED: least_squares(seed, recoding)}
     if part is None:
         models[AUTO] = least_squares(seed, "auto")
-        models[REBALANCED] = RebalancedRLSClassifier(selection="paper", random_state=seed)
+        models[REBALANCED] = least_squares(seed)
     return models
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from evergrow import RLSClassifier
-from evergrow.estimators import RebalancedRLSClassifier
 from tests.conftest import FORESTS
 from tests.estimators.means.cases import METRICS, blobs
 from tests.estimators.novelty.cones import rejecting
@@ -25,7 +24,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     **METRICS,
     "rls": partial(RLSClassifier, random_state=0),
     "rls fixed": partial(RLSClassifier, regularization=1.0, recoding=0.5),
-    "rebalanced": partial(RebalancedRLSClassifier, regularization=1.0),
     "rejecting": rejecting,
 }
 SUMS = [*METRICS, "rls", "rls fixed"]

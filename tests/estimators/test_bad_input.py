@@ -112,9 +112,7 @@ BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "method"), [call for call in CALLS if call[0] in (*SUMS, "rebalanced")]
-)
+@pytest.mark.parametrize(("name", "method"), [call for call in CALLS if call[0] in SUMS])
 @pytest.mark.parametrize("case", BAD_WEIGHTS)
 def test_bad_weights_are_refused_and_nothing_changes(name: str, method: str, case: str) -> None:
     weights, message = BAD_WEIGHTS[case]

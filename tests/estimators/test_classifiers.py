@@ -63,7 +63,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*KINDS, *EXACT, "rls fixed", "rebalanced"])
+@pytest.mark.parametrize("name", [*KINDS, *EXACT, "rls fixed"])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_same_numbers_in_any_form_give_the_same_model(
     name: str, form: str, digits: Arrays

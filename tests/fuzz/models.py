@@ -29,7 +29,7 @@ from evergrow import (
     SubcategoryForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import RFF, LevelMetric, RebalancedRLSClassifier
+from evergrow.estimators import RFF, LevelMetric
 from evergrow.storage.models.pipelines import to_file
 from evergrow.vision import (
     BagOfWords,
@@ -112,7 +112,6 @@ KINDS: dict[str, list[Make]] = {
         ),
         lambda: _fitted(RLSClassifier(random_state=0, blocks=[2, 2], max_stored=8)),
         lambda: _fitted(RLSClassifier(random_state=0, max_stored=8), True),
-        lambda: _fitted(RebalancedRLSClassifier(random_state=0, max_stored=8)),
     ],
     "class means": [
         lambda: _several(NCMClassifier()),

@@ -19,7 +19,6 @@ from .forest import SVMForestClassifier as SVMForestClassifier
 from .forest import TreePath as TreePath
 from .forest import UpdateReport as UpdateReport
 from .linear import RFF as RFF
-from .linear import RebalancedRLSClassifier as RebalancedRLSClassifier
 from .linear import ReLU as ReLU
 from .linear import RLSClassifier as RLSClassifier
 from .means import NCMClassifier as NCMClassifier

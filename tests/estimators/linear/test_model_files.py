@@ -10,7 +10,7 @@ import pytest
 
 import evergrow
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF, RebalancedRLSClassifier
+from evergrow.estimators import RFF
 from evergrow.storage.models.format import read_model, write_model
 from tests.conftest import Arrays
 from tests.estimators.model_files import (
@@ -43,7 +43,6 @@ def saved(digits: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
         RLSClassifier(n_random_features=40, feature_map=RFF(gamma=0.001), random_state=1),
         RLSClassifier(n_random_features=40, random_state=1),
         RLSClassifier(keep_class_statistics=True, random_state=0),
-        RebalancedRLSClassifier(random_state=0),
     ],
     ids=str,
 )

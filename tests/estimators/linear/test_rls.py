@@ -12,7 +12,6 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import RLSClassifier, _core
-from evergrow.estimators import RebalancedRLSClassifier
 from tests.conftest import Arrays
 from tests.estimators.threads import reading
 
@@ -26,7 +25,6 @@ from tests.estimators.threads import reading
         RLSClassifier(n_random_features=50, feature_map="rff"),
         RLSClassifier(n_random_features="auto", max_stored=20, max_gram_memory="40KB"),
         RLSClassifier(keep_class_statistics=True),
-        RebalancedRLSClassifier(),
     ]
 )
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF, RebalancedRLSClassifier, ReLU
+from evergrow.estimators import RFF, ReLU
 from tests.budget import budget
 from tests.reference import least_squares as twin
 
@@ -108,13 +108,13 @@ def test_standardised_features_give_what_a_scaler_before_it_gives() -> None:
     )
 
 
-def test_rebalanced_weights_are_those_of_equation_22() -> None:
+def test_weights_that_rebalance_the_loss_give_equation_22() -> None:
     X, y = examples()
     X, y = X[(y != 2) | (np.arange(len(y)) < 20)], y[(y != 2) | (np.arange(len(y)) < 20)]
-    model = RebalancedRLSClassifier(regularization=0.9).fit(X, y)
-    assert (
-        difference(all_weights(model), twin.rebalanced_weights(with_constant(X), y, 5, 0.9)) < 1e-11
-    )
+    model = RLSClassifier(regularization=0.9, recoding=0.0, scoring="regression")
+    model.fit(X, y, sample_weight=len(y) / np.bincount(y)[y])
+    expected = twin.rebalanced_weights(with_constant(X), y, 5, 0.9)
+    assert difference(all_weights(model), expected) < 1e-11
 
 
 def test_random_features_are_those_of_the_twin() -> None:

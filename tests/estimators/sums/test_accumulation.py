@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import evergrow
 from evergrow import NCMClassifier, RLSClassifier, Shards
-from evergrow.estimators import RFF, RebalancedRLSClassifier
+from evergrow.estimators import RFF
 from evergrow.estimators.sums import accumulation
 from evergrow.estimators.sums.serialization import holdout_to_arrays
 from evergrow.foundation.engine import LocalEngine, use_engine
@@ -26,7 +26,6 @@ MODELS = [
     RLSClassifier(random_state=0, regularization=1.0, recoding=0.5, keep_class_statistics=True),
     RLSClassifier(random_state=0, n_random_features=50, fit_intercept=False),
     RLSClassifier(random_state=0, n_random_features=50, feature_map=RFF()),
-    RebalancedRLSClassifier(random_state=0),
     NCMClassifier(),
     NCMClassifier(metric="mahalanobis"),
     NCMClassifier(metric="mahalanobis", keep_class_statistics=True),

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
-from evergrow.estimators import RebalancedRLSClassifier
 from tests.budget import budget
 from tests.estimators.means.cases import METRICS, assert_same, blobs
 from tests.estimators.model_files import reload
@@ -204,7 +203,6 @@ def other_kind(model: Any) -> Any:
         ),
         (lambda m: m.merge("model"), TypeError, "merge needs another (NCM|RLS)Classifier, got str"),
         (lambda m: m.merge(NCMForestClassifier()), TypeError, "got NCMForestClassifier"),
-        (lambda m: m.merge(RebalancedRLSClassifier()), TypeError, "got RebalancedRLSClassifier"),
         (lambda m: m.merge(other_kind(m)), TypeError, "another (NCM|RLS)Classifier, got (NCM|RLS)"),
         (
             lambda m: m.merge(other_kind(m).fit(X, NAMES[Y])),

@@ -17,7 +17,7 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import RFF, RebalancedRLSClassifier
+from evergrow.estimators import RFF
 from tests.conftest import FORESTS, Arrays
 from tests.export.onnx.runs import assert_answers_are_the_same
 
@@ -34,7 +34,6 @@ MODELS: dict[str, Any] = {
         n_random_features="auto", max_stored=200, max_gram_memory="1MiB", random_state=0
     ),
     "rls, blocks": RLSClassifier(blocks=(20, 20, 24), random_state=0),
-    "rebalanced": RebalancedRLSClassifier(random_state=0),
     "means": NCMClassifier(),
     "lda": NCMClassifier(metric="mahalanobis"),
     "lda, shrunk": NCMClassifier(metric="mahalanobis", shrinkage=0.9),

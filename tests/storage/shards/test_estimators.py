@@ -14,7 +14,6 @@ from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier, Shards, 
 from evergrow.estimators import (
     LevelMetric,
     NCMMetric,
-    RebalancedRLSClassifier,
     SubcategoryForestClassifier,
 )
 from evergrow.estimators.forest.value import standardization
@@ -45,7 +44,6 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "RLSClassifier, random features": lambda: RLSClassifier(
         n_random_features=40, feature_map="rff", random_state=0
     ),
-    "RebalancedRLSClassifier": lambda: RebalancedRLSClassifier(random_state=0),
     "RejectingClassifier": lambda: RejectingClassifier(
         RLSClassifier(random_state=0), random_state=0, max_held_out=100
     ),

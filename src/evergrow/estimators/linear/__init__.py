@@ -5,7 +5,6 @@ from sums to weights; ``selection`` chooses parameters on held-out examples. Sta
 """
 
 from evergrow.estimators.linear.feature_map import RFF, ReLU
-from evergrow.estimators.linear.rebalanced_rls import RebalancedRLSClassifier
 from evergrow.estimators.linear.rls import RLSClassifier
 
-__all__ = ["RFF", "RLSClassifier", "ReLU", "RebalancedRLSClassifier"]
+__all__ = ["RFF", "RLSClassifier", "ReLU"]

@@ -37,7 +37,7 @@ class RLSRequest:
     @classmethod
     def of(cls, estimator: Any) -> RLSRequest:
         """Copy the parameters from an estimator."""
-        penalty, recoding = estimator.regularization, getattr(estimator, "recoding", 0.0)
+        penalty, recoding = estimator.regularization, estimator.recoding
         standardize, intercept = bool(estimator.standardize), bool(estimator.fit_intercept)
         blocks, n_random = estimator.blocks, estimator.n_random_features
         if n_random == "auto" and estimator.selection == "paper":
@@ -45,7 +45,7 @@ class RLSRequest:
                 'n_random_features="auto" is selected by leave-one-out: give a number of random '
                 'features, or use selection="leave-one-out"'
             )
-        scoring: Scoring = getattr(estimator, "scoring", "regression")
+        scoring: Scoring = estimator.scoring
         return cls(
             SelectionRequest(
                 None if penalty == "auto" else float(penalty),
@@ -59,16 +59,16 @@ class RLSRequest:
             partial(Ridge, standardize=standardize, intercept=intercept, scoring=scoring),
             int(estimator.validation_every),
             int(estimator.max_stored),
-            bytes_of(getattr(estimator, "max_gram_memory", 0)),
+            bytes_of(estimator.max_gram_memory),
             int(estimator.verbose),
             {
                 "fit_intercept": intercept,
                 "n_random_features": n_random,
-                "keep_class_statistics": bool(getattr(estimator, "keep_class_statistics", False)),
+                "keep_class_statistics": bool(estimator.keep_class_statistics),
                 "feature_map": estimator.feature_map,
             },
-            getattr(estimator, "device", None),
-            getattr(estimator, "precision", "double"),
+            estimator.device,
+            estimator.precision,
         )
 
     def where(self, rows: Any) -> Where:

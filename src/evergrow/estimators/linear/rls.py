@@ -1,23 +1,84 @@
-"""Incremental regularised least squares."""
+"""Incremental regularised least squares: parameters, learning and prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
 
-from evergrow.estimators.linear.equations import SCORINGS
-from evergrow.estimators.linear.feature_map import RFF, ReLU
-from evergrow.estimators.linear.predictor import RULES, RLSPredictor
+from evergrow.estimators.classifier.persistence import (
+    Header,
+    InferenceSaveMixin,
+    ModelContent,
+    Tensors,
+)
+from evergrow.estimators.classifier.predictor import as_decision, identity, softmax
+from evergrow.estimators.linear.equations import SCORINGS, Ridge
+from evergrow.estimators.linear.feature_map import (
+    MAP_RULES,
+    RFF,
+    FeatureMap,
+    ReLU,
+    map_from_json,
+    map_to_json,
+    resolve_map,
+)
+from evergrow.estimators.linear.fitted import (
+    FittedRLS,
+    FixedWeights,
+    LinearScores,
+)
+from evergrow.estimators.linear.penalties import RULES as SELECTION_RULES
+from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
+from evergrow.estimators.linear.request import RLSRequest
+from evergrow.estimators.linear.scoring import ClassScale
+from evergrow.estimators.linear.serialization import fitted_from_arrays, fitted_to_arrays
+from evergrow.estimators.sums.device_scores import DeviceLinearScores
+from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import SumsLearner
-from evergrow.foundation.device import DEVICE_RULES, PRECISION_RULES, Precision
-from evergrow.foundation.params import Choice, Flag, MemorySize, Number, Rule
+from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.device import DEVICE_RULES, PRECISION_RULES, Device, Precision
+from evergrow.foundation.engine import current_engine
+from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    MemorySize,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    Satisfies,
+    check_parameters,
+)
+from evergrow.storage.models.header import (
+    Build,
+    class_list,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+def _are_widths(value: Any) -> bool:
+    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
+        return False
+    whole = all(isinstance(width, (int, np.integer)) for width in value)
+    return len(value) > 0 and whole and min(value) > 0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RLSClassifier(RLSPredictor, SumsLearner):
+class RLSClassifier(InferenceSaveMixin, SumsLearner):
     """Regularised least squares that learns one example at a time, new classes included.
 
     The model is ridge regression with one column of weights per class [Camoriano2017 Alg. 1]. It
@@ -171,9 +232,25 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     True
     """
 
+    _request = RLSRequest
+    _fitted: FittedRLS = field(init=False)
+
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        **RULES,
-        "n_random_features": [*RULES["n_random_features"], Choice(("auto",))],
+        "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
+        "fit_intercept": [Flag()],
+        "standardize": [Flag()],
+        "n_random_features": [Integer(0, 1_000_000), Choice(("auto",))],
+        "feature_map": MAP_RULES,
+        "blocks": [
+            Satisfies("a sequence of positive integers, such as (1280, 320)", _are_widths),
+            Nothing(),
+        ],
+        "selection": [Choice(SELECTION_RULES)],
+        "max_stored": [Integer(1)],
+        "validation_every": [Integer(2)],
+        "refit_held_out": [Flag()],
+        "random_state": [RandomState(), Nothing()],
+        "verbose": [Integer(0), Flag()],
         "max_gram_memory": [MemorySize()],
         "recoding": [Number(0.0, 1.0), Choice(("auto",))],
         "scoring": [Choice(SCORINGS)],
@@ -200,3 +277,290 @@ class RLSClassifier(RLSPredictor, SumsLearner):
     verbose: int = 0
     device: str | None = None
     precision: Precision = "double"
+
+    def decision_function(self, X: npt.ArrayLike) -> Floats:
+        """Compute the score of each class: weights times features, after recoding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            One column per class. With two classes there is one column: the score of the second
+            class minus that of the first. A class without examples has minus infinity.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).decision_function([[0]]).shape
+        (1, 3)
+        """
+        reader, X = self._checked_query(X)
+        return as_decision(reader._map_scores(X, identity))
+
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
+        """Predict class probabilities: the softmax of the scores divided by a temperature.
+
+        If examples are stored, the temperature is fitted on left-out ones, so the probabilities are
+        calibrated. Examples are stored if a parameter is ``"auto"`` or if there are two or more
+        `blocks`. If none or only a few are stored, the temperature is a constant. Then only the
+        order of the probabilities is meaningful, not their values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from evergrow import RLSClassifier
+        >>> model = RLSClassifier(regularization=0.1, recoding=0.0)
+        >>> model.fit([[0], [5], [9]], ["a", "b", "c"]).predict_proba([[0]]).argmax()
+        np.int64(0)
+        """
+        reader, X = self._checked_query(X)
+        function = partial(softmax, temperature=reader.temperature_)
+        with reader._scores(normalised=True) as scores:
+            return reader._map_scores(X, function, scores)
+
+    @property
+    def regularization_(self) -> float:
+        """The penalty in use."""
+        fitted: FittedRLS = self._require_fitted("regularization_")
+        if self.regularization != "auto":
+            return float(self.regularization)
+        chosen = fitted.selection
+        if chosen is None or chosen.request.penalty is not None:
+            ridge = Ridge(1.0, bool(self.standardize), fitted.intercept)
+            columns = self._selection_request.columns(self._used_blocks)
+            places = replace(ridge, columns=columns).places(fitted.moments.n_features)
+            moments = fitted.moments if columns is None else fitted.moments.with_features(places)
+            return default_penalty(moments, ridge)
+        return chosen.penalty
+
+    @property
+    def recoding_(self) -> float:
+        """The recoding in use."""
+        chosen = self._require_fitted("recoding_").selection
+        requested = RLSRequest.of(self).selection.recoding
+        if requested is not None:
+            return requested
+        return 0.0 if chosen is None or chosen.request.recoding is not None else chosen.recoding
+
+    @property
+    def used_blocks_(self) -> tuple[int, ...]:
+        """Indices of the blocks in use; empty without `blocks`."""
+        used = self._used_blocks
+        n_blocks = len(RLSRequest.of(self).selection.blocks)
+        return tuple(k for k in used if k < n_blocks)
+
+    @property
+    def regresses_means_(self) -> bool:
+        """Whether the regression is fitted to the class means; otherwise to all examples."""
+        self._require_fitted("regresses_means_")
+        return self._ridge().counts_means
+
+    @property
+    def n_random_features_(self) -> int:
+        """Number of random features in use."""
+        features = self._require_fitted("n_random_features_").features
+        if not features.with_inputs:
+            return int(features.n_random)
+        return self._selection_request.n_random_used(self._used_blocks)
+
+    @property
+    def _selection_request(self) -> SelectionRequest:
+        """What is to be selected, random features next to the input included."""
+        fitted: FittedRLS = self._fitted
+        return fitted.complete(RLSRequest.of(self).selection)
+
+    @property
+    def _used_blocks(self) -> tuple[int, ...]:
+        """Indices of the blocks in use, with those of random features."""
+        chosen = self._require_fitted("used_blocks_").selection
+        blocks = self._selection_request.blocks
+        if chosen is None or chosen.request.blocks != blocks:
+            # The first one until others have shown that they help.
+            return (0,) if blocks else ()
+        return cast("tuple[int, ...]", chosen.blocks)
+
+    @property
+    def temperature_(self) -> float:
+        """The number by which scores are divided before the softmax of :meth:`predict_proba`."""
+        self._require_fitted("temperature_")
+        reader = self._frozen_copy()
+        request = RLSRequest.of(reader).selection
+        return reader._fitted.temperature(reader._ridge(), reader.recoding_, request)
+
+    @property
+    def class_counts_(self) -> npt.NDArray[np.int64]:
+        """Number of examples learnt per class."""
+        moments: Moments = self._require_fitted("class_counts_").moments
+        return moments.class_examples.copy()
+
+    @property
+    def n_stored_(self) -> npt.NDArray[np.int64]:
+        """Number of stored examples per class."""
+        fitted: FittedRLS = self._require_fitted("n_stored_")
+        return fitted.holdout.with_classes(len(fitted.labels)).counts
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the features after recoding, one row per class."""
+        self._require_fitted("coef_")
+        return self._frozen_copy()._recoded_weights()[0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weights of the constant feature after recoding; zero without one."""
+        self._require_fitted("intercept_")
+        return self._frozen_copy()._recoded_weights()[1]
+
+    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
+        reader = self._checked_to_save()
+        RLSRequest.of(reader).check_structure(reader._fitted)
+        fitted, fixed = reader._fitted, None
+        if inference_only:
+            ridge = reader._ridge()
+            with fitted.solution(ridge, with_held_out=reader._learns_stored) as current:
+                weights, own = (np.array(part) for part in current)
+            plain = replace(ridge, columns=None)
+            fixed = FixedWeights(weights, own, plain, reader.temperature_)
+        learnt, arrays = fitted_to_arrays(fitted, fixed)
+        parameters = plain_parameters(reader.get_params(deep=False))
+        if inference_only:
+            # The stored examples that it was selected on are not in the file.
+            parameters["regularization"] = reader.regularization_
+        parameters["feature_map"] = map_to_json(parameters["feature_map"])
+        if self.blocks is not None:
+            parameters["blocks"] = [int(width) for width in self.blocks]
+        return {**learnt, **common_header(reader, parameters, fitted.labels)}, arrays
+
+    @classmethod
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
+        parameters = parameters_of(header)
+        parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
+        check_parameters({**cls().get_params(), **parameters}, cls._rules)
+        fitted = fitted_from_arrays(class_list(header), header, tensors)
+        model = cls(**parameters)
+        RLSRequest.of(model).check_structure(fitted)
+        model._set_fitted(fitted, feature_names(header, fitted.n_features))
+        return model
+
+    def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
+        """Return the fitted value for the first examples."""
+        nothing = self._learn_nothing(labels, new.rows, new.weights)
+        return nothing.extend(labels, new, RLSRequest.of(self))
+
+    def _learn_nothing(self, labels: ClassList, X: npt.NDArray[Any], weights: Floats) -> FittedRLS:
+        """Return the fitted value before any example is learnt."""
+        RLSRequest.of(self).check_blocks(X.shape[1])
+        seed = self._seed(X)
+        features, wanted = FeatureMap.plain(X.shape[1]), resolve_map(self.feature_map)
+        if self.n_random_features == "auto":
+            features = FeatureMap(wanted.name, X.shape[1], 0, seed, with_inputs=True)
+        elif self.n_random_features:
+            features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
+        holdout = Holdout.none(self.max_stored, seed)
+        moments = Moments.none(
+            features.n_features + bool(self.fit_intercept),
+            len(labels),
+            gram=True,
+            per_class=bool(self.keep_class_statistics),
+        )
+        return FittedRLS(labels, moments, features, bool(self.fit_intercept), holdout)
+
+    def _seed(self, X: npt.NDArray[Any]) -> int:
+        drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
+        engine = current_engine()
+        if engine is None or self.random_state is not None:
+            return int(drawn)
+        # Resumed work continues with the same random features and held-out examples.
+        name = f"seed of {type(self).__name__} for {X.shape[0]} x {X.shape[1]}"
+        return int(engine.restore_or_make(name, lambda: {"seed": np.array([drawn])})["seed"][0])
+
+    @property
+    def _learns_stored(self) -> bool:
+        """Whether predictions use the weights that are learnt from stored examples too."""
+        return bool(self.refit_held_out) or self.selection != "paper"
+
+    def _used_features(self) -> npt.NDArray[np.int64] | slice:
+        """Return the indices of the features in use, without the constant one."""
+        columns = RLSRequest.of(self).selection.columns(self.used_blocks_)
+        ridge = Ridge(1.0, intercept=False, columns=columns)
+        return ridge.places(self._fitted.features.n_features)
+
+    def _ridge(self) -> Ridge:
+        columns = self._selection_request.columns(self._used_blocks)
+        intercept = self._fitted.intercept
+        scoring = RLSRequest.of(self).selection.scoring
+        return Ridge(
+            self.regularization_,
+            bool(self.standardize),
+            intercept,
+            columns,
+            scoring,
+            self._by_means(),
+        )
+
+    def _by_means(self) -> bool:
+        """Whether the regression is fitted to the class means if scores are cosines.
+
+        What was selected counts as long as the parameters are those that it was selected for.
+        """
+        fixed, chosen = self._fitted.fixed, self._fitted.selection
+        if fixed is not None:
+            return fixed.ridge.by_means
+        request = RLSRequest.of(self).selection
+        if chosen is None or chosen.request.scoring != request.scoring:
+            return True
+        return chosen.by_means or chosen.request.penalty != request.penalty
+
+    @contextmanager
+    def _scores(self, *, normalised: bool = False) -> Iterator[LinearScores]:
+        """Context manager: scores of the classes, which are valid while the block runs."""
+        fitted, ridge = self._fitted, self._ridge()
+        features = fitted.features
+        if features.with_inputs and not self.n_random_features_:
+            features = FeatureMap.plain(features.n_inputs)
+        with fitted.solution(ridge, with_held_out=self._learns_stored) as solution:
+            scale = ClassScale.of(
+                fitted.moments,
+                solution.own_scores,
+                self.recoding_,
+                ridge,
+                normalised=normalised,
+            )
+            yield LinearScores(features, solution.weights, scale, fitted.intercept)
+
+    def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+        """Yield scores after recoding; minus infinity for classes without examples."""
+        with self._scores() as scores:
+            yield from scores.blocks(X)
+
+    def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
+        of = self._portable_scores() if scores is None else scores
+        return of.on(device, self.precision)
+
+    def _portable_scores(self) -> LinearScores:
+        """Return the solved weights, without the sums."""
+        with self._scores() as scores:
+            return scores.copy()
+
+    def _recoded_weights(self) -> tuple[Floats, Floats]:
+        fitted = self._fitted
+        n_features = fitted.features.n_features
+        with self._scores() as scores:
+            weights, scale = scores.weights, scores.scale
+            intercepts = weights[:, -1] if fitted.intercept else np.zeros(len(weights))
+            intercepts = (intercepts - scale.offsets) * scale.factors
+            return weights[:, :n_features] * scale.factors[:, None], intercepts

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.predictor import ScoringClassifier
-from evergrow.estimators.linear.predictor import RLSPredictor
+from evergrow.estimators.linear.rls import RLSClassifier
 from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal, best_of
 from evergrow.estimators.novelty.summed_scores import SummedScores
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -124,7 +124,7 @@ def _best_of_estimator(
 
 def _score_sums(estimator: Any, moments: Moments, penalty: float | None) -> Scorer:
     """Return scores by the features that the estimator uses: others would add only noise."""
-    is_linear = isinstance(estimator, RLSPredictor)
+    is_linear = isinstance(estimator, RLSClassifier)
     places = estimator._used_features() if is_linear else slice(None)
     return SumsScorer(SummedScores.of(moments, penalty, places))
 

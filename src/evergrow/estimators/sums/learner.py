@@ -31,12 +31,28 @@ class Examples(NamedTuple):
     classes: npt.ArrayLike | None = None
 
 
-class ExampleFit(GrowingClassifier):
-    """A classifier that is fitted to weighted examples."""
+class ExampleLearner(GrowingClassifier):
+    """A classifier that learns and forgets weighted examples; subclasses say how."""
 
     @abstractmethod
     def _start(self, given: Examples, method: Method) -> Self:
         """Learn the first examples, in a call of ``method``."""
+
+    @abstractmethod
+    def _learn_more(self, known: Any, given: Examples) -> Any:
+        """Return the fitted value with more examples."""
+
+    @abstractmethod
+    def _forget(self, known: Any, given: Examples) -> Any:
+        """Return the fitted value without examples; a ``ValueError`` if they were not learnt."""
+
+    @abstractmethod
+    def _forget_classes(self, known: Any, columns: list[int]) -> Any:
+        """Return the fitted value without classes and their columns."""
+
+    @abstractmethod
+    def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
+        """Return the fitted value with other names; equal new names become one class."""
 
     @exclusive
     def fit(
@@ -69,26 +85,6 @@ class ExampleFit(GrowingClassifier):
         """
         self._check_parameters()
         return self._start(Examples(X, y, sample_weight), "fit")
-
-
-class ExampleLearner(ExampleFit):
-    """A classifier that learns and forgets weighted examples; subclasses say how."""
-
-    @abstractmethod
-    def _learn_more(self, known: Any, given: Examples) -> Any:
-        """Return the fitted value with more examples."""
-
-    @abstractmethod
-    def _forget(self, known: Any, given: Examples) -> Any:
-        """Return the fitted value without examples; a ``ValueError`` if they were not learnt."""
-
-    @abstractmethod
-    def _forget_classes(self, known: Any, columns: list[int]) -> Any:
-        """Return the fitted value without classes and their columns."""
-
-    @abstractmethod
-    def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
-        """Return the fitted value with other names; equal new names become one class."""
 
     @exclusive
     def partial_fit(
@@ -241,8 +237,13 @@ class SumsRequest(Protocol):
         """Return where sums over rows are computed."""
 
 
-class SumsFit(ExampleFit, ScoringClassifier):
-    """A classifier that is fitted to sums over examples."""
+class SumsLearner(ExampleLearner, ScoringClassifier):
+    """A classifier that learns sums over examples.
+
+    Sums do not depend on the order of the examples, examples can be subtracted again, and sums of
+    different models add up. So learning, forgetting and merging are exact. The fitted value, a
+    :class:`~evergrow.estimators.sums.changes.FittedSums`, says how it changes.
+    """
 
     # The class of the parameters of one call.
     _request: ClassVar[type[SumsRequest]]
@@ -258,15 +259,6 @@ class SumsFit(ExampleFit, ScoringClassifier):
         labels, codes = self._first_labels(y, given.classes)
         self._set_fitted(self._begin(labels, Batch(X, codes, weights)), names)
         return self
-
-
-class SumsLearner(ExampleLearner, SumsFit):
-    """A classifier that learns sums over examples.
-
-    Sums do not depend on the order of the examples, examples can be subtracted again, and sums of
-    different models add up. So learning, forgetting and merging are exact. The fitted value, a
-    :class:`~evergrow.estimators.sums.changes.FittedSums`, says how it changes.
-    """
 
     @translate_full()
     def _learn_more(self, known: Any, given: Examples) -> Any:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.forest.predictor import ForestPredictor
-from evergrow.estimators.linear.predictor import RLSPredictor
+from evergrow.estimators.linear.rls import RLSClassifier
 from evergrow.estimators.means.ncm import NCMClassifier
 from evergrow.estimators.novelty.calibration import rejection_limit
 from evergrow.estimators.novelty.learner import predicted_labels
@@ -50,7 +50,7 @@ OUTPUTS = ("label_index", "probabilities", "unknown_score", "is_unknown")
 PREFIX = "evergrow."
 
 _HEADS: dict[type, Callable[[Graph, str, Any, HeadTypes], Head]] = {
-    RLSPredictor: add_linear_head,
+    RLSClassifier: add_linear_head,
     NCMClassifier: add_means_head,
     ForestPredictor: add_forest_head,
 }

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear.feature_map import FeatureMap
-from evergrow.estimators.linear.predictor import RLSPredictor
+from evergrow.estimators.linear.rls import RLSClassifier
 from evergrow.export.onnx.graph import Graph
 from evergrow.export.onnx.heads.head import Head
 from evergrow.export.onnx.weights import HeadTypes
@@ -14,7 +14,7 @@ from evergrow.export.onnx.weights import HeadTypes
 Floats = npt.NDArray[np.float64]
 
 
-def add_linear_head(graph: Graph, rows: str, model: RLSPredictor, types: HeadTypes) -> Head:
+def add_linear_head(graph: Graph, rows: str, model: RLSClassifier, types: HeadTypes) -> Head:
     """Add the scores and probabilities of least squares."""
     with model._scores() as plain, model._scores(normalised=True) as normalised:
         factors, n_features = plain.scale.factors, plain.features.n_features
