@@ -321,7 +321,6 @@ FIG3 = _experiment(
     ),
     keys=("data", "subset", "seed", "n_classes"),
     exact=("accuracy", "comparisons"),
-    size=(7.5, 3.0),
 )
 
 
@@ -390,7 +389,6 @@ FIG4 = _experiment(
     ),
     keys=FIG4_KEYS,
     exact=EXACT,
-    size=(7.5, 3.0),
 )
 
 
@@ -478,7 +476,6 @@ FIG5 = _relative_experiment(
         "order": Claim(
             "Accuracy grows in the order ULS, IGT, RUST, RTST, retrained forest.",
             increasing("relative", "strategy", GROWTH),
-            printed="26.7, 80.7, 88.1, 91.2 and 100 %",
             where=USUAL,
             each=("data", "initial"),
         ),
@@ -489,7 +486,6 @@ FIG5 = _relative_experiment(
                 Compare("relative", {"strategy": s}, level, within=NEAR)
                 for s, level in PAPER_RELATIVE.items()
             ],
-            printed="26.7, 80.7, 88.1 and 91.2 %",
             **_on_paper_stream(),
         ),
         "uls test time": Claim(
@@ -537,7 +533,6 @@ FIG5 = _relative_experiment(
             ),
         ],
         rows=("data", "initial"),
-        columns=6,
     ),
     keys=("data", "n_train", "initial", "strategy", "seed", "n_classes"),
     published=tuple(
@@ -548,7 +543,6 @@ FIG5 = _relative_experiment(
             {"strategy": "igt", "accuracy": 0.349},
         )
     ),
-    size=(12.0, 3.0),
 )
 
 
@@ -631,7 +625,6 @@ FIG6 = _relative_experiment(
         ]
     ),
     keys=("data", "strategy", "share", "seed", "n_classes"),
-    size=(9.5, 3.0),
 )
 
 
@@ -696,7 +689,6 @@ FIG7 = _relative_experiment(
         for d in SOURCES
         for n, r in FIG7_RELATIVE.items()
     ),
-    size=(7.5, 3.0),
 )
 
 
@@ -796,7 +788,6 @@ FIG8 = _relative_experiment(
         ]
     ),
     keys=("data", "strategy", "initial", "seed", "n_classes"),
-    size=(9.5, 3.0),
 )
 
 
@@ -868,7 +859,6 @@ FIG9 = _relative_experiment(
         rows=("data",),
     ),
     keys=FIG9_KEYS,
-    size=(9.5, 3.0),
 )
 
 
@@ -1084,11 +1074,9 @@ FIG10 = _experiment(
         ],
         rows=("panel", "data"),
         n_columns=2,
-        legend="right center",
     ),
     keys=("panel", "data", "initial", "method", "seed", "n_classes"),
     exact=EXACT,
-    size=(9.5, 6.0),
 )
 
 EXPERIMENTS = (FIG3, FIG4, FIG5, FIG6, FIG7, FIG8, FIG9, FIG10)

@@ -993,7 +993,6 @@ FIG2 = _experiment(
     ),
     keys=("data", "parameter", "value", "seed"),
     exact=("accuracy", "comparisons"),
-    size=(10.0, 5.6),
 )
 
 
@@ -1122,7 +1121,6 @@ FIG4 = _experiment(
     ),
     keys=("data", "scale", "seed"),
     exact=("accuracy", "comparisons"),
-    size=(10.0, 3.4),
 )
 
 
@@ -1207,7 +1205,6 @@ GUESSING = _experiment(
         {"part": "guess", "guess": guess, "accuracy": accuracy, "right": None}
         for guess, accuracy in zip(GUESSES, ACCURACIES, strict=True)
     ),
-    size=(7.5, 3.2),
 )
 
 
@@ -1294,7 +1291,6 @@ PAPER_SIZES = _experiment(
     ),
     keys=("data", "size", "method", "seed"),
     numbers=_format_sizes,
-    size=(7.0, 3.4),
 )
 
 TABLES = (TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, TABLE6)

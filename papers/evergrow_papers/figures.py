@@ -154,20 +154,14 @@ class Panels:
         The panels of a row, from left to right.
     rows : tuple of str
         Columns whose values make the rows and their titles; without them there is one row.
-    columns : int
-        Columns of the legend; by default all labels are in one line.
-    legend : str
-        Where the legend is.
     n_columns : int
         Panels in a line of the figure, if they are not to stand side by side.
     height : float
-        Inches of each row, if there is more than one.
+        Inches of each row.
     """
 
     panels: Sequence[Panel]
     rows: tuple[str, ...] = ()
-    columns: int | None = None
-    legend: LegendPlace = "upper center"
     n_columns: int | None = None
     height: float = 2.5
 
@@ -205,8 +199,7 @@ def draw_panels(
     places = [*dict.fromkeys(tuple(row.get(k) for k in drawing.rows) for row in drawn)]
     n_wide = drawing.n_columns or len(drawing.panels)
     n_lines = -(-len(drawing.panels) * len(places) // n_wide)
-    if n_lines > 1:
-        figure.set_size_inches(figure.get_figwidth(), drawing.height * n_lines + 0.5)
+    figure.set_size_inches(max(9.0, 3.0 * n_wide), drawing.height * n_lines + 0.5)
     axes = figure.subplots(n_lines, n_wide, squeeze=False).ravel()
     for spare in axes[len(drawing.panels) * len(places) :]:
         spare.set_visible(False)
@@ -220,7 +213,7 @@ def draw_panels(
             )
         if place:
             mine[0].set_title(words.setting(where))
-    add_legend(figure, *axes, place=drawing.legend, columns=drawing.columns)
+    add_legend(figure, *axes)
 
 
 def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
@@ -318,14 +311,21 @@ def _place(panel: Panel, value: Any) -> dict[str, Any]:
 def add_legend(
     figure: Figure,
     *panels: Axes,
-    place: LegendPlace = "upper center",
+    place: LegendPlace | None = None,
     columns: int | None = None,
 ) -> None:
-    """One legend for all panels, outside of them, with every label once."""
+    """One legend for all panels, outside of them, with every label once.
+
+    By default it is above them if its labels fit into one line, and else on their right.
+    """
     named: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)
+    if place is None:
+        fits = sum(len(label) + 6 for label in named) < 14 * figure.get_figwidth()
+        place = "upper center" if fits else "right center"
+        figure.set_figwidth(figure.get_figwidth() + (0 if fits else 2))
     n_columns = columns or (1 if place == "right center" else len(named))
     outside: Any = f"outside {place}"
     figure.legend(named.values(), named.keys(), loc=outside, ncols=n_columns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -47,7 +47,7 @@ from evergrow_papers.data import (
     mixture,
     model_bytes,
 )
-from evergrow_papers.figures import COLOURS, MARKERS, Panel, Panels, Style
+from evergrow_papers.figures import Panel, Panels
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.nips2006 import PHOTOGRAPHS
 from evergrow_papers.peers import (
@@ -118,20 +118,8 @@ WITH_FIXED: dict[str, Make] = {
 }
 
 
-def _styles(names: Iterable[str]) -> dict[Any, Style]:
-    """A style for each learner; the colours repeat with dashes."""
-    n = len(COLOURS)
-    return {
-        name: Style(name, COLOURS[i % n], MARKERS[i % n], "-" if i < n else "--")
-        for i, name in enumerate(names)
-    }
-
-
-STYLES = _styles(WITH_FIXED)
-
-
-def _curves(x: str, y: str, *, styles: Mapping[Any, Style] = STYLES, **options: Any) -> Panel:
-    return Panel(x, y, "learner", styles, **options)
+def _curves(x: str, y: str, names: Iterable[str] = WITH_FIXED, **options: Any) -> Panel:
+    return Panel(x, y, "learner", (*names,), **options)
 
 
 def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
@@ -228,12 +216,10 @@ IMAGES_PER_CLASS = Experiment(
             _curves("images", "seconds", ticks="measured", options={"yscale": "log"}),
         ],
         rows=("data",),
-        legend="right center",
     ),
     keys=("data", "learner", "images", "seed"),
     exact=("accuracy",),
     timed=("seconds",),
-    size=(9.5, 3.0),
 )
 
 
@@ -339,9 +325,8 @@ FIRST_PICTURES = Experiment(
     measure=_first_measure,
     claims={key: claim for n in FIRST_IMAGES for key, claim in _first_claims(n).items()},
     figure=Panels(
-        [_curves("images", "accuracy", styles=_styles(FIRST_HEADS), ticks="measured")],
+        [_curves("images", "accuracy", names=FIRST_HEADS, ticks="measured")],
         rows=("data",),
-        legend="right center",
     ),
     keys=("data", "learner", "images", "seed"),
     exact=("accuracy", "mean_over_classes"),
@@ -349,7 +334,6 @@ FIRST_PICTURES = Experiment(
     numbers=lambda table: _tables(
         table, "data", "Accuracy on {} in %, by images per class", FIRST_HEADS, "images"
     ),
-    size=(7.0, 3.4),
 )
 
 
@@ -392,14 +376,12 @@ ALL_PICTURES = Experiment(
         )
     },
     figure=Panels(
-        [_curves("data", "accuracy", styles=_styles(HEADS), bars=True, xlabel=" ")],
-        legend="right center",
+        [_curves("data", "accuracy", names=HEADS, bars=True, xlabel=" ")],
     ),
     keys=("data", "learner", "seed"),
     exact=("accuracy",),
     timed=("seconds",),
     numbers=lambda table: "Accuracy in %:\n\n" + format_table(table, HEADS, "data"),
-    size=(9.5, 3.2),
 )
 
 
@@ -457,10 +439,9 @@ NEW_CLASS = Experiment(
     },
     figure=Panels(
         [
-            _curves("images", column, styles=_styles(NEW_HEADS), ticks="measured")
+            _curves("images", column, names=NEW_HEADS, ticks="measured")
             for column in ("new_class", "others")
         ],
-        legend="right center",
     ),
     keys=("data", "learner", "images", "seed"),
     exact=("new_class", "others"),
@@ -469,7 +450,6 @@ NEW_CLASS = Experiment(
         + format_table(table, NEW_HEADS, "images", column)
         for column, title in (("new_class", "the new class"), ("others", "all other classes"))
     ),
-    size=(9.5, 3.2),
 )
 
 
@@ -526,8 +506,7 @@ PHOTOGRAPHS_IN_FOLDERS = Experiment(
         )
     },
     figure=Panels(
-        [_curves("images", "accuracy", styles=_styles(PHOTOGRAPH_LEARNERS), ticks="measured")],
-        legend="right center",
+        [_curves("images", "accuracy", names=PHOTOGRAPH_LEARNERS, ticks="measured")],
     ),
     keys=("learner", "images", "seed"),
     exact=("accuracy", "blocks"),
@@ -535,7 +514,6 @@ PHOTOGRAPHS_IN_FOLDERS = Experiment(
         "Accuracy in %, by photographs per class:\n\n"
         + format_table(table, PHOTOGRAPH_LEARNERS, "images", head="features")
     ),
-    size=(6.5, 3.2),
 )
 
 
@@ -607,9 +585,8 @@ FOREST_FEATURES = Experiment(
         )
     },
     figure=Panels(
-        [_curves("initial", "accuracy", styles=_styles(TRANSFORMS), bars=True)],
+        [_curves("initial", "accuracy", names=TRANSFORMS, bars=True)],
         rows=("data",),
-        legend="right center",
     ),
     keys=("data", "learner", "initial", "seed"),
     exact=("features", "accuracy"),
@@ -621,7 +598,6 @@ FOREST_FEATURES = Experiment(
         TRANSFORMS,
         "data",
     ),
-    size=(8.0, 3.0),
 )
 
 
@@ -688,12 +664,10 @@ MANY_CLASSES = Experiment(
             _curves("classes", "seconds", ylabel="one more class, s", **LOG),
             _curves("classes", "milliseconds_per_answer", **LOG),
         ],
-        legend="right center",
     ),
     keys=("learner", "classes", "seed"),
     exact=("accuracy", "newest", "megabytes"),
     timed=("seconds", "milliseconds_per_answer"),
-    size=(11, 3.0),
 )
 
 
@@ -773,12 +747,10 @@ UPDATE_TIME = Experiment(
             _curves("samples", "seconds", ylabel="update by 10 examples, s", **LOG),
             _curves("samples", "new_class", options={"xscale": "log"}),
         ],
-        legend="right center",
     ),
     keys=("data", "learner", "per_class", "seed"),
     exact=("samples", "accuracy", "new_class"),
     timed=("seconds",),
-    size=(9.5, 3.2),
 )
 
 
@@ -841,12 +813,10 @@ NIGHTLY = Experiment(
             _curves("classes", "newest"),
             _curves("classes", "seconds", ylabel="one night, s", options={"yscale": "log"}),
         ],
-        legend="right center",
     ),
     keys=("data", "learner", "classes", "seed"),
     exact=("accuracy", "newest"),
     timed=("seconds",),
-    size=(11, 3.0),
 )
 
 EXPERIMENTS = (

@@ -703,7 +703,6 @@ FIG4B = _experiment(
     keys=("data", "object", "seed", "leaves"),
     exact=("words", "rate"),
     published=({"leaves": 1000, "rate": PAPER_RATE},),
-    size=(6.5, 3.2),
 )
 
 
@@ -775,12 +774,10 @@ FIG4C = _experiment(
     },
     figure=Panels(
         [Panel("descriptors", "rate", "leaves", FIG4C_STYLES, ticks="measured")],
-        legend="right center",
     ),
     keys=("data", "object", "seed", "descriptors", "leaves"),
     exact=("words", "rate"),
     published=({"descriptors": 20_000, "leaves": 1000, "rate": PAPER_RATE},),
-    size=(7.5, 3.2),
 )
 
 

@@ -150,5 +150,3 @@ def test_the_numbers_of_table_1_are_those_of_the_paper():
     at_ten = printed.where(n_new=10, data="mnist")
     assert at_ten.mean("new_class", method="recoded") == pytest.approx(0.251)
     assert at_ten.mean("total", method="rebalanced") == pytest.approx(0.836)
-    told = icra2017.TABLE1.claims["ignored"].printed
-    assert told["caltech101_efflite0_224"] == "naive 2.8 % with 10 examples (RGB-D)"
