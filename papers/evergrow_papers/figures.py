@@ -250,7 +250,10 @@ def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
             elinewidth=1,
         )
     if panel.bars or panel.ticks == "each":
-        axes.set_xticks([*place.values()], [words.bare(panel.x, x) for x in xs])
+        labels = [words.bare(panel.x, x) for x in xs]
+        # Many long labels stand upright.
+        upright = 90 if sum(map(len, labels)) > 120 else 0
+        axes.set_xticks([*place.values()], labels, rotation=upright)
     elif panel.ticks == "measured" and xs:
         set_log_ticks(axes, xs)
     percent = panel.y in (*words.shares, *words.percentages)

@@ -8,16 +8,16 @@ use drawn scenes, in which the outline of the object is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from evergrow import ERCForest
+from evergrow.vision.images.sources import import_extra
+from evergrow.vision.words.codebooks.counts import word_offsets
 from evergrow.vision.words.codebooks.hierarchical_kmeans import HierarchicalKMeans
 from evergrow.vision.words.codebooks.kmeans_codebook import KMeansCodebook
 from evergrow.vision.words.codebooks.random_kd_trees import RandomKDTrees
@@ -48,41 +48,28 @@ from evergrow_papers.figures import (
     Style,
     add_legend,
     draw_panel,
+    draw_panels,
     draw_published,
     styles,
 )
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
-from evergrow_papers.patches import (
-    SIDES,
-    best_leaf,
-    measure_leaves,
-    measure_posterior,
-    surplus,
-    unmixed,
-)
 from evergrow_papers.photographs import (
     BINARY,
     HAAR,
     N_DESCRIPTORS,
     N_EACH,
     N_WINDOWS,
-    Photographs,
+    Task,
     count_words,
     describe_training,
     keep_used,
-    load,
     load_task,
     local_features,
-    names_with_outlines,
-    outlines_of,
+    objects_of,
     rank_by_svm,
     rank_by_votes,
-    show,
-    shrink,
     split_even_odd,
-    svm_rate,
     take_evenly,
-    tile,
 )
 from evergrow_papers.scenes import BACKGROUND, BICYCLE, CAR, draw_scenes
 from evergrow_papers.table import ANY, Row, Table, first, last
@@ -118,7 +105,6 @@ WORDS = Words(
         "trees": "trees, each with as many leaves",
         "seconds_learning": "learning the words",
         "seconds_coding": "coding 10 000 windows",
-        "spread": "standard deviation, points",
     },
     percentages=("rate",),
 )
@@ -133,6 +119,10 @@ LITTLE, ALL = 1.0, "all"
 TIMED = ("seconds_learning", "seconds_coding")
 # Number of descriptors for the time of coding.
 N_TIMED = 10_000
+# The trees vote for a class, without words.
+VOTES = "votes"
+# Rates of false positives at which ROC curves are drawn.
+FALSE_POSITIVES = tuple(k / 40 for k in range(41))
 
 rates = partial(points, "rate", unit="percent")
 
@@ -142,7 +132,7 @@ SOURCES = {
     "photographs": replace(PHOTOGRAPHS, prepare=lambda data: keep_used(split_even_odd(data)))
 }
 # Photographs have no outlines of the object; where these matter, drawn scenes are added.
-SOURCES_WITH_OUTLINES = {**SOURCES, "drawings": Source(None, partial(draw_scenes, 2 * N_EACH))}
+SOURCES_WITH_OUTLINES = {**SOURCES, "drawings": Source(None, partial(draw_scenes, 2 * N_EACH[0]))}
 
 
 def forest(context: Context, seed: int, **options: Any) -> ERCForest:
@@ -152,37 +142,62 @@ def forest(context: Context, seed: int, **options: Any) -> ERCForest:
     return ERCForest(keep_descriptors=False, n_jobs=context.n_jobs, random_state=seed, **given)
 
 
-def time_codebook(codebook: Any, rows: Array, classes: Array) -> dict[str, float]:
-    """Train a codebook; returns the seconds of training and of coding 10 000 descriptors."""
-    learning = time_call(codebook.fit, rows, classes)
-    (some,) = take_evenly(N_TIMED, rows)
-    coding = time_call(codebook.transform, some) * N_TIMED / len(some)
-    return dict(zip(TIMED, (learning, coding), strict=True))
+def measure_codebooks(
+    context: Context,
+    run: Run,
+    codebooks: Mapping[Any, Any],
+    *,
+    key: str = "codebook",
+    task: Task | None = None,
+    given: tuple[Array, Array] | None = None,
+    descriptor: str = HAAR,
+    windows: Sequence[int] = (N_WINDOWS,),
+    poolings: Mapping[Any, Sequence[str]] | None = None,
+    on_object: bool = False,
+) -> list[Row]:
+    """Train codebooks, with times, and rank images by their words, as one row per way to do so.
+
+    ``codebooks`` are named by the values of the column ``key``, and ``poolings`` by the same; each
+    image is described once for all of them. ``given`` are the descriptors to learn from.
+    """
+    task, seed = task or load_task(context, run), run["seed"]
+    rows, positive = given or describe_training(context, task, seed, descriptor=descriptor)
+    some = take_evenly(N_TIMED, rows)
+    told: dict[Any, Row] = {}
+    for value, codebook in codebooks.items():
+        learning = time_call(codebook.fit, rows, positive)
+        coding = time_call(codebook.transform, some) * N_TIMED / len(some)
+        sizes = {"words": int(codebook.n_words_), "trials": getattr(codebook, "max_trials_", None)}
+        told[value] = {**sizes, **dict(zip(TIMED, (learning, coding), strict=True))}
+    options: Any = {"windows": windows, "descriptor": descriptor, "on_object": on_object}
+    found: list[Row] = []
+    for (value, n), counts in count_words(context, task, codebooks, seed, **options).items():
+        for pooling in (BINARY,) if poolings is None else poolings[value]:
+            if pooling == VOTES:
+                curve = rank_by_votes(task, counts, codebooks[value])
+            else:
+                curve = rank_by_svm(task, counts, pooling)
+            x, y = curve.false_positive_rate, curve.true_positive_rate
+            measured = {
+                "rate": 100 * curve.equal_error_rate,
+                "area": 100 * float(np.trapezoid(y, x)),
+                "filled": 100 * counts.nnz / float(np.prod(counts.shape)),
+                "roc": np.interp(FALSE_POSITIVES, x, y).tolist(),
+            }
+            where = {**task.place(run), key: value, "pooling": pooling, "windows": n}
+            found.append({**where, **told[value], **measured})
+    return found
 
 
 def measure_forests(
     context: Context, run: Run, key: str, variants: Mapping[Any, Mapping[str, Any]]
 ) -> list[Row]:
-    """Rates at equal error of several forests; each image is described once for all of them.
-
-    ``variants`` are parameters of the forests, by the value of the column ``key`` of their rows.
-    """
-    seed, task = run["seed"], load_task(context, run)
-    n = run.get("descriptors", context.scaled(*N_DESCRIPTORS))
-    given = take_evenly(n, *describe_training(context, task, seed, n))
+    """Rates of several forests; ``variants`` are their parameters by the value of a column."""
+    seed, n = run["seed"], run.get("descriptors", context.scaled(*N_DESCRIPTORS))
+    given = describe_training(context, load_task(context, run), seed, n)
+    rows, positive = (take_evenly(n, each) for each in given)
     forests = {value: forest(context, seed, **options) for value, options in variants.items()}
-    seconds = {value: time_codebook(each, *given) for value, each in forests.items()}
-    counts = count_words(context, task, forests, seed)
-    return [
-        {
-            **task.place(run),
-            key: value,
-            "words": int(each.n_words_),
-            "rate": svm_rate(task, counts[value, N_WINDOWS]),
-            **seconds[value],
-        }
-        for value, each in forests.items()
-    ]
+    return measure_codebooks(context, run, forests, key=key, given=(rows, positive))
 
 
 def measure_sizes(context: Context, run: Run, sizes: Sequence[Sequence[int]]) -> list[Row]:
@@ -196,13 +211,23 @@ def pruned_sizes(table: Table) -> list[int]:
     return sorted(leaves for leaves in table.values("leaves") if leaves != ALL)
 
 
+def names_with_outlines(context: Context) -> list[str]:
+    """The sources to measure; drawn scenes once, even if they replace photographs."""
+    return [n for n in context.names if n != "drawings" or not context.is_built_in("photographs")]
+
+
+def percent(table: Table, difference: Callable[[Table], float], name: str) -> Difference:
+    """A difference of percentages that a function computes from the rows of each seed."""
+    return each_seed(table, difference, unit="percent", name=name)
+
+
+def first_of(values: Sequence[Any]) -> Any:
+    """The value that was measured first."""
+    return values[0]
+
+
 _experiment = partial(Experiment, sources=SOURCES, timed=TIMED)
 ERC_STYLE = {(): Style("ERC forest", BLUE)}
-
-
-def _best(column: str) -> Callable[[Table, Sequence[Any]], Any]:
-    """Chooses the value of a column with the best rate."""
-    return lambda table, values: max(values, key=lambda v: table.mean("rate", **{column: v}))
 
 
 # --- Figs. 2 and 3: where the patches of a leaf lie, and where words indicate an object
@@ -215,6 +240,90 @@ MASKED = "all unmixed, by masks"
 FURTHER_SEED = 500
 # Percentage above which most patches or images are meant.
 MOST = 50.0
+# Largest standard deviation of the grey values, up to 255, of a plain patch.
+PLAIN = 8.0
+# Columns of means over some patches and over the others.
+SIDES = (("on_plain", "on_structure"), ("on_object", "beside_object"))
+
+
+def in_unmixed(codebook: Any, words: Array) -> Array:
+    """Whether the leaf of each patch and tree has training patches of the object only."""
+    shares = codebook.word_shares_[codebook.word_columns_, 1]
+    return np.asarray(shares[words + word_offsets(codebook.words_per_tree_)[:-1]] == 1.0)
+
+
+def is_plain(image: Array, boxes: Array) -> Array:
+    """Whether each patch is plain: it shows no part of an object.
+
+    >>> image = np.zeros((20, 40, 3), dtype=np.uint8)
+    >>> image[5:15, 25:35] = 255
+    >>> is_plain(image, np.array([[0, 0, 20], [20, 0, 20]], dtype=np.float32))
+    array([ True, False])
+    """
+    grey, places = image.mean(axis=2), np.rint(boxes).astype(np.int64)
+    return np.array([grey[y : y + side, x : x + side].std() < PLAIN for x, y, side in places])
+
+
+def describe_patches(task: Task, seed: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Descriptors of the patches of each image, which are plain, and which are on the object."""
+    local = local_features(seed)
+    for image, outline in zip(task.images, task.outlines, strict=True):
+        rows, boxes = local.describe(image)
+        x, y = (boxes[:, :2] + boxes[:, 2:] / 2).astype(np.int64).T
+        on = np.zeros(len(rows), np.bool_) if outline is None else outline[y, x]
+        yield rows, is_plain(image, boxes), on
+
+
+def best_leaf(
+    codebook: ERCForest, given: tuple[Array, Array], score: Callable[[Array, Array], Array]
+) -> tuple[int, int]:
+    """Tree and word of the leaf with the highest score of its patches of object and background."""
+    words, mine = codebook.transform(given[0]), given[1]
+    scores = [
+        score(*(np.bincount(column[part], minlength=column.max() + 1) for part in (mine, ~mine)))
+        for column in words.T
+    ]
+    tree = int(np.argmax([found.max() for found in scores]))
+    return tree, int(np.argmax(scores[tree]))
+
+
+def _percent(part: Any, among: Any) -> float | None:
+    return 100 * float(part[among].mean()) if among.any() else None
+
+
+def measure_leaves(
+    tests: Task, codebook: ERCForest, seed: int, leaves: Mapping[str, tuple[int, int] | None]
+) -> list[Row]:
+    """Percentages of the test patches in leaves, and of all test patches.
+
+    ``leaves`` are tree and word by a rule; None takes all unmixed leaves.
+    """
+    parts = [
+        (codebook.transform(rows), plain, on, [k] * len(rows))
+        for k, (rows, plain, on) in enumerate(describe_patches(tests, seed))
+    ]
+    words, plain, on, images = (np.concatenate(each) for each in zip(*parts, strict=True))
+    mine = tests.positive[images]
+    found: list[Row] = []
+    for rule, leaf in leaves.items():
+        tree, word = leaf or (None, None)
+        inside = in_unmixed(codebook, words).any(axis=1) if leaf is None else words[:, tree] == word
+        hit = np.bincount(images[inside], minlength=len(tests.positive)) > 0
+        row: dict[str, Any] = {
+            "leaf": rule,
+            "tree": tree,
+            "word": word,
+            "test_patches": int(inside.sum()),
+            "images_with_it": _percent(hit, tests.positive),
+            "background_with_it": _percent(hit, ~tests.positive),
+            "background_plain": _percent(plain, ~mine),
+        }
+        for of, among in (("", inside), ("all_", np.ones_like(mine))):
+            row[f"{of}on_object_images"] = _percent(mine, among)
+            row[f"{of}plain"] = _percent(plain, among & mine)
+            row[f"{of}on_object"] = _percent(on, among & mine) if on.any() else None
+        found.append(row)
+    return found
 
 
 def shows_pictures(context: Context, run: Run) -> bool:
@@ -222,70 +331,99 @@ def shows_pictures(context: Context, run: Run) -> bool:
     return bool(run["seed"] == 0 and run["data"] == names_with_outlines(context)[-1])
 
 
+def shrink(pixels: Array, *size: int) -> list[Any]:
+    """An image of this size, for the cache; 32 levels of each colour keep it small."""
+    small = np.asarray(import_extra("PIL.Image").fromarray(pixels).resize(size))
+    return list((small // 8 * 8 + 4).tolist())
+
+
+def show(axes: Any, pixels: Any, **options: Any) -> Any:
+    """Draw an image without ticks; returns what a colour bar needs."""
+    axes.set(xticks=[], yticks=[])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    # Without interpolation, the file holds no more pixels than the image.
+    return axes.imshow(pixels, interpolation="none", **options)
+
+
+def tile(images: Sequence[Any], n_columns: int) -> Array:
+    """Images in rows on grey, with a frame around each, since many are white."""
+    frame = ((0, -len(images) % n_columns), (2, 2), (2, 2), (0, 0))
+    framed = np.pad(np.array(images, dtype=np.uint8), frame, constant_values=150)
+    return np.vstack([np.hstack([*each]) for each in np.split(framed, len(framed) // n_columns)])
+
+
 def _fig2_runs(context: Context) -> list[Run]:
     return [
         {"data": name, "seed": seed, "number": number}
         for name in names_with_outlines(context)
         for seed in context.seeds()
-        for number in range(len(load(context, name, 2).objects))
+        for number in range(len(objects_of(context.dataset(name))[:2]))
     ]
 
 
 def _fig2_measure(context: Context, run: Run) -> list[Row]:
-    seed, source = run["seed"], run["data"]
-    data = load(context, source, 2)
-    task = data.against_background(data.objects[run["number"]])
+    seed, task = run["seed"], load_task(context, run)
     given, further = (describe_training(context, task, s) for s in (seed, seed + FURTHER_SEED))
     codebook = forest(context, seed).fit(*given)
-    # Leaves are purer in the patches that the tree was grown on than in others.
+    # The unmixed leaf with most patches; and, as leaves are purer in the patches that the tree was
+    # grown on, the largest surplus among others, relative to its standard deviation.
     leaves = {
-        UNMIXED: best_leaf(codebook.transform(given[0]), given[1] == task.object, unmixed),
-        SURPLUS: best_leaf(codebook.transform(further[0]), further[1] == task.object, surplus),
+        UNMIXED: best_leaf(codebook, given, lambda own, others: own - 10 * others),
+        SURPLUS: best_leaf(
+            codebook,
+            further,
+            lambda own, others: (own - others) / np.sqrt(np.maximum(own + others, 1)),
+        ),
     }
-    tests = task.where(~task.trains)
-    outlines = outlines_of(context, source, tests)
     rows: list[Row] = []
-    if outlines[0] is not None:
-        masks = outlines_of(context, source, task)
-        by_masks = forest(context, seed).fit(*describe_training(context, task, seed, masks=masks))
-        rows += measure_leaves(tests, by_masks, seed, outlines, {MASKED: None})
-    rows += measure_leaves(tests, codebook, seed, outlines, {ALL_UNMIXED: None, **leaves})
+    if task.outlines[0] is not None:
+        on_object = describe_training(context, task, seed, on_object=True)
+        by_masks = forest(context, seed).fit(*on_object)
+        rows += measure_leaves(task.tests, by_masks, seed, {MASKED: None})
+    rows += measure_leaves(task.tests, codebook, seed, {ALL_UNMIXED: None, **leaves})
     found: list[Any] = [{**task.place(run), **row} for row in rows]
     if shows_pictures(context, run):
-        found[-2].update(_fig2_pictures(data, tests, codebook, seed, leaves[UNMIXED]))
+        found[-2].update(_fig2_pictures(task, codebook, seed, leaves[UNMIXED]))
     return found
 
 
-def _fig2_pictures(
-    data: Photographs, tests: Photographs, codebook: ERCForest, seed: int, leaf: tuple[int, int]
-) -> Row:
-    """Examples of every class, and test patches of the leaf, of both classes alternately."""
-    order = np.argsort(np.arange(len(tests.images)) % (len(tests.images) // 2), kind="stable")
-    images = [tests.images[i] for i in order]
-    patches, _ = leaf_patches(images, codebook, local_features(seed), *leaf, n=30, n_per_image=1)
-    examples = {
-        name: np.flatnonzero((data.classes == name) & data.trains)[:4]
-        for name in (*data.objects, BACKGROUND)
-    }
+def _fig2_pictures(task: Task, codebook: ERCForest, seed: int, leaf: tuple[int, int]) -> Row:
+    """Training images, and test patches of the leaf, of both classes alternately."""
+    tests = task.tests.images
+    order = np.argsort(np.arange(len(tests)) % (len(tests) // 2), kind="stable")
+    images, local = [tests[i] for i in order], local_features(seed)
+    patches, _ = leaf_patches(images, codebook, local, *leaf, n=30, n_per_image=1)
     return {
-        "examples": {n: [shrink(data.images[i], 96, 72) for i in of] for n, of in examples.items()},
+        "examples": {
+            name: [shrink(task.images[i], 96, 72) for i in np.flatnonzero(wanted & task.trains)[:4]]
+            for name, wanted in ((task.object, task.positive), (BACKGROUND, ~task.positive))
+        },
         "patches": [shrink(patch, 28, 28) for patch in patches],
     }
 
 
 def _draw_fig2(figure: Figure, table: Table) -> None:
     shown = [row for row in table if row.get("patches")]
-    examples = shown[0]["examples"]
+    examples = {name: each for row in shown[::-1] for name, each in row["examples"].items()}
     n = min(map(len, examples.values()))
     ratios = (1.1 * len(shown), *[1] * len(shown))
     left, *right = figure.subplots(1, 1 + len(shown), width_ratios=ratios)
-    show(left, tile([pixels for images in examples.values() for pixels in images[:n]], n, 76, 100))
+    show(left, tile([pixels for images in examples.values() for pixels in images[:n]], n))
     left.set_title("images")
     left.set_yticks([38 + 76 * k for k in range(len(examples))], [*examples])
     for axes, row in zip(right, shown, strict=True):
-        show(axes, tile(row["patches"], 5, 30, 30))
+        show(axes, tile(row["patches"], 5))
         axes.set_title(f"test patches of one “{row['object']}” leaf")
         axes.set_xlabel(f"{row['on_object_images']:.0f} % are of images with {row['object']}")
+
+
+def _less_plain(table: Table) -> list[Verdict]:
+    """Where outlines are not known: plain patches are not part of the object."""
+    if len(table.column("on_object")):
+        return []
+    name = "plain patches in the leaves against all patches of these images"
+    return [percent(table, lambda rows: rows.mean("plain") - rows.mean("all_plain"), name).below()]
 
 
 def _mostly_parts(table: Table) -> list[Verdict]:
@@ -296,27 +434,10 @@ def _mostly_parts(table: Table) -> list[Verdict]:
     def share(rows: Table, of: str = "") -> float:
         return rows.mean(f"{of}on_object_images") * rows.mean(f"{of}on_object") / 100
 
-    differences: dict[str, Callable[[Table], float]] = {
-        "against all patches": lambda rows: share(rows) - share(rows, "all_"),
-        f"above {MOST:.0f} %": lambda rows: share(rows) - MOST,
-    }
     name = "parts of the object in the leaves"
-    return [
-        each_seed(table, difference, unit="percent", name=f"{name}, {what}").above()
-        for what, difference in differences.items()
-    ]
-
-
-def _less_plain(table: Table) -> list[Verdict]:
-    """Where outlines are not known: plain patches are not part of the object."""
-    if len(table.column("on_object")):
-        return []
-
-    def more(rows: Table) -> float:
-        return rows.mean("plain") - rows.mean("all_plain")
-
-    name = "plain patches in the leaves against all patches of these images"
-    return [each_seed(table, more, unit="percent", name=name).below()]
+    more = percent(table, lambda r: share(r) - share(r, "all_"), f"{name}, against all patches")
+    most = percent(table, lambda rows: share(rows) - MOST, f"{name}, above {MOST:.0f} %")
+    return [more.above(), most.above()]
 
 
 PARTS = "Test patches of a leaf are parts of one object (here"
@@ -361,26 +482,32 @@ FIG2 = Experiment(
 def _fig3_measure(context: Context, run: Run) -> list[Row]:
     seed, task = run["seed"], load_task(context, run)
     codebook = forest(context, seed).fit(*describe_training(context, task, seed))
-    tests, local = task.where(~task.trains), local_features(seed)
-    outlines = outlines_of(context, run["data"], tests)
-    found = Parallel(context.n_jobs, prefer="threads")(
-        delayed(measure_posterior)(codebook, local, task.object, image, outline)
-        for image, outline in zip(tests.images, outlines, strict=True)
-    )
-    rows: list[Any] = [
-        {**task.place(run), "image": i, "class": str(tests.classes[i]), **row}
-        for i, row in enumerate(found)
-    ]
+    tests, rows = task.tests, []
+    for i, (patches, *parts) in enumerate(describe_patches(tests, seed)):
+        posterior = codebook.predict_proba(patches)[:, 1]
+        row: dict[str, Any] = {
+            **task.place(run),
+            "image": i,
+            "class": task.object if tests.positive[i] else BACKGROUND,
+            "posterior": float(posterior.mean()),
+            "unmixed": 100 * float(in_unmixed(codebook, codebook.transform(patches)).mean()),
+            "plain": 100 * float(parts[0].mean()),
+        }
+        for part, names in zip(parts, SIDES, strict=True):
+            # If there are both.
+            if part.any() and not part.all():
+                means = (float(posterior[chosen].mean()) for chosen in (part, ~part))
+                row.update(zip(names, means, strict=True))
+        rows.append(row)
     if shows_pictures(context, run):
-        mine = np.flatnonzero(tests.classes == task.object)
         # Four images at even distances.
-        for i in take_evenly(4, mine)[0]:
-            seen = word_map(tests.images[i], codebook, local, task.object)
+        for i in take_evenly(4, np.flatnonzero(tests.positive)):
+            seen = word_map(tests.images[i], codebook, local_features(seed), True)
             # A corner may have no patch; it gets the mean, so that it does not stand out.
             grey = np.rint(255 * np.where(np.isnan(seen), np.nanmean(seen), seen)).astype(np.uint8)
-            rows[i]["picture"] = shrink(tests.images[i], 150, 110)
-            rows[i]["map"] = shrink(grey, 150, 110)
-    return rows
+            rows[i]["picture"] = shrink(tests.images[i], 144, 108)
+            rows[i]["map"] = shrink(grey, 144, 108)
+    return [*rows]
 
 
 def _draw_fig3(figure: Figure, table: Table) -> None:
@@ -396,9 +523,9 @@ def _draw_fig3(figure: Figure, table: Table) -> None:
     figure.colorbar(drawn, ax=[*places[1]], label=f"posterior of\n“{shown[0]['object']}”")
 
 
-def _higher_posterior(table: Table, one: str, other: str, unless: str = "") -> list[Verdict]:
+def _higher_posterior(table: Table, one: str, other: str, known: bool) -> list[Verdict]:
     """Whether the mean posterior is higher on one side in most images of the object."""
-    if not len(table.column(one)) or len(table.column(unless)):
+    if known != bool(len(table.column("on_object"))):
         return []
 
     def above_half(rows: Table) -> float:
@@ -406,7 +533,7 @@ def _higher_posterior(table: Table, one: str, other: str, unless: str = "") -> l
         return 100 * float(np.mean([row[one] > row[other] for row in mine])) - MOST
 
     name = f"images with a higher posterior {one.replace('_', ' ')}, above {MOST:.0f} %"
-    return [each_seed(table, above_half, unit="percent", name=name).above()]
+    return [percent(table, above_half, name).above()]
 
 
 ON_THE_OBJECT = "Words lie on the object, though they were learnt from whole images (here:"
@@ -421,11 +548,11 @@ FIG3 = Experiment(
         "structure": Claim(
             f"{ON_THE_OBJECT} the posterior is higher on patches with structure than on plain "
             "ones in most images, outlines are not known).",
-            partial(_higher_posterior, one="on_structure", other="on_plain", unless="on_object"),
+            partial(_higher_posterior, one="on_structure", other="on_plain", known=False),
         ),
         "object": Claim(
             f"{ON_THE_OBJECT} the posterior is higher on it than beside it in most images).",
-            partial(_higher_posterior, one="on_object", other="beside_object"),
+            partial(_higher_posterior, one="on_object", other="beside_object", known=True),
         ),
     },
     each=("data",),
@@ -444,13 +571,9 @@ HIERARCHICAL, KD_TREES = "hierarchical k-means", "kd-trees"
 # A fifth of the leaves, whose codes are full of ones with fewer windows.
 SMALL = "small unsupervised trees"
 INFORMATION, SHARES = "mutual_information", "sum"
-# The trees vote for a class, without a vocabulary.
-VOTES = "votes"
 WINDOWS, FEW_WINDOWS = (100, 300, 1000, 3000, 8000), (30, 100, 300, 1000)
 # Each window is compared with 5000 centres; more windows would take longer than everything else.
 MOST_FOR_KMEANS = 1000
-# Rates of false positives at which ROC curves are drawn.
-FALSE_POSITIVES = tuple(k / 40 for k in range(41))
 
 
 def make_codebook(context: Context, kind: str, seed: int) -> Any:
@@ -489,35 +612,10 @@ def _fig4a_runs(context: Context) -> list[Run]:
 
 
 def _fig4a_measure(context: Context, run: Run) -> list[Row]:
-    seed, task = run["seed"], load_task(context, run)
-    given = describe_training(context, task, seed)
-    codebooks = {kind: make_codebook(context, kind, seed) for kind in run["codebooks"]}
-    seconds = {kind: time_codebook(codebook, *given) for kind, codebook in codebooks.items()}
+    codebooks = {kind: make_codebook(context, kind, run["seed"]) for kind in run["codebooks"]}
     most = MOST_FOR_KMEANS if KMEANS in codebooks else max(WINDOWS)
     windows = [n for n in context.scaled(WINDOWS, FEW_WINDOWS) if n <= most]
-    rows: list[Row] = []
-    found = count_words(context, task, codebooks, seed, windows=windows)
-    for (kind, n), counts in found.items():
-        for pooling in POOLED[kind]:
-            if pooling == VOTES:
-                curve = rank_by_votes(task, counts, codebooks[kind])
-            else:
-                curve = rank_by_svm(task, counts, pooling)
-            x, y = curve.false_positive_rate, curve.true_positive_rate
-            rows.append(
-                {
-                    **task.place(run),
-                    "codebook": kind,
-                    "pooling": pooling,
-                    "windows": n,
-                    "rate": 100 * curve.equal_error_rate,
-                    "area": 100 * float(np.trapezoid(y, x)),
-                    "filled": 100 * counts.nnz / float(np.prod(counts.shape)),
-                    "roc": np.interp(FALSE_POSITIVES, x, y).tolist(),
-                    **seconds[kind],
-                }
-            )
-    return rows
+    return measure_codebooks(context, run, codebooks, windows=windows, poolings=POOLED)
 
 
 def _falling(table: Table) -> list[Verdict]:
@@ -527,14 +625,9 @@ def _falling(table: Table) -> list[Verdict]:
     last.
     """
     *fewer, most = sorted(table.values("windows"))
-    found = _best("windows")(table, [*fewer, most])
+    found = max([*fewer, most], key=lambda n: table.mean("rate", windows=n))
     chosen = fewer[-1] if found == most else found
     return [rates("windows", chosen, most).verdict(table, WORDS)]
-
-
-def first_of(values: Sequence[Any]) -> Any:
-    """The value that was measured first."""
-    return values[0]
 
 
 def _on_photographs(parts: Any, text: str, printed: str = "", **where: Any) -> Claim:
@@ -724,10 +817,11 @@ def _centre(table: Table) -> float:
     The mean of the logarithms of all sizes, each weighted by how far its rate is above the lowest;
     steadier than the best of them alone, which chance picks where rates are flat.
     """
-    found = [(row["words"], row["rate"]) for row in table if row["leaves"] != ALL]
-    lowest = min(rate for _, rate in found)
-    total = sum(rate - lowest for _, rate in found) or 1.0
-    return float(sum((rate - lowest) * math.log(words) for words, rate in found) / total)
+    pruned = Table(row for row in table if row["leaves"] != ALL)
+    rate = pruned.column("rate")
+    # Equal rates have equal weights.
+    weights = rate - rate.min() if np.ptp(rate) else None
+    return float(np.average(np.log(pruned.column("words")), weights=weights))
 
 
 def _grows_slightly(table: Table) -> list[Verdict]:
@@ -742,9 +836,10 @@ def _grows_slightly(table: Table) -> list[Verdict]:
     return [growth.above(), growth.below(math.log(many / few))]
 
 
-def _better_than_pruned(table: Table, choose: Callable[[Table, list[int]], int]) -> list[Verdict]:
-    pruned = choose(table, pruned_sizes(table))
-    return [rates("leaves", ALL, pruned).verdict(table, WORDS)]
+def _better_than_best(table: Table) -> list[Verdict]:
+    """Fully grown trees against the best size of pruned ones."""
+    best = max(pruned_sizes(table), key=lambda n: table.mean("rate", leaves=n))
+    return [rates("leaves", ALL, best).verdict(table, WORDS)]
 
 
 FIG4C = _experiment(
@@ -763,13 +858,13 @@ FIG4C = _experiment(
         "pruned too much": Claim(
             "Trees that are pruned too much lose accuracy (here: the smallest against fully grown "
             "ones, with most descriptors).",
-            partial(_better_than_pruned, choose=lambda _, sizes: sizes[0]),
+            [rates("leaves", ALL, FIG4C_LEAVES[0])],
             where={"descriptors": last},
         ),
         "grown fully": Claim(
             "It is better to grow trees fully and not to prune (here: than to the best size, over "
             "all numbers of descriptors).",
-            partial(_better_than_pruned, choose=_best("leaves")),
+            _better_than_best,
         ),
     },
     figure=Panels(
@@ -803,18 +898,6 @@ def _less_spread(table: Table) -> list[Verdict]:
     return [Difference(math.log(one / five), noise, n_seeds, "times", name, means).above()]
 
 
-def _draw_fig4d(figure: Figure, table: Table) -> None:
-    left, right = figure.subplots(1, 2)
-    panel = Panel("trees", "rate", (), ERC_STYLE)
-    draw_panel(left, panel, table, WORDS)
-    draw_published(left, panel, Table(FIG4D.published), WORDS)
-    numbers = table.values("trees")
-    spreads = Table({"trees": n, "spread": table.deviation("rate", trees=n)} for n in numbers)
-    spread = replace(panel, y="spread", options={"ylim": (0, None)})
-    draw_panel(right, spread, spreads, WORDS)
-    add_legend(figure, left)
-
-
 FIG4D = _experiment(
     name="nips2006-fig4d",
     title="Figure 4 d of Moosmann et al.: how many trees a codebook needs",
@@ -832,11 +915,11 @@ FIG4D = _experiment(
             [rates("trees", TREES[-1], N_TREES, below=LITTLE)],
         ),
     },
-    figure=_draw_fig4d,
+    figure=Panels([Panel("trees", "rate", (), ERC_STYLE)]),
     keys=("data", "object", "seed", "trees"),
     exact=("words", "rate"),
     published=({"trees": N_TREES, "rate": PAPER_RATE},),
-    size=(8.5, 3.2),
+    size=(6.5, 3.2),
 )
 
 
@@ -861,7 +944,7 @@ SWEEPS: dict[str, tuple[str, Sequence[float], Sequence[float]]] = {
 def _settings_runs(context: Context) -> list[Run]:
     seeds, names = context.seeds(N_SEEDS), names_with_outlines(context)
     pictured, drawn = names[0], names[-1]
-    objects = range(len(load(context, pictured, 3).objects))
+    objects = range(len(objects_of(context.dataset(pictured))))
     # Sweeps of the first object and the last, which is the hardest of the photographs.
     swept = sorted({0, objects[-1]})
     found = [
@@ -877,52 +960,39 @@ def _settings_runs(context: Context) -> list[Run]:
 
 
 def _settings_measure(context: Context, run: Run) -> list[Row]:
-    part = run["part"]
+    part, seed = run["part"], run["seed"]
     if part in SWEEPS:
         option, *values = SWEEPS[part]
-        variants = {value: {option: value} for value in context.scaled(*values)}
-        return measure_forests(context, run, "value", variants)
+        swept = {value: {option: value} for value in context.scaled(*values)}
+        return measure_forests(context, run, "value", swept)
     task = load_task(context, run)
-    found = (_measure_masks if part == MASKS else _measure_category)(context, run, task)
-    return [{**task.place(run), **row} for row in found]
-
-
-def _measure_masks(context: Context, run: Run, task: Photographs) -> list[Row]:
-    seed, masks = run["seed"], outlines_of(context, run["data"], task)
-    # About one in eight patches is on the object.
-    more = 4 * context.scaled(*N_DESCRIPTORS)
-    forests = {
-        WHOLE: forest(context, seed).fit(*describe_training(context, task, seed)),
-        MORE: forest(context, seed).fit(*describe_training(context, task, seed, more)),
-        OBJECT: forest(context, seed).fit(*describe_training(context, task, seed, masks=masks)),
-    }
-    counts = count_words(context, task, forests, seed)
-    # Training images are coded on the mask, test images have none.
-    on_mask = [m if train else None for m, train in zip(masks, task.trains, strict=True)]
-    alone = count_words(context, task, {OBJECT_TOO: forests[OBJECT]}, seed, masks=on_mask)
-    covered = 100 * float(np.mean([mask.mean() for mask in masks if mask is not None]))
-    return [
-        {"value": value, "rate": svm_rate(task, found), "on_object": covered}
-        for (value, _), found in {**counts, **alone}.items()
-    ]
-
-
-def _measure_category(context: Context, run: Run, task: Photographs) -> list[Row]:
-    seed, mine = run["seed"], task.where(task.classes == task.object).images
-    # Mean difference of the largest and the smallest colour of a pixel, in percent.
-    saturation = float(np.mean([float(np.ptp(image, axis=2).mean()) / 2.55 for image in mine]))
-    means = [np.rint(image.mean(axis=2)).astype(np.uint8) for image in task.images]
-    grey = replace(task, images=[np.repeat(each[:, :, None], 3, axis=2) for each in means])
+    if part == MASKS:
+        # About one in eight patches is on the object.
+        more = describe_training(context, task, seed, 4 * context.scaled(*N_DESCRIPTORS))
+        alone = describe_training(context, task, seed, on_object=True)
+        covered = np.mean([mask.mean() for mask in task.outlines if mask is not None])
+        told: Row = {"on_object": 100 * float(covered)}
+        variants: dict[str, Any] = {
+            WHOLE: {},
+            MORE: {"given": more},
+            OBJECT: {"given": alone},
+            OBJECT_TOO: {"given": alone, "on_object": True},
+        }
+    else:
+        means = [np.rint(image.mean(axis=2)).astype(np.uint8) for image in task.images]
+        grey = replace(task, images=[np.repeat(each[:, :, None], 3, axis=2) for each in means])
+        # Mean difference of the largest and the smallest colour of a pixel, in percent.
+        mine = [task.images[i] for i in np.flatnonzero(task.positive)]
+        told = {
+            "saturation": float(np.mean([np.ptp(image, axis=2).mean() / 2.55 for image in mine]))
+        }
+        variants = {HAAR: {}, HSL: {"descriptor": HSL}, GREY_IMAGES: {"task": grey}}
     rows: list[Row] = []
-    for value, images in ((HAAR, task), (HSL, task), (GREY_IMAGES, grey)):
-        descriptor = HSL if value == HSL else HAAR
-        given = describe_training(context, images, seed, descriptor=descriptor)
-        codebook = forest(context, seed).fit(*given)
-        (counts,) = count_words(
-            context, images, {value: codebook}, seed, descriptor=descriptor
-        ).values()
-        rows.append({"value": value, "rate": svm_rate(images, counts), "saturation": saturation})
-    return rows
+    for value, options in variants.items():
+        codebooks = {value: forest(context, seed)}
+        rows += measure_codebooks(context, run, codebooks, key="value", **options)
+    # Here all forests have as many words.
+    return [{**row, **told, "words": None} for row in rows]
 
 
 def _cars_are_harder(table: Table) -> list[Verdict]:
@@ -931,22 +1001,20 @@ def _cars_are_harder(table: Table) -> list[Verdict]:
 
 
 def _draw_settings(figure: Figure, table: Table) -> None:
-    panels = figure.subplots(1, 4, width_ratios=(1, 1, 1.2, 1.2))
     things = styles({name: name for name in table.values("object")})
     labels = {TRIALS: "most trials, T_max", SCORE: "score to accept, S_min"}
-    for axes, (part, label) in zip(panels, labels.items(), strict=False):
-        curves = Panel("value", "rate", "object", things, {"part": part}, part, label)
-        draw_panel(axes, curves, table, WORDS)
-    panels[0].set_xscale("log")
-    panels[0].legend()
-    titles = {CATEGORY: "descriptors and categories", MASKS: "masks"}
-    for axes, (part, title) in zip(panels[2:], titles.items(), strict=True):
+    panels = [
+        Panel("value", "rate", "object", things, {"part": part}, part, label, options={"xscale": s})
+        for (part, label), s in zip(labels.items(), ("log", "linear"), strict=True)
+    ]
+    for part, title in {CATEGORY: "descriptors and categories", MASKS: "masks"}.items():
         values = table.where(part=part).values("value")
         bars = styles({value: WORDS.bare("value", value) for value in values})
-        panel = Panel("object", "rate", "value", bars, {"part": part}, title, bars=True)
-        draw_panel(axes, replace(panel, options={"ylim": (50, 100)}), table, WORDS)
-        if values:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), fontsize=7)
+        where, limits = {"part": part}, {"ylim": (50, 100)}
+        panels.append(
+            Panel("object", "rate", "value", bars, where, title, bars=True, options=limits)
+        )
+    draw_panels(figure, Panels(panels, columns=4), table, WORDS, Table([]))
 
 
 SETTINGS = _experiment(
@@ -1022,15 +1090,14 @@ LARGER = ("5 trees, grown fully", "20 trees")
 
 def _sift_runs(context: Context) -> list[Run]:
     """The first object and the last, which is the hardest; and wavelets to compare."""
-    most = len(load(context, context.names[0], 3).objects) - 1
-    numbers, seeds = sorted({0, most}), context.seeds(N_SEEDS)
+    last_one = len(objects_of(context.dataset(context.names[0]))) - 1
+    numbers, seeds = sorted({0, last_one}), context.seeds(N_SEEDS)
     return grid(data=context.names, number=numbers, seed=seeds, descriptor=[SIFT, HAAR])
 
 
 def _sift_measure(context: Context, run: Run) -> list[Row]:
     """All codebooks of SIFT; of wavelets, the paper's forest only."""
     seed, descriptor = run["seed"], run["descriptor"]
-    task = load_task(context, run)
     chosen = context.scaled([*VARIANTS], [PAPER, "20 trees of a quarter"])
     codebooks: dict[str, Any] = {}
     for key in chosen if descriptor == SIFT else [PAPER]:
@@ -1040,22 +1107,8 @@ def _sift_measure(context: Context, run: Run) -> list[Row]:
         codebooks[key] = forest(context, seed, **options)
     if descriptor == SIFT:
         codebooks[KMEANS] = make_codebook(context, KMEANS, seed)
-    given = describe_training(context, task, seed, descriptor=descriptor)
-    for codebook in codebooks.values():
-        codebook.fit(*given)
-    counts = count_words(context, task, codebooks, seed, descriptor=descriptor)
-    return [
-        {
-            **task.place(run),
-            "codebook": key,
-            "pooling": pooling,
-            "rate": svm_rate(task, counts[key, N_WINDOWS], pooling),
-            "words": int(codebook.n_words_),
-            "trials": getattr(codebook, "max_trials_", None),
-        }
-        for key, codebook in codebooks.items()
-        for pooling in (BINARY, ROOTS, INFORMATION)
-    ]
+    poolings = dict.fromkeys(codebooks, (BINARY, ROOTS, INFORMATION))
+    return measure_codebooks(context, run, codebooks, descriptor=descriptor, poolings=poolings)
 
 
 def _chosen_elsewhere(table: Table, here: int) -> list[Verdict]:
@@ -1065,22 +1118,16 @@ def _chosen_elsewhere(table: Table, here: int) -> list[Verdict]:
         return []
     there = table.where(object=things[1 - here])
 
-    def rank(place: Any) -> tuple[float, int]:
-        # Of equal rates, up to the digits that the CSV file leaves out, that of fewer trees.
-        codebook, pooling = place
-        n_trees = VARIANTS.get(codebook, (0,))[0]
-        return round(there.mean("rate", codebook=codebook, pooling=pooling), 3), -n_trees
+    def best(codebooks: Sequence[str]) -> Row:
+        places = grid(codebook=codebooks, pooling=there.values("pooling"))
+        # Equal are rates up to the digits that the CSV file leaves out.
+        return max(places, key=lambda place: round(there.mean("rate", **place), 3))
 
-    places = [*product(there.values("codebook"), there.values("pooling"))]
-    one, other = (
-        dict(zip(("codebook", "pooling"), max(among, key=rank), strict=True))
-        for among in (
-            [place for place in places if place[0] not in (KMEANS, *LARGER)],
-            [place for place in places if place[0] == KMEANS],
-        )
-    )
-    mine = table.where(object=things[here])
-    return [Compare("rate", one, other, unit="percent").verdict(mine, WORDS)]
+    forests = [name for name in there.values("codebook") if name not in (KMEANS, *LARGER)]
+    # Of equal rates, that of fewer trees.
+    one = best(sorted(forests, key=lambda name: VARIANTS[name][0]))
+    compare = Compare("rate", one, best([KMEANS]), unit="percent")
+    return [compare.verdict(table.where(object=things[here]), WORDS)]
 
 
 def _chosen_on(there: str, here: str, place: int) -> Claim:
@@ -1100,21 +1147,10 @@ def _depends_on_data(table: Table) -> list[Verdict]:
     return [high.above(), low.below()]
 
 
-def _draw_sift(figure: Figure, table: Table) -> None:
-    things = table.values("object")
-    looks = {
-        BINARY: Style("binary codes", BLUE, "o", "none"),
-        ROOTS: Style("roots of shares", ORANGE, "s", "none"),
-    }
-    panels = figure.subplots(1, len(things), squeeze=False)[0]
-    for axes, thing in zip(panels, things, strict=True):
-        where = {"object": thing, "descriptor": SIFT}
-        panel = Panel("codebook", "rate", "pooling", looks, where, f"{thing}, SIFT", ticks="each")
-        draw_panel(axes, panel, table, WORDS)
-        axes.tick_params("x", rotation=90)
-    add_legend(figure, panels[0])
-
-
+SIFT_STYLES = {
+    BINARY: Style("binary codes", BLUE, "o", "none"),
+    ROOTS: Style("roots of shares", ORANGE, "s", "none"),
+}
 SIFT_FORESTS = Experiment(
     name="nips2006-sift",
     title="SIFT in the setting of Moosmann et al.: ERC forests against k-means",
@@ -1138,7 +1174,11 @@ SIFT_FORESTS = Experiment(
             where={"codebook": PAPER, "pooling": BINARY},
         ),
     },
-    figure=_draw_sift,
+    figure=Panels(
+        [Panel("codebook", "rate", "pooling", SIFT_STYLES, {"descriptor": SIFT}, ticks="each")],
+        rows=("object",),
+        n_columns=2,
+    ),
     keys=("data", "object", "seed", "descriptor", "codebook", "pooling"),
     exact=("rate", "words", "trials"),
     size=(9.5, 4.6),

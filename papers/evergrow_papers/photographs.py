@@ -7,10 +7,10 @@ ranked by a linear SVM on these counts or by the votes of trees.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product, repeat
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,7 @@ from evergrow.foundation.threads import one_blas_thread
 from evergrow.vision.descriptors import LocalFeatures, RandomPatches
 from evergrow.vision.descriptors.describer import shrink_image
 from evergrow.vision.images.reader import read_images
-from evergrow.vision.images.sources import import_extra
 from evergrow.vision.words.bag.pooling import POOLINGS, mutual_information_thresholds
-from evergrow.vision.words.codebooks.counts import word_offsets
 from evergrow.vision.words.evaluation import RocCurve, roc
 from evergrow_papers.data import Array, Dataset
 from evergrow_papers.frame import Context, Run
@@ -40,10 +38,12 @@ HAAR, BINARY = "haar", "binary"
 # Preferred objects: the paper's bikes, then its cars, then one that is harder.
 PREFERRED = ("motorbikes", BICYCLE, "car_side", CAR, "watch")
 PHOTOGRAPHED = ("motorbikes", "car_side", "watch", BACKGROUND)
-# Training images of each class, and as many test images, as in the paper.
-N_EACH = 150
+# Training images of each class, and as many test images, as in the paper; fewer in quick runs.
+N_EACH = (150, 60)
 # Large photographs are shrunk, so that hundreds of them fit into memory.
 LARGEST_SIDE = 640
+# Added to the seed, to learn from other patches than those that are coded.
+OTHER_SEED = 1000
 
 
 def split_even_odd(data: Dataset) -> Dataset:
@@ -81,140 +81,79 @@ def keep_used(data: Dataset) -> Dataset:
     return replace(kept, sha256=digest.hexdigest())
 
 
-def order_objects(classes: Iterable[Any]) -> list[str]:
-    """The classes other than background, preferred ones first."""
-    found = [str(name) for name in classes if name != BACKGROUND]
-    return [*dict.fromkeys([name for name in PREFERRED if name in found] + found)]
+def objects_of(data: Dataset) -> list[str]:
+    """Up to three classes other than background, preferred ones first."""
+    found = [str(name) for name in data.classes if name != BACKGROUND]
+    return [*dict.fromkeys([name for name in PREFERRED if name in found] + found)][:3]
 
 
 @dataclass(frozen=True, eq=False)
-class Photographs:
-    """Images with their classes; ``trains`` marks the training images."""
+class Task:
+    """Images of an object, which are positive, and of background, to train and to test.
+
+    ``outlines`` has a mask of the object in each image, or None where it is unknown or not there.
+    """
 
     name: str
+    object: str
     images: list[Array]
-    classes: Array
+    outlines: list[Array | None]
+    positive: Array
     trains: Array
-
-    @property
-    def objects(self) -> list[str]:
-        """The classes other than background, preferred ones first."""
-        return order_objects(np.unique(self.classes))
-
-    @property
-    def object(self) -> str:
-        """The first object, which is the only one in a task."""
-        return self.objects[0]
 
     def place(self, run: Run) -> dict[str, Any]:
         """The columns of a row that say what was measured."""
         return {**run, "data": self.name, "object": self.object}
 
-    def where(self, wanted: Array) -> Photographs:
-        """The images of a mask."""
-        images = [self.images[i] for i in np.flatnonzero(wanted)]
-        return Photographs(self.name, images, self.classes[wanted], self.trains[wanted])
+    @property
+    def tests(self) -> Task:
+        """The test images alone."""
+        kept = np.flatnonzero(~self.trains)
+        return replace(
+            self,
+            images=[self.images[i] for i in kept],
+            outlines=[self.outlines[i] for i in kept],
+            positive=self.positive[kept],
+            trains=self.trains[kept],
+        )
 
-    def against_background(self, name: str) -> Photographs:
-        """Images of one class and of background."""
-        return self.where((self.classes == name) | (self.classes == BACKGROUND))
 
+def load_task(context: Context, run: Run) -> Task:
+    """Read the images of the object of a run, by default the first, and of background.
 
-def load(
-    context: Context, source: str, n_objects: int = 1, n_each: int | None = None
-) -> Photographs:
-    """Load images of the first objects and of background, for training and for testing.
-
-    If no class is called "background", all other classes together are background. Each class has
-    up to ``n_each`` training and test images: 150 as in the paper, or 60 in a quick run.
+    If no class is called "background", all other classes together are background.
     """
-    n = context.scaled(N_EACH, 60) if n_each is None else n_each
-    return _load(context.dataset(source), n_objects, n, context.n_jobs)
+    source = run["data"]
+    n_each, drawn = context.scaled(*N_EACH), context.is_built_in(source)
+    return _load(context.dataset(source), run.get("number", 0), n_each, context.n_jobs, drawn)
 
 
 @lru_cache(maxsize=2)
-def _load(data: Dataset, n_objects: int, n_each: int, n_jobs: int) -> Photographs:
-    classes = [str(name) for name in data.classes]
-    # At least one class is left for background.
-    most = n_objects if BACKGROUND in classes else min(n_objects, len(classes) - 1)
-    kept = order_objects(classes)[:most]
+def _load(data: Dataset, number: int, n_each: int, n_jobs: int, drawn: bool) -> Task:
+    name = objects_of(data)[number]
     images: list[Array] = []
-    labels: list[str] = []
-    trains: list[bool] = []
-    for X, y, training in (
-        (data.X_train, data.y_train.astype(str), True),
-        (data.X_test, data.y_test.astype(str), False),
-    ):
-        for name in (*kept, BACKGROUND):
-            own = name in classes
-            rows = np.flatnonzero(y == name if own else ~np.isin(y, kept))
+    outlines: list[Array | None] = []
+    marks: list[tuple[bool, bool]] = []
+    for trains, X, y in ((True, data.X_train, data.y_train), (False, data.X_test, data.y_test)):
+        classes = y.astype(str)
+        background = np.flatnonzero(classes == BACKGROUND)[:n_each]
+        if BACKGROUND not in data.classes.tolist():
+            # Of several classes, rows at even distances.
+            background = take_evenly(n_each, np.flatnonzero(classes != name))
+        for positive, rows in (
+            (True, np.flatnonzero(classes == name)[:n_each]),
+            (False, background),
+        ):
             if not len(rows):
-                part = "training" if training else "testing"
-                raise InvalidInputError(f"{data.name!r} has no images of {name!r} for {part}")
-            # Rows of several classes are taken at even distances.
-            n = min(n_each, len(rows))
-            chosen = rows[:n] if own else rows[np.arange(n) * len(rows) // n]
-            read = read_images([*X[chosen]], n_jobs=n_jobs).images
+                what, part = name if positive else BACKGROUND, "training" if trains else "testing"
+                raise InvalidInputError(f"{data.name!r} has no images of {what!r} for {part}")
+            read = read_images([*X[rows]], n_jobs=n_jobs).images
             images += [shrink_image(image, LARGEST_SIDE) for image in read]
-            labels += [name] * n
-            trains += [training] * n
-    return Photographs(data.name, images, np.array(labels), np.array(trains))
-
-
-def load_task(context: Context, run: Run) -> Photographs:
-    """Images of the object of a run, by default the first, against background."""
-    number = run.get("number", 0)
-    data = load(context, run["data"], number + 1)
-    return data.against_background(data.objects[number])
-
-
-def outlines_of(context: Context, source: str, images: Photographs) -> list[Array | None]:
-    """A mask of the object in each image, or None where it is unknown or not there."""
-    found: list[Array | None] = [None] * len(images.classes)
-    if context.is_built_in(source):
-        for first_number, training in ((0, True), (1, False)):
-            mine = (images.classes == images.object) & (images.trains == training)
-            for k, i in enumerate(np.flatnonzero(mine)):
-                found[i] = draw_scene(images.object, first_number + 2 * k)[1]
-    return found
-
-
-def names_with_outlines(context: Context) -> list[str]:
-    """The sources to measure; drawn scenes once, even if they replace photographs."""
-    return [n for n in context.names if n != "drawings" or not context.is_built_in("photographs")]
-
-
-def shrink(pixels: Array, width: int, height: int) -> list[Any]:
-    """An image of at most this size, for the cache; 32 levels of each colour keep it small."""
-    image = import_extra("PIL.Image").fromarray(pixels)
-    image.thumbnail((width, height))
-    found: list[Any] = (np.asarray(image) // 8 * 8 + 4).tolist()
-    return found
-
-
-def show(axes: Any, pixels: Any, **options: Any) -> Any:
-    """Draw an image without ticks; returns what a colour bar needs."""
-    axes.set(xticks=[], yticks=[])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-    # Without interpolation, the file holds no more pixels than the image.
-    return axes.imshow(pixels, interpolation="none", **options)
-
-
-def tile(images: Sequence[Any], n_columns: int, height: int, width: int) -> Array:
-    """Images in rows on grey, with a frame around each, since many are white."""
-    shape = (-(-len(images) // n_columns) * height, n_columns * width, 3)
-    sheet = np.full(shape, 150, dtype=np.uint8)
-    for k, pixels in enumerate(images):
-        top, left = k // n_columns * height, k % n_columns * width
-        sheet[top : top + len(pixels), left : left + len(pixels[0])] = pixels
-    return sheet
-
-
-# --- Words of images: descriptors, counts, and rates at equal error
-
-# Added to the seed, to learn from other patches than those that are coded.
-OTHER_SEED = 1000
+            marks += [(positive, trains)] * len(rows)
+            # Even scenes are for training, odd ones for testing.
+            numbers = range(int(not trains), 2 * len(rows), 2)
+            outlines += [draw_scene(name, k)[1] if positive and drawn else None for k in numbers]
+    return Task(data.name, name, images, outlines, *np.array(marks).T)
 
 
 def local_features(seed: int, n_patches: int = N_WINDOWS, descriptor: str = HAAR) -> LocalFeatures:
@@ -224,74 +163,64 @@ def local_features(seed: int, n_patches: int = N_WINDOWS, descriptor: str = HAAR
 
 def describe_training(
     context: Context,
-    data: Photographs,
+    task: Task,
     seed: int,
     n: int | None = None,
     *,
     descriptor: str = HAAR,
-    masks: Sequence[Array | None] | None = None,
+    on_object: bool = False,
 ) -> tuple[Array, Array]:
-    """Descriptors of training images and the classes of their images, about ``n`` of them.
+    """About ``n`` descriptors of training images, and whether their images are positive.
 
-    There are as many of each image. With ``masks``, one per image of the data, the centres of
-    patches lie on the mask.
+    There are as many of each image. With ``on_object``, the centres of patches lie on the object
+    where its outline is known.
     """
-    chosen = np.flatnonzero(data.trains)
+    chosen = np.flatnonzero(task.trains)
     n_patches = -(-(n or context.scaled(*N_DESCRIPTORS)) // len(chosen))
     local = local_features(seed + OTHER_SEED, n_patches, descriptor)
     parts = Parallel(context.n_jobs, prefer="threads")(
-        delayed(local.describe)(data.images[i], mask=None if masks is None else masks[int(i)])
+        delayed(local.describe)(task.images[i], mask=task.outlines[i] if on_object else None)
         for i in chosen
     )
     found = [rows for rows, _ in parts]
-    return np.concatenate(found), np.repeat(data.classes[chosen], [*map(len, found)])
+    return np.concatenate(found), np.repeat(task.positive[chosen], [*map(len, found)])
 
 
-def take_evenly(n: int, *arrays: Array) -> tuple[Array, ...]:
+def take_evenly(n: int, rows: Array) -> Array:
     """The given number of rows, at even distances."""
-    total = len(arrays[0])
-    kept = np.arange(n) * total // n if n < total else slice(None)
-    return tuple(array[kept] for array in arrays)
+    return rows[np.arange(n) * len(rows) // n] if n < len(rows) else rows
 
 
 def count_words(
     context: Context,
-    data: Photographs,
+    task: Task,
     codebooks: Mapping[Any, Any],
     seed: int,
     *,
     windows: Sequence[int] = (N_WINDOWS,),
     descriptor: str = HAAR,
-    masks: Sequence[Array | None] | None = None,
+    on_object: bool = False,
 ) -> dict[Any, Any]:
     """Counts of words per image, by codebook and number of windows, all of the same windows.
 
-    Each image is described once and coded once by each codebook; fewer windows are the first of
-    them. With ``masks``, one per image, the centres of windows lie on the mask.
+    Each image is described once for all codebooks; fewer windows are the first of them. With
+    ``on_object``, the centres of windows of training images lie on the object.
     """
     local = local_features(seed, max(windows), descriptor)
 
     def count(image: Array, mask: Array | None) -> list[Any]:
         rows, _ = local.describe(image, mask=mask)
-        found = []
-        for codebook in codebooks.values():
-            # The column of each window's word in each tree.
-            words = np.asarray(codebook.transform(rows))
-            columns = codebook.word_columns_[words + word_offsets(codebook.words_per_tree_)[:-1]]
-            for n in windows:
-                counts = np.bincount(columns[:n].ravel(), minlength=codebook.n_words_)
-                found.append(sparse.csr_array(counts.astype(np.int32)[None]))
-        return found
+        return [each.encode([rows[:n]]) for each in codebooks.values() for n in windows]
 
+    on = on_object & task.trains
     # Images in parallel, each with one BLAS thread.
     with one_blas_thread():
         parts = Parallel(context.n_jobs, prefer="threads")(
-            delayed(count)(image, mask)
-            for image, mask in zip(data.images, masks or repeat(None), strict=False)
+            delayed(count)(image, mask if inside else None)
+            for image, mask, inside in zip(task.images, task.outlines, on, strict=True)
         )
-    keys = product(codebooks, windows)
-    columns = zip(*parts, strict=True)
-    return {k: sparse.csr_array(sparse.vstack(c)) for k, c in zip(keys, columns, strict=True)}
+    stacked = (sparse.csr_array(sparse.vstack(each)) for each in zip(*parts, strict=True))
+    return dict(zip(product(codebooks, windows), stacked, strict=True))
 
 
 def pool(counts: Any, pooling: str, trains: Array, positive: Array) -> Any:
@@ -309,28 +238,21 @@ def pool(counts: Any, pooling: str, trains: Array, positive: Array) -> Any:
     return pooled
 
 
-def rank_by_svm(task: Photographs, counts: Any, pooling: str = BINARY) -> RocCurve:
+def rank_by_svm(task: Task, counts: Any, pooling: str = BINARY) -> RocCurve:
     """Rank the test images of a task by a linear SVM on the words of images."""
     from sklearn.svm import LinearSVC
 
-    positive, trains = task.classes == task.object, task.trains
+    positive, trains = task.positive, task.trains
     pooled = pool(counts, pooling, trains, positive)
     # Short codes that hardly separate the classes need more iterations than the default.
     svm = LinearSVC(max_iter=20_000, random_state=0).fit(pooled[trains], positive[trains])
     return roc(svm.decision_function(pooled[~trains]), positive[~trains])
 
 
-def svm_rate(task: Photographs, counts: Any, pooling: str = BINARY) -> float:
-    """Rate at equal error of a linear SVM, in percent."""
-    return 100 * rank_by_svm(task, counts, pooling).equal_error_rate
-
-
-def rank_by_votes(task: Photographs, counts: Any, codebook: Any) -> RocCurve:
+def rank_by_votes(task: Task, counts: Any, codebook: Any) -> RocCurve:
     """Rank the test images of a task by the votes of the trees.
 
     Each window votes in each tree with the share of the object in its leaf.
     """
-    shares = codebook.word_shares_[:, codebook.classes_.tolist().index(task.object)]
-    votes = (counts @ shares) / np.asarray(counts.sum(axis=1)).ravel()
-    tests = ~task.trains
-    return roc(votes[tests], task.classes[tests] == task.object)
+    votes = (counts @ codebook.word_shares_[:, 1]) / np.asarray(counts.sum(axis=1)).ravel()
+    return roc(votes[~task.trains], task.positive[~task.trains])

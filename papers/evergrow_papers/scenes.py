@@ -71,17 +71,13 @@ def _colour(random: Random) -> tuple[int, ...]:
     return tuple(random.integers(20, 236, 3).tolist())
 
 
-def _dark(random: Random) -> tuple[int, ...]:
-    return (int(random.integers(15, 80)),) * 3
-
-
 def _on_circle(x: float, y: float, radius: float, angle: float) -> Point:
     return x + radius * math.cos(angle), y + radius * math.sin(angle)
 
 
-def _bicycle(brush: Brush, random: Random) -> None:
-    tyre, frame, thin = _dark(random), _colour(random), random.uniform(0.02, 0.035)
-    radius = random.uniform(0.19, 0.23)
+def _bicycle(brush: Brush, mask: Brush, random: Random) -> None:
+    tyre, frame = (int(random.integers(15, 80)),) * 3, _colour(random)
+    thin, radius = random.uniform(0.02, 0.035), random.uniform(0.19, 0.23)
     back, front, pedal = (0.22, 0.66), (0.78, 0.66), (0.45, 0.68)
     saddle, bars = (0.37, 0.38), (0.68, 0.34)
     for x, y in (back, front):
@@ -91,25 +87,21 @@ def _bicycle(brush: Brush, random: Random) -> None:
             ends = [_on_circle(x, y, r, angle) for r in (radius, -radius)]
             brush.bar(ends, (170, 170, 170), 0.01)
         brush.disc(x, y, radius, tyre, rim=0.035)
+        mask.disc(x, y, 0.22, 255)
     brush.bar([back, pedal, (0.66, 0.44), (0.39, 0.45), back], frame, thin)
     brush.bar([pedal, saddle], frame, thin)
     brush.bar([front, bars, (0.62, 0.3)], frame, thin)
     brush.bar([(0.3, 0.36), (0.43, 0.36)], tyre, 0.05)
+    mask.board([back, (0.3, 0.34), (0.68, 0.3), front], 255)
 
 
-def _bicycle_outline(brush: Brush) -> None:
-    for x in (0.22, 0.78):
-        brush.disc(x, 0.66, 0.22, 255)
-    brush.board([(0.22, 0.66), (0.3, 0.34), (0.68, 0.3), (0.78, 0.66)], 255)
-
-
-BODY = [(0.03, 0.7), (0.05, 0.52), (0.25, 0.48), (0.35, 0.3), (0.68, 0.3), (0.8, 0.48)]
-BODY += [(0.97, 0.54), (0.97, 0.7)]
-
-
-def _car(brush: Brush, random: Random) -> None:
-    paint, tyre, glass = _colour(random), _dark(random), int(random.integers(150, 220))
-    brush.board(BODY, paint)
+def _car(brush: Brush, mask: Brush, random: Random) -> None:
+    paint, tyre = _colour(random), (int(random.integers(15, 80)),) * 3
+    glass = int(random.integers(150, 220))
+    body = [(0.03, 0.7), (0.05, 0.52), (0.25, 0.48), (0.35, 0.3), (0.68, 0.3), (0.8, 0.48)]
+    body += [(0.97, 0.54), (0.97, 0.7)]
+    brush.board(body, paint)
+    mask.board(body, 255)
     pane = (glass, glass, min(255, glass + 25))
     brush.board([(0.3, 0.48), (0.37, 0.34), (0.5, 0.34), (0.5, 0.48)], pane)
     brush.board([(0.54, 0.48), (0.54, 0.34), (0.66, 0.34), (0.75, 0.48)], pane)
@@ -117,47 +109,29 @@ def _car(brush: Brush, random: Random) -> None:
     for x in (0.22, 0.77):
         brush.disc(x, 0.7, 0.11, tyre)
         brush.disc(x, 0.7, 0.05, (190, 190, 190))
-
-
-def _car_outline(brush: Brush) -> None:
-    brush.board(BODY, 255)
-    for x in (0.22, 0.77):
-        brush.disc(x, 0.7, 0.11, 255)
-
-
-OBJECTS = {BICYCLE: (_bicycle, _bicycle_outline), CAR: (_car, _car_outline)}
-
-
-def _clutter(brush: Brush, random: Random) -> None:
-    """A disc, a ring, some bars or a board."""
-    kind = random.integers(4)
-    if kind == 0:
-        brush.disc(0.5, 0.5, 0.4, _colour(random))
-    elif kind == 1:
-        brush.disc(0.5, 0.5, 0.4, _colour(random), rim=random.uniform(0.08, 0.2))
-    elif kind == 2:
-        ends = random.uniform(0.0, 1.0, (random.integers(2, 5), 2)).tolist()
-        brush.bar([(x, y) for x, y in ends], _colour(random), random.uniform(0.03, 0.1))
-    else:
-        angles = np.sort(random.uniform(0, 2 * math.pi, random.integers(3, 6))).tolist()
-        brush.board([_on_circle(0.5, 0.5, 0.5, angle) for angle in angles], _colour(random))
+        mask.disc(x, 0.7, 0.11, 255)
 
 
 def _scatter(canvas: Any, random: Random, n: int, sizes: Point) -> None:
+    """Draw clutter: discs, rings, some bars or boards."""
     for _ in range(n):
         at = random.uniform(0, WIDTH), random.uniform(0, HEIGHT)
         brush = Brush(canvas, at, random.uniform(*sizes), random.uniform(0, 2 * math.pi))
-        _clutter(brush, random)
+        kind = random.integers(4)
+        if kind == 0:
+            brush.disc(0.5, 0.5, 0.4, _colour(random))
+        elif kind == 1:
+            brush.disc(0.5, 0.5, 0.4, _colour(random), rim=random.uniform(0.08, 0.2))
+        elif kind == 2:
+            ends = random.uniform(0.0, 1.0, (random.integers(2, 5), 2)).tolist()
+            brush.bar([(x, y) for x, y in ends], _colour(random), random.uniform(0.03, 0.1))
+        else:
+            angles = np.sort(random.uniform(0, 2 * math.pi, random.integers(3, 6))).tolist()
+            brush.board([_on_circle(0.5, 0.5, 0.5, angle) for angle in angles], _colour(random))
 
 
 def draw_scene(kind: str, number: int) -> tuple[Array, Array]:
-    """The pixels of a scene, and the mask of its object, which is empty in a scene of clutter.
-
-    >>> from evergrow_papers.scenes import draw_scene
-    >>> pixels, outline = draw_scene("bicycle", 0)
-    >>> pixels.shape, bool(outline.any())
-    ((120, 160, 3), True)
-    """
+    """The pixels of a scene, and the mask of its object, which is empty in a scene of clutter."""
     image, draw = import_extra("PIL.Image"), import_extra("PIL.ImageDraw")
     random = np.random.default_rng([zlib.crc32(kind.encode()), number])
     top, bottom = (np.array(_colour(random), dtype=np.float64) for _ in range(2))
@@ -168,13 +142,12 @@ def draw_scene(kind: str, number: int) -> tuple[Array, Array]:
     mask = image.new("L", scene.size)
     canvas = draw.Draw(scene)
     _scatter(canvas, random, int(random.integers(8, 16)), (12.0, 60.0))
-    if kind in OBJECTS:
+    if kind != BACKGROUND:
         size = random.uniform(55, 100)
         at = random.uniform(0.4 * size, WIDTH - 0.4 * size), random.uniform(40, HEIGHT - 40)
         place = (at, size, random.uniform(-0.25, 0.25), bool(random.random() < 0.5))
-        thing, outline = OBJECTS[kind]
-        thing(Brush(canvas, *place), random)
-        outline(Brush(draw.Draw(mask), *place))
+        brushes = Brush(canvas, *place), Brush(draw.Draw(mask), *place)
+        (_bicycle if kind == BICYCLE else _car)(*brushes, random)
     _scatter(canvas, random, int(random.integers(1, 4)), (10.0, 30.0))
     small = (WIDTH, HEIGHT), image.Resampling.BOX
     pixels = np.asarray(scene.resize(*small), dtype=np.float64) * random.uniform(0.7, 1.1)

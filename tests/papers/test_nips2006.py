@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("evergrow_papers", reason="evergrow-papers is not installed")
 
-from evergrow_papers import nips2006, patches, photographs
+from evergrow_papers import nips2006, photographs
 from evergrow_papers.data import Dataset
 from evergrow_papers.frame import Context, Source
 from evergrow_papers.scenes import BACKGROUND, draw_scene, draw_scenes
@@ -71,36 +71,36 @@ def test_the_hash_is_that_of_the_classes_that_are_used(tmp_path):
 
 
 def test_objects_and_background():
-    found = photographs.load(of_names("apple", BACKGROUND, "motorbikes"), "made", 2)
-    assert found.objects == ["motorbikes", "apple"]
-    task = found.against_background("apple")
-    assert set(task.classes) == {"apple", BACKGROUND}
+    context = of_names("apple", BACKGROUND, "motorbikes")
+    assert photographs.objects_of(context.dataset("made")) == ["motorbikes", "apple"]
+    task = photographs.load_task(context, {"data": "made", "number": 1})
+    assert [int(image[0, 0, 0]) for image in task.images] == [0, 0, 0, 1, 1, 1] * 2
+    assert task.object == "apple"
+    assert task.positive.tolist() == [True, True, True, False, False, False] * 2
     assert task.trains.tolist() == [True] * 6 + [False] * 6
     # Without a class of that name all other classes together are background.
-    found = photographs.load(of_names("apple", "pear", "plum"), "made", n_each=2)
-    assert found.classes.tolist() == (["apple"] * 2 + [BACKGROUND] * 2) * 2
-    assert {int(image[0, 0, 0]) for image in found.images[2:4]} == {1, 2}
-    assert photographs.load(of_names("apple", "pear"), "made", 2).objects == ["apple"]
+    found = photographs.load_task(of_names("apple", "pear", "plum"), {"data": "made"})
+    assert {int(image[0, 0, 0]) for image in found.images[3:9]} == {1, 2}
     with pytest.raises(ValueError, match="no images of 'apple' for testing"):
-        photographs.load(of_names("apple", BACKGROUND, n_test=0), "made")
+        photographs.load_task(of_names("apple", BACKGROUND, n_test=0), {"data": "made"})
 
 
 def test_outlines_are_those_of_the_drawn_scenes():
-    context, task = scenes()
-    found = photographs.outlines_of(context, "scenes", task)
+    _, task = scenes()
     for trains, numbers in ((True, (0, 2)), (False, (1, 3))):
-        mine = np.flatnonzero((task.classes == "bicycle") & (task.trains == trains))
+        mine = np.flatnonzero(task.positive & (task.trains == trains))
         for i, number in zip(mine, numbers, strict=True):
             pixels, outline = draw_scene("bicycle", number)
             assert np.array_equal(task.images[i], pixels)
-            assert np.array_equal(found[i], outline)
-    assert [each is None for each in found] == (task.classes == BACKGROUND).tolist()
+            assert np.array_equal(task.outlines[i], outline)
+    assert [each is not None for each in task.outlines] == task.positive.tolist()
     assert not draw_scene(BACKGROUND, 0)[1].any()
+    assert task.tests.outlines == [task.outlines[i] for i in np.flatnonzero(~task.trains)]
 
 
 def test_drawn_scenes_are_measured_once():
     context = Context(nips2006.SOURCES_WITH_OUTLINES, quick=True)
-    assert photographs.names_with_outlines(context) == ["photographs"]
+    assert nips2006.names_with_outlines(context) == ["photographs"]
 
 
 @pytest.mark.parametrize("make", [ERCForest, KMeansCodebook])
@@ -118,18 +118,18 @@ def test_counts_are_those_of_the_codebook(make):
 
 def test_rankings_by_words_and_by_votes():
     context, task = scenes()
-    told = sparse.csr_array((task.classes == "bicycle").astype(np.int32)[:, None])
-    assert photographs.svm_rate(task, told) == 100.0
-    assert photographs.svm_rate(task, sparse.csr_array(np.ones_like(told.toarray()))) == 50.0
+    told = sparse.csr_array(task.positive.astype(np.int32)[:, None])
+    assert photographs.rank_by_svm(task, told).equal_error_rate == 1.0
+    same = sparse.csr_array(np.ones_like(told.toarray()))
+    assert photographs.rank_by_svm(task, same).equal_error_rate == 0.5
     forest = ERCForest(2, n_words=8, random_state=0)
     forest.fit(*photographs.describe_training(context, task, 0, 200))
     (counts,) = photographs.count_words(context, task, {"": forest}, 5, windows=(30,)).values()
-    local, tests = photographs.local_features(5, 30), task.where(~task.trains)
-    column = forest.classes_.tolist().index("bicycle")
-    votes = [forest.predict_proba(local.describe(image)[0])[:, column] for image in tests.images]
+    local, tests = photographs.local_features(5, 30), task.tests
+    votes = [forest.predict_proba(local.describe(image)[0])[:, 1] for image in tests.images]
     scores = np.mean(votes, axis=1)
     found = photographs.rank_by_votes(task, counts, forest)
-    assert found.equal_error_rate == equal_error_rate(scores, tests.classes == "bicycle")
+    assert found.equal_error_rate == equal_error_rate(scores, tests.positive)
     assert found.thresholds[1:] == pytest.approx(-np.unique(-scores))
 
 
@@ -140,54 +140,56 @@ def test_shares_of_counts_are_as_long_as_binary_codes():
     assert shares.toarray()[0, 0] == pytest.approx(3 * shares.toarray()[0, 1])
 
 
-def test_descriptors_of_training_images_lie_on_masks():
+def test_descriptors_and_windows_of_training_images_lie_on_the_object():
     context, task = scenes()
     pixels = np.zeros((60, 80, 3), np.uint8)
     pixels[:, 40:] = np.random.default_rng(0).integers(0, 256, (60, 40, 3))
     mask = np.arange(80)[None] < np.full((60, 1), 20)
-    flat = replace(task, images=[pixels] * len(task.images))
+    n = len(task.images)
+    flat = replace(task, images=[pixels] * n, outlines=[mask] * n)
     options = {"n": 80, "descriptor": "hsl"}
-    rows, classes = photographs.describe_training(context, flat, 0, **options)
+    rows, positive = photographs.describe_training(context, flat, 0, **options)
     assert np.ptp(rows, axis=0).max() > 0
-    assert classes.tolist() == ["bicycle"] * 40 + [BACKGROUND] * 40
-    masks = [mask] * len(task.images)
-    rows, _ = photographs.describe_training(context, flat, 0, masks=masks, **options)
+    assert positive.tolist() == [True] * 40 + [False] * 40
+    codebook = KMeansCodebook(4, random_state=0).fit(rows)
+    rows, _ = photographs.describe_training(context, flat, 0, on_object=True, **options)
     assert np.ptp(rows, axis=0).max() == 0
+    coded = {"windows": (50,), "descriptor": "hsl", "on_object": True}
+    (counts,) = photographs.count_words(context, flat, {"": codebook}, 0, **coded).values()
+    assert ((counts.toarray() > 0).sum(axis=1) == 1).tolist() == flat.trains.tolist()
 
 
-def test_patches_and_leaves():
-    outline = np.arange(20)[None] >= np.full((10, 1), 10)
-    boxes = np.array([[0, 0, 10], [8, 0, 8]], dtype=np.float32)
-    assert patches.centres_on(boxes, outline).tolist() == [False, True]
-    forest = ERCForest(1, random_state=0).fit([[0], [0], [8], [9]], ["a", "b", "b", "b"])
-    assert patches.in_unmixed(forest, forest.transform([[0], [9]]), "b").tolist() == [
-        [False],
-        [True],
-    ]
+def test_unmixed_leaves_and_the_best_leaf():
+    forest = ERCForest(1, random_state=0).fit([[0], [0], [8], [9]], [False, True, True, True])
+    assert nips2006.in_unmixed(forest, forest.transform([[0], [9]])).tolist() == [[False], [True]]
     # The unmixed leaf is the largest of one class, that of the largest surplus may be mixed.
-    words, mine = np.array([[0]] * 12 + [[1]]), np.array([True] * 10 + [False] * 2 + [True])
-    assert patches.best_leaf(words, mine, patches.unmixed) == (0, 1)
-    assert patches.best_leaf(words, mine, patches.surplus) == (0, 0)
+    rows, mine = [[0.0]] * 12 + [[9.0]], np.array([True] * 10 + [False] * 2 + [True])
+    words = forest.transform(rows)[[0, -1], 0].tolist()
+    found = [
+        nips2006.best_leaf(forest, (rows, mine), score)
+        for score in (lambda own, others: own - 10 * others, lambda own, others: own - others)
+    ]
+    assert found == [(0, words[1]), (0, words[0])]
 
 
 def test_shares_of_the_patches_in_a_leaf():
     context, task = scenes(8)
     forest = ERCForest(2, n_words=4, random_state=0)
     forest.fit(*photographs.describe_training(context, task, 0, 400))
-    tests = task.where(~task.trains)
-    outlines = photographs.outlines_of(context, "scenes", tests)
-    (found,) = patches.measure_leaves(tests, forest, 0, outlines, {"one": (1, 2)})
+    tests = task.tests
+    (found,) = nips2006.measure_leaves(tests, forest, 0, {"one": (1, 2)})
     seen = []
-    for k, image in enumerate(tests.images):
+    for k, (image, outline) in enumerate(zip(tests.images, tests.outlines, strict=True)):
         rows, boxes = photographs.local_features(0).describe(image)
-        outline = np.zeros(image.shape[:2], bool) if outlines[k] is None else outlines[k]
-        inside, plain = forest.transform(rows)[:, 1] == 2, patches.is_plain(image, boxes)
-        on = patches.centres_on(boxes, outline)
+        inside, plain = forest.transform(rows)[:, 1] == 2, nips2006.is_plain(image, boxes)
+        x, y, side = boxes.T
+        centres = (y + side / 2).astype(int), (x + side / 2).astype(int)
+        on = np.zeros(len(rows)) if outline is None else outline[centres]
         seen.append(np.stack([np.full(len(rows), k), inside, plain, on]))
     number, inside, plain, on = np.concatenate(seen, axis=1)
-    mine = tests.classes[number] == "bicycle"
+    mine = tests.positive[number.astype(int)]
     both, inside = (inside == 1) & mine, inside == 1
-    hit = [name for k, name in enumerate(tests.classes) if inside[number == k].any()]
+    hit = [own for k, own in enumerate(tests.positive) if inside[number == k].any()]
     assert (found["tree"], found["word"], found["test_patches"]) == (1, 2, inside.sum())
     shares = {
         "on_object_images": mine[inside],
@@ -199,25 +201,27 @@ def test_shares_of_the_patches_in_a_leaf():
     }
     for name, expected in shares.items():
         assert found[name] == pytest.approx(100 * np.mean(expected)), name
-    assert found["images_with_it"] == 100 * hit.count("bicycle") / 4
-    assert found["background_with_it"] == 100 * hit.count(BACKGROUND) / 4
+    assert found["images_with_it"] == 100 * hit.count(True) / 4
+    assert found["background_with_it"] == 100 * hit.count(False) / 4
 
 
 def test_posteriors_on_an_object_and_beside_it():
     context, task = scenes()
-    forest = ERCForest(2, n_words=8, random_state=0)
-    forest.fit(*photographs.describe_training(context, task, 0, 200))
-    local, image = photographs.local_features(0, 50), task.images[0]
-    rows, boxes = local.describe(image)
-    outline = np.arange(160)[None] < np.full((120, 1), 60)
-    found = patches.measure_posterior(forest, local, "bicycle", image, outline)
-    on = patches.centres_on(boxes, outline)
-    posterior = forest.predict_proba(rows)[:, forest.classes_.tolist().index("bicycle")]
-    expected = (posterior.mean(), posterior[on].mean(), posterior[~on].mean())
-    names = ("posterior", "on_object", "beside_object")
-    assert [found[name] for name in names] == pytest.approx(expected)
-    alone = patches.measure_posterior(forest, local, "bicycle", image, None)
-    assert {*alone}.isdisjoint(names[1:])
+    experiment = nips2006.FIG3
+    # Another seed than that whose pictures are drawn.
+    rows = experiment.measure(context, {**RUN, "seed": 1})
+    forest = nips2006.forest(context, 1).fit(*photographs.describe_training(context, task, 1))
+    for row, image, outline in zip(rows, task.tests.images, task.tests.outlines, strict=True):
+        patches, (x, y, side) = (each.T for each in photographs.local_features(1).describe(image))
+        posterior = forest.predict_proba(patches.T)[:, 1]
+        assert row["posterior"] == pytest.approx(posterior.mean())
+        assert row["class"] == (BACKGROUND if outline is None else "bicycle")
+        if outline is None:
+            assert "on_object" not in row
+            continue
+        on = outline[(y + side / 2).astype(int), (x + side / 2).astype(int)]
+        means = (row["on_object"], row["beside_object"])
+        assert means == pytest.approx((posterior[on].mean(), posterior[~on].mean()))
 
 
 def test_a_forest_chosen_on_another_category():
