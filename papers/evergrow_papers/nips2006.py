@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,7 @@ from evergrow_papers.claims import (
 )
 from evergrow_papers.data import Array
 from evergrow_papers.figures import (
-    BLACK,
     BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
     Figure,
     Panel,
     Panels,
@@ -50,7 +44,6 @@ from evergrow_papers.figures import (
     draw_panel,
     draw_panels,
     draw_published,
-    styles,
 )
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.photographs import (
@@ -642,37 +635,32 @@ def _of_trees(parts: Any, text: str, printed: str = "", **where: Any) -> Claim:
 
 FOREST_WORDS = {"codebook": ERC, "pooling": BINARY}
 TREE_WORDS = {"codebook": UNSUPERVISED, "pooling": INFORMATION}
-FIG4A_STYLES = {
-    (ERC, BINARY): Style("ERC forest", BLUE),
-    (ERC, INFORMATION): Style("ERC forest, thresholds", SKY, "o", ":"),
-    (ERC, SHARES): Style("ERC forest, shares of counts", PINK, "v", "--"),
-    (ERC, VOTES): Style("ERC forest, votes without words", BLACK, "x"),
-    (KMEANS, BINARY): Style("k-means", RED, "s"),
-    (HIERARCHICAL, BINARY): Style("hierarchical k-means", RED, "D", "--"),
-    (KD_TREES, BINARY): Style("kd-trees", GREY, "P"),
-    (UNSUPERVISED, BINARY): Style("unsupervised trees", GREEN, "^"),
-    (UNSUPERVISED, INFORMATION): Style("unsupervised trees, thresholds", ORANGE, "^", ":"),
-}
+FIG4A_WORDS = (
+    *product((ERC, KMEANS, HIERARCHICAL, KD_TREES, UNSUPERVISED), (BINARY,)),
+    (UNSUPERVISED, INFORMATION),
+    *product((ERC,), (INFORMATION, SHARES, VOTES)),
+)
 
 
 def _draw_fig4a(figure: Figure, table: Table) -> None:
     shown = table.where(data=first_of)
     left, middle, *bars = figure.subplots(1, 4, width_ratios=(2, 1.4, 1, 1))
-    panel = Panel("windows", "rate", ("codebook", "pooling"), FIG4A_STYLES, ticks="measured")
+    panel = Panel("windows", "rate", ("codebook", "pooling"), FIG4A_WORDS, ticks="measured")
+    looks = panel.looks(shown, WORDS)
     draw_panel(left, panel, shown, WORDS)
     draw_published(left, panel, Table(FIG4A.published), WORDS)
     at = shown.where(windows=MOST_FOR_KMEANS)
     for place in ((ERC, BINARY), (ERC, VOTES), (KMEANS, BINARY), (UNSUPERVISED, BINARY)):
         mine = at.where(codebook=place[0], pooling=place[1])
         curve = 100 * np.mean([row["roc"] for row in mine], axis=0)
-        middle.plot(100 * np.array(FALSE_POSITIVES), curve, color=FIG4A_STYLES[place].colour)
-    middle.plot([0, 50], [100, 50], ":", color=GREY)
+        middle.plot(100 * np.array(FALSE_POSITIVES), curve, color=looks[place].colour)
+    middle.plot([0, 50], [100, 50], ":", color="grey")
     middle.set(xlim=(0, 50), ylim=(50, 100), title=f"ROC, {MOST_FOR_KMEANS} windows")
     middle.set(xlabel="false positives, %", ylabel="true positives, %")
     kinds = (ERC, UNSUPERVISED, KD_TREES, HIERARCHICAL, KMEANS)
     for axes, column in zip(bars, TIMED, strict=True):
         means = [shown.mean(column, codebook=kind) for kind in kinds]
-        colours = [FIG4A_STYLES[kind, BINARY].colour for kind in kinds]
+        colours = [looks[kind, BINARY].colour for kind in kinds]
         axes.bar_label(axes.barh(kinds, means, color=colours), fmt=" {:.2g}")
         axes.set(xscale="log", xmargin=0.35, title=WORDS.quantity(column), xlabel="seconds")
         axes.invert_yaxis()
@@ -803,7 +791,6 @@ FIG4B = _experiment(
 
 DESCRIPTORS, FEW_DESCRIPTORS = (5000, 10_000, 20_000, 40_000), (1500, 4000, 10_000)
 FIG4C_LEAVES = (100, 300, 1000, 2500, 5000)
-FIG4C_STYLES = styles({ALL: "grown fully", **{n: f"{n} leaves per tree" for n in FIG4C_LEAVES}})
 
 
 def _fig4c_runs(context: Context) -> list[Run]:
@@ -867,9 +854,7 @@ FIG4C = _experiment(
             _better_than_best,
         ),
     },
-    figure=Panels(
-        [Panel("descriptors", "rate", "leaves", FIG4C_STYLES, ticks="measured")],
-    ),
+    figure=Panels([Panel("descriptors", "rate", "leaves", (ALL, *FIG4C_LEAVES), ticks="measured")]),
     keys=("data", "object", "seed", "descriptors", "leaves"),
     exact=("words", "rate"),
     published=({"descriptors": 20_000, "leaves": 1000, "rate": PAPER_RATE},),
@@ -919,7 +904,6 @@ FIG4D = _experiment(
     keys=("data", "object", "seed", "trees"),
     exact=("words", "rate"),
     published=({"trees": N_TREES, "rate": PAPER_RATE},),
-    size=(6.5, 3.2),
 )
 
 
@@ -1001,20 +985,16 @@ def _cars_are_harder(table: Table) -> list[Verdict]:
 
 
 def _draw_settings(figure: Figure, table: Table) -> None:
-    things = styles({name: name for name in table.values("object")})
-    labels = {TRIALS: "most trials, T_max", SCORE: "score to accept, S_min"}
+    things, log = table.values("object"), {"xscale": "log"}
     panels = [
-        Panel("value", "rate", "object", things, {"part": part}, part, label, options={"xscale": s})
-        for (part, label), s in zip(labels.items(), ("log", "linear"), strict=True)
+        Panel("value", "rate", "object", things, {"part": TRIALS}, TRIALS, TRIALS, options=log),
+        Panel("value", "rate", "object", things, {"part": SCORE}, SCORE, SCORE),
     ]
-    for part, title in {CATEGORY: "descriptors and categories", MASKS: "masks"}.items():
-        values = table.where(part=part).values("value")
-        bars = styles({value: WORDS.bare("value", value) for value in values})
-        where, limits = {"part": part}, {"ylim": (50, 100)}
-        panels.append(
-            Panel("object", "rate", "value", bars, where, title, bars=True, options=limits)
-        )
-    draw_panels(figure, Panels(panels, columns=4), table, WORDS, Table([]))
+    for part in (CATEGORY, MASKS):
+        values, limits = table.where(part=part).values("value"), {"ylim": (50, 100)}
+        bars = Panel("object", "rate", "value", values, {"part": part}, part, bars=True)
+        panels.append(replace(bars, options=limits))
+    draw_panels(figure, Panels(panels, height=3.7), table, WORDS, Table([]))
 
 
 SETTINGS = _experiment(
@@ -1062,7 +1042,6 @@ SETTINGS = _experiment(
     figure=_draw_settings,
     keys=("data", "object", "seed", "part", "value"),
     exact=("words", "rate", "on_object", "saturation"),
-    size=(12.5, 4.2),
 )
 
 
@@ -1147,10 +1126,6 @@ def _depends_on_data(table: Table) -> list[Verdict]:
     return [high.above(), low.below()]
 
 
-SIFT_STYLES = {
-    BINARY: Style("binary codes", BLUE, "o", "none"),
-    ROOTS: Style("roots of shares", ORANGE, "s", "none"),
-}
 SIFT_FORESTS = Experiment(
     name="nips2006-sift",
     title="SIFT in the setting of Moosmann et al.: ERC forests against k-means",
@@ -1175,13 +1150,13 @@ SIFT_FORESTS = Experiment(
         ),
     },
     figure=Panels(
-        [Panel("codebook", "rate", "pooling", SIFT_STYLES, {"descriptor": SIFT}, ticks="each")],
+        [Panel("codebook", "rate", "pooling", (BINARY, ROOTS), {"descriptor": SIFT}, ticks="each")],
         rows=("object",),
         n_columns=2,
+        height=4.1,
     ),
     keys=("data", "object", "seed", "descriptor", "codebook", "pooling"),
     exact=("rate", "words", "trials"),
-    size=(9.5, 4.6),
 )
 
 EXPERIMENTS = (FIG2, FIG3, FIG4A, FIG4B, FIG4C, FIG4D, SETTINGS, SIFT_FORESTS)
