@@ -10,17 +10,19 @@ several random seeds give each difference a 95 % interval.
   side of the bound.
 - A claim of several comparisons differs if one differs, and is open if one is open.
 
-To add a claim, add a :class:`Claim` to ``claims`` of its experiment::
+To add a claim, add a row to ``claims`` of its experiment, with a short name of your own::
 
-    "start": Claim(
-        "RUST is more accurate with 20 initial classes than with 3.",
-        [points("relative", "initial", 20, 3)],
-        printed="88.1 % with 3, 92.7 % with 20",
+    "steady": Claim(
+        "Test time with 20 initial classes is within 10 % of that with 3.",
+        [times("comparisons", "initial", 20, 3, within=1.1)],
+        printed="74 against 71 distances",
     )
 
-:func:`points` and :func:`times` compare a column at two values of a key; a :class:`Compare` names
-the rows of its two sides by several columns, and perhaps a bound. If the claim differs, say why
-under its name in ``notes/PAPER.md``.
+:func:`points` and :func:`times` compare a column of ``papers/results/NAME.csv`` at two values of
+another; a :class:`Compare` names the rows of its two sides by several columns. ``where`` and
+``each`` of the experiment, such as "after the last classes" and "for each data set", hold for all
+its claims. Leave ``printed`` out if the paper prints no number. If the claim differs, say why under
+its name in ``notes/PAPER.md``.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any, Literal, cast
 
+from evergrow.foundation.errors import InvalidInputError
 from evergrow_papers.table import Row, Table
 
 # Shares, which are shown as percentage points; percentages; logarithms of ratios; any other.
@@ -168,7 +171,7 @@ class Compare:
         Selects the rows of the second side, or is a printed number.
     above, below, within : float
         The bound, of which only one may be given. By default the difference must be above zero. A
-        bound on a ratio is a factor, such as 3.0.
+        bound on a ratio is a factor: ``within=1.1`` is from 1 / 1.1 to 1.1.
     where : mapping
         Selects rows for both sides.
     unit : str
@@ -187,6 +190,17 @@ class Compare:
     where: Row = field(default_factory=dict)
     unit: Unit = "points"
     name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that would judge something else than they say."""
+        bounds = [b for b in (self.above, self.below, self.within) if b is not None]
+        if len(bounds) > 1:
+            raise InvalidInputError(f"a comparison of {self.column} has one bound, got {bounds}")
+        least = 1.0 if self.within is not None else 0.0
+        if self.unit == "times" and bounds and bounds[0] < least:
+            raise InvalidInputError(
+                f"a bound on a ratio is a factor, such as within=1.1 for 10 %, got {bounds[0]}"
+            )
 
     def difference(self, table: Table, words: Words | None = None) -> Difference:
         """The difference between the sides, over the seeds that measured both."""
@@ -449,6 +463,7 @@ def judge(
 
 
 def _judge(key: str, claim: Claim, table: Table, words: Words) -> list[Finding]:
+    _check_columns(key, claim, table)
     columns = claim.each or ()
     # A choice, such as the last number of classes, is made within each group.
     plain = {name: value for name, value in claim.where.items() if not callable(value)}
@@ -466,6 +481,24 @@ def _judge(key: str, claim: Claim, table: Table, words: Words) -> list[Finding]:
         if alike:
             groups.append(_finding(key, claim, alike))
     return groups
+
+
+def _check_columns(key: str, claim: Claim, table: Table) -> None:
+    """Raise an error if a claim names a column that no row has: its verdict would stay open."""
+    known = {name for row in table for name in row}
+    selections = [claim.where]
+    named = {*(claim.each or ()), *claim.over}
+    for part in () if callable(claim.parts) else claim.parts:
+        named.add(part.column)
+        selections += [part.one, part.where]
+        selections += [part.other] if isinstance(part.other, Mapping) else []
+    # A missing value selects rows that lack the column.
+    named |= {k for one in selections for k, v in one.items() if v is not None}
+    if len(table) and (unknown := sorted(named - known)):
+        raise InvalidInputError(
+            f"the claim {key!r} names {', '.join(unknown)}; the columns are "
+            f"{', '.join(sorted(known))}"
+        )
 
 
 def _places(table: Table, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:

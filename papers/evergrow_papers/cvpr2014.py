@@ -652,12 +652,14 @@ def _fig7_runs(context: Context) -> list[Run]:
     return found
 
 
-FIG7_GAIN: dict[str, Any] = {
-    "printed": "88.1 % with 3, 92.7 % with 20; the text says about 4.5 points",
-    "where": {"strategy": ("rust", BASELINE)},
-    # With fewer classes, nearly all of them would be initial ones.
-    "decides": lambda table: table.values("n_classes") == [MEASURED[-1]],
-}
+FIG7_GAIN = "88.1 % with 3, 92.7 % with 20; the text says about 4.5 points"
+
+
+def _reaches_the_end(table: Table) -> bool:
+    """Whether enough classes were added: of fewer, nearly all would be initial ones."""
+    return table.values("n_classes") == [MEASURED[-1]]
+
+
 FIG7 = _relative_experiment(
     name="cvpr2014-fig7",
     title="Fig. 7 of Ristin et al. 2014: initial classes",
@@ -668,12 +670,14 @@ FIG7 = _relative_experiment(
         "gain": Claim(
             "RUST is more accurate with 20 initial classes than with 3.",
             [points("relative", "initial", 20, 3)],
-            **FIG7_GAIN,
+            printed=FIG7_GAIN,
+            decides=_reaches_the_end,
         ),
         "small gain": Claim(
             "This gain is small (at most the printed 4.6 points).",
             [points("relative", "initial", 20, 3, below=0.046)],
-            **FIG7_GAIN,
+            printed=FIG7_GAIN,
+            decides=_reaches_the_end,
         ),
     },
     figure=Panels(

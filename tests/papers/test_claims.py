@@ -233,3 +233,27 @@ def test_csv_keeps_values():
     assert one == {**{k: v for k, v in rows[0].items() if k != "e"}, "f": 1.42857e8}
     assert other == rows[1]
     assert Table.from_csv(text).to_csv("abcdefg") == text
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: points("accuracy", "n", 2, 1, above=0.1, within=0.2), "has one bound"),
+        (lambda: times("seconds", "n", 2, 1, within=0.1), "a bound on a ratio is a factor"),
+        (lambda: times("seconds", "n", 2, 1, below=-1.0), "a bound on a ratio is a factor"),
+    ],
+)
+def test_bounds_that_would_mislead_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "part", [points("acuracy", "n", 2, 1), points("accuracy", "m", 2, 1), {"where": {"x": 1}}]
+)
+def test_unknown_columns_are_refused(part):
+    options = part if isinstance(part, dict) else {"parts": [part]}
+    claim = Claim(**{"text": "More is better.", "parts": [], **options})
+    table = Table({"n": n, "seed": 0, "accuracy": n / 10} for n in (1, 2))
+    with pytest.raises(ValueError, match=r"'more' names .*; the columns are accuracy, n, seed"):
+        judge({"more": claim}, table, Words())

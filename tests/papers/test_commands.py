@@ -84,7 +84,7 @@ def test_wrong_commands_say_what_to_do(arguments, code, message, tmp_path, monke
     [
         ({"X": np.full((40, 2), np.nan), "y": np.repeat(np.arange(10), 4)}, "finite"),
         ({"X": np.ones((40, 2))}, "lacks y"),
-        ({"X": np.ones((4, 2)), "y": np.array([1, "a", None, 2], dtype=object)}, "pickle"),
+        ({"X": np.ones((4, 2)), "y": np.array([1, "a", None, 2], dtype=object)}, "Python objects"),
         ({"X": np.ones((40, 2)), "y": np.repeat([0, 1], 20)}, "classes"),
     ],
 )
