@@ -1082,5 +1082,3 @@ FIG10 = _experiment(
     keys=("panel", "data", "initial", "method", "seed", "n_classes"),
     exact=EXACT,
 )
-
-EXPERIMENTS = (FIG3, FIG4, FIG5, FIG6, FIG7, FIG8, FIG9, FIG10)

@@ -5,8 +5,7 @@ them and returns rows. What to show is data too: panels of a figure, and claims.
 measures the runs that are not in the cache and writes the tables; :func:`render` reads them back.
 Both judge the claims by the stored numbers and write figure, page and record.
 
-To add an experiment, add a value to ``EXPERIMENTS`` of the module of its paper, and its notes to
-``notes/PAPER.md``.
+To add an experiment, add a value to the module of its paper, and its notes to ``notes/PAPER.md``.
 """
 
 from __future__ import annotations
@@ -158,7 +157,7 @@ def load_paper(name: str) -> Paper:
     return Paper(
         name,
         module.CITATION,
-        {each.name: each for each in module.EXPERIMENTS},
+        {each.name: each for each in vars(module).values() if isinstance(each, Experiment)},
         getattr(module, "WORDS", Words()),
         getattr(module, "ILLUSTRATIONS", {}),
     )

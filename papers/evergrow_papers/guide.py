@@ -129,39 +129,38 @@ def few_of_each(data: Dataset, n_images: int, seed: int) -> Dataset:
     return mixed.per_class(n_images)
 
 
-def format_table(
-    table: Table, names: Iterable[str], key: str, column: str = "accuracy", head: str = "learner"
-) -> str:
-    """A Markdown table of percentages: a row for each learner, a column for each value of a key."""
-    values = table.values(key)
-    lines = [f"| {head} | {' | '.join(map(str, values))} |", "|---" * (len(values) + 1) + "|"]
-    for name in names:
-        cells = []
-        for value in values:
-            part = table.where(learner=name, **{key: value})
-            shown = WORDS.number(column, part.mean(column), part.deviation(column))
-            if len(part.column(column)) < 2:
-                shown = shown.partition(" ± ")[0]
-            cells.append(shown.removesuffix(" %") if len(part) else "")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def _numbers(
+    title: str, key: str, column: str = "accuracy", split: str = ""
+) -> Callable[[Table], str]:
+    """Tables of percentages: a row for each learner, a column for each value of a key.
+
+    There is one for each value of the column ``split``, under a title with this value.
+    """
+
+    def cell(part: Table) -> str:
+        shown = WORDS.number(column, part.mean(column), part.deviation(column)).removesuffix(" %")
+        found = len(part.column(column))
+        return shown if found > 1 else shown.partition(" ± ")[0] * found
+
+    def show(table: Table) -> str:
+        found = []
+        for place in table.values(split) if split else [""]:
+            mine = table.where(**{split: place}) if split else table
+            values = mine.values(key)
+            lines = [
+                f"| learner | {' | '.join(map(str, values))} |",
+                "|---" * (len(values) + 1) + "|",
+            ]
+            for name in mine.values("learner"):
+                cells = (cell(mine.where(learner=name, **{key: value})) for value in values)
+                lines.append(f"| {name} | {' | '.join(cells)} |")
+            found += [f"{title.format(place)}:", "\n".join(lines)]
+        return "\n\n".join(found)
+
+    return show
 
 
-def _tables(
-    table: Table, split: str, title: str, names: Iterable[str], key: str, column: str = "accuracy"
-) -> str:
-    """A table for each value of a column, under a title with its value."""
-    listed = [*names]
-    return "\n\n".join(
-        f"{title.format(value)}:\n\n"
-        + format_table(
-            table.where(**{split: value}),
-            [n for n in listed if len(table.where(learner=n, **{split: value}))],
-            key,
-            column,
-        )
-        for value in table.values(split)
-    )
+_experiment = partial(Experiment, exact=("accuracy",), timed=("seconds",))
 
 
 # --- A handful of images per class
@@ -194,7 +193,7 @@ def _linear_lead(table: Table) -> list[Verdict]:
     return [points("accuracy", "learner", linear, forest).verdict(table, WORDS)]
 
 
-IMAGES_PER_CLASS = Experiment(
+IMAGES_PER_CLASS = _experiment(
     name="guide-images-per-class",
     title="You have a handful of images per class",
     shows="Accuracy of every learner with 1 to 10 images per class, which come a tenth at a time.",
@@ -218,8 +217,6 @@ IMAGES_PER_CLASS = Experiment(
         rows=("data",),
     ),
     keys=("data", "learner", "images", "seed"),
-    exact=("accuracy",),
-    timed=("seconds",),
 )
 
 
@@ -316,7 +313,7 @@ def _first_claims(images: int) -> dict[str, Claim]:
     }
 
 
-FIRST_PICTURES = Experiment(
+FIRST_PICTURES = _experiment(
     name="guide-first-pictures",
     title="The first pictures of every class",
     shows="Accuracy of least squares and of other heads of a network, 1 to 20 images per class.",
@@ -330,10 +327,7 @@ FIRST_PICTURES = Experiment(
     ),
     keys=("data", "learner", "images", "seed"),
     exact=("accuracy", "mean_over_classes"),
-    timed=("seconds",),
-    numbers=lambda table: _tables(
-        table, "data", "Accuracy on {} in %, by images per class", FIRST_HEADS, "images"
-    ),
+    numbers=_numbers("Accuracy on {} in %, by images per class", "images", split="data"),
 )
 
 
@@ -359,7 +353,7 @@ def _all_measure(context: Context, run: Run) -> list[Row]:
     return [{**run, "accuracy": float((predicted == data.y_test).mean()), "seconds": seconds}]
 
 
-ALL_PICTURES = Experiment(
+ALL_PICTURES = _experiment(
     name="guide-all-pictures",
     title="All pictures of every class",
     shows="Accuracy of least squares and of other heads of a network, with all training images.",
@@ -379,9 +373,7 @@ ALL_PICTURES = Experiment(
         [_curves("data", "accuracy", names=HEADS, bars=True, xlabel=" ")],
     ),
     keys=("data", "learner", "seed"),
-    exact=("accuracy",),
-    timed=("seconds",),
-    numbers=lambda table: "Accuracy in %:\n\n" + format_table(table, HEADS, "data"),
+    numbers=_numbers("Accuracy in %", "data"),
 )
 
 
@@ -446,8 +438,7 @@ NEW_CLASS = Experiment(
     keys=("data", "learner", "images", "seed"),
     exact=("new_class", "others"),
     numbers=lambda table: "\n\n".join(
-        f"Accuracy on {title} in %, by images of the new class:\n\n"
-        + format_table(table, NEW_HEADS, "images", column)
+        _numbers(f"Accuracy on {title} in %, by images of the new class", "images", column)(table)
         for column, title in (("new_class", "the new class"), ("others", "all other classes"))
     ),
 )
@@ -510,10 +501,7 @@ PHOTOGRAPHS_IN_FOLDERS = Experiment(
     ),
     keys=("learner", "images", "seed"),
     exact=("accuracy", "blocks"),
-    numbers=lambda table: (
-        "Accuracy in %, by photographs per class:\n\n"
-        + format_table(table, PHOTOGRAPH_LEARNERS, "images", head="features")
-    ),
+    numbers=_numbers("Accuracy in %, by photographs per class", "images"),
 )
 
 
@@ -559,7 +547,7 @@ def _transform_measure(context: Context, run: Run) -> list[Row]:
     return [{**run, "features": kind, "accuracy": accuracy, "seconds": seconds}]
 
 
-FOREST_FEATURES = Experiment(
+FOREST_FEATURES = _experiment(
     name="guide-forest-features",
     title="Features of a forest",
     shows="Accuracy of forests whose features are scaled, whitened, as they are, or learnt.",
@@ -590,13 +578,10 @@ FOREST_FEATURES = Experiment(
     ),
     keys=("data", "learner", "initial", "seed"),
     exact=("features", "accuracy"),
-    timed=("seconds",),
-    numbers=lambda table: _tables(
-        table,
-        "initial",
+    numbers=_numbers(
         "{} classes at first (0: all at once), then ten at a time; accuracy in %",
-        TRANSFORMS,
         "data",
+        split="initial",
     ),
 )
 
@@ -640,7 +625,7 @@ def _many_measure(context: Context, run: Run) -> list[Row]:
 
 
 LOG: Any = {"options": {"xscale": "log", "yscale": "log"}}
-MANY_CLASSES = Experiment(
+MANY_CLASSES = _experiment(
     name="guide-many-classes",
     title="You have thousands of classes",
     shows="Accuracy, time of one more class and of one answer, with up to 3000 classes known.",
@@ -726,7 +711,7 @@ def _constant(name: str, said: str) -> Claim:
     )
 
 
-UPDATE_TIME = Experiment(
+UPDATE_TIME = _experiment(
     name="guide-update-time",
     title="You update every second",
     shows="Time of an update by ten examples of a new class, over the number of samples known.",
@@ -750,7 +735,6 @@ UPDATE_TIME = Experiment(
     ),
     keys=("data", "learner", "per_class", "seed"),
     exact=("samples", "accuracy", "new_class"),
-    timed=("seconds",),
 )
 
 
@@ -787,7 +771,7 @@ def _against_retrained(names: Sequence[str], bound: float) -> Callable[[Table], 
     return judge
 
 
-NIGHTLY = Experiment(
+NIGHTLY = _experiment(
     name="guide-nightly",
     title="You update at night",
     shows="Accuracy and time of every learner when a tenth of the classes comes at a time.",
@@ -816,17 +800,4 @@ NIGHTLY = Experiment(
     ),
     keys=("data", "learner", "classes", "seed"),
     exact=("accuracy", "newest"),
-    timed=("seconds",),
-)
-
-EXPERIMENTS = (
-    IMAGES_PER_CLASS,
-    FIRST_PICTURES,
-    ALL_PICTURES,
-    NEW_CLASS,
-    PHOTOGRAPHS_IN_FOLDERS,
-    FOREST_FEATURES,
-    MANY_CLASSES,
-    UPDATE_TIME,
-    NIGHTLY,
 )

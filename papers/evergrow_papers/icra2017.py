@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -145,42 +145,36 @@ def draw_task(data: Dataset, setup: Setup, place: int, seed: int) -> Task:
     )
 
 
-def least_squares(seed: int, recoding: Any = 0.0) -> RLSClassifier:
+def least_squares(seed: int, recoding: Any = 0.0, kind: Any = RLSClassifier) -> Any:
     """Least squares whose penalty is chosen for this recoding on a holdout, as in the paper."""
     papers: Any = {"scoring": "regression", "selection": "paper"}
-    return RLSClassifier(recoding=recoding, random_state=seed, **papers)
+    return kind(recoding=recoding, random_state=seed, **papers)
 
 
-def fit_rebalanced(model: RLSClassifier, X: Array, y: Array) -> RLSClassifier:
-    """Fit with a loss in which every class counts the same (Eq. 22)."""
-    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    return model.fit(X, y, sample_weight=1 / (counts / len(y))[codes])
+class Rebalanced(RLSClassifier):
+    """Least squares with a loss in which every class counts the same (Eq. 22)."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Weigh each sample by one over the share of its class."""
+        del sample_weight  # The classes alone decide.
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        return super().fit(X, y, sample_weight=1 / (counts / len(y))[codes])
 
 
 def learn_new_class(
-    model: Any,
-    task: Task,
-    counts: Sequence[int],
-    *,
-    select_once: bool = False,
-    rebalanced: bool = False,
+    model: Any, task: Task, counts: Sequence[int], *, select_once: bool = False
 ) -> Iterator[tuple[int, Any]]:
     """Teach a model the known classes and then the new one; yields it at each number of examples.
 
     With ``select_once`` the penalty is chosen only before the new class, which is much faster.
-    Recoding only scales weights: for others with the same penalty, set it before predicting. A
-    rebalanced loss needs all examples each time.
+    Recoding only scales weights: for others with the same penalty, set it before predicting.
     """
     X, y = task.new
     counts = [n for n in counts if n <= len(y)]
-    if rebalanced:
+    if isinstance(model, Rebalanced):
+        # It needs all examples each time.
         for n in counts:
-            yield (
-                n,
-                fit_rebalanced(
-                    model, *map(np.concatenate, zip(task.known, (X[:n], y[:n]), strict=True))
-                ),
-            )
+            yield n, model.fit(*map(np.concatenate, zip(task.known, (X[:n], y[:n]), strict=True)))
         return
     recoding = model.recoding
     model.fit(*task.known)
@@ -273,12 +267,12 @@ def _fit(X: Array, y: Array, seed: int, width: float) -> dict[str, Callable[[Arr
         "random_state": seed,
     }
     plain = RLSClassifier(recoding=0.0, scoring="regression", **shared).fit(X, y)
-    weighted = RLSClassifier(recoding=0.0, scoring="regression", **shared)
+    weighted = Rebalanced(recoding=0.0, scoring="regression", **shared).fit(X, y)
     # Recoding scales the columns of the weights: one model serves all values.
     return {
         NAIVE: lambda places: plain.set_params(recoding=0.0).predict(places),
         RECODED: lambda places: plain.set_params(recoding=1.0).predict(places),
-        REBALANCED: fit_rebalanced(weighted, X, y).predict,
+        REBALANCED: weighted.predict,
     }
 
 
@@ -434,9 +428,7 @@ def _table1_measure(context: Context, run: Run) -> list[Row]:
     return [
         {**shared, "value": value, "n_new": n, "method": method, **task.accuracies(taught)}
         for method, model in _models(run, setup.recoding, task).items()
-        for n, taught in learn_new_class(
-            model, task, COUNTS if value is None else FEW, rebalanced=method == REBALANCED
-        )
+        for n, taught in learn_new_class(model, task, COUNTS if value is None else FEW)
     ]
 
 
@@ -453,15 +445,16 @@ def _models(run: Run, recoding: float, task: Task) -> dict[str, Any]:
         penalty = run["value"] * square
         # Rebalancing weighs an example by one over the share of its class, the number of classes
         # on average.
-        fixed = partial(RLSClassifier, scoring="regression")
+        given: Any = {"scoring": "regression"}
+        larger = penalty * (len(np.unique(y)) + 1)
         return {
-            RECODED: fixed(regularization=penalty, recoding=recoding),
-            REBALANCED: fixed(regularization=penalty * (len(np.unique(y)) + 1), recoding=0.0),
+            RECODED: RLSClassifier(regularization=penalty, recoding=recoding, **given),
+            REBALANCED: Rebalanced(regularization=larger, recoding=0.0, **given),
         }
     models: dict[str, Any] = {NAIVE: least_squares(seed), RECODED: least_squares(seed, recoding)}
     if part is None:
         models[AUTO] = least_squares(seed, "auto")
-        models[REBALANCED] = least_squares(seed)
+        models[REBALANCED] = least_squares(seed, kind=Rebalanced)
     return models
 
 
@@ -757,5 +750,3 @@ UPDATE_TIME = Experiment(
     exact=("same_answers",),
     timed=("seconds",),
 )
-
-EXPERIMENTS = (FIG1, TABLE1, FIG2, FIG3, UPDATE_TIME)

@@ -715,5 +715,3 @@ FIG7 = _experiment(
     figure=BARS,
     size=(12.0, 3.6),
 )
-
-EXPERIMENTS = (FIG2, FIG3, FIG4, TABLE1, FIG5, FIG6, FIG7)

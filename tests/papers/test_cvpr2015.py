@@ -50,17 +50,6 @@ def test_near_classes_are_grouped_where_data_name_no_coarse_ones():
     assert parents[0] == parents[2] != parents[1] == parents[3]
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"parents": {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}}, "class 5 has no coarse class"),
-    ],
-)
-def test_data_without_two_levels_are_refused(changed, message):
-    with pytest.raises(ValueError, match=message):
-        TwoLevels.of(replace(PLAIN, **changed))
-
-
 def test_every_class_has_the_same_share_of_fine_labels(data):
     drawn = draw(data, 0, 0.1, 0.5)
     assert np.bincount(drawn.fine[drawn.known]).tolist() == [4] * 6
