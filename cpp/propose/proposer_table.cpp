@@ -33,10 +33,11 @@ constexpr Entry entry(const char* name, SplitKind kind, bool may_add_centroids =
     return {name, kind, make<P>, P::scratch_bytes, may_add_centroids};
 }
 
-// To add a way to find splits: write its NumPy reference in tests/reference/, then a Proposer such as
-// ncm.cpp whose random numbers come from the Stream of the node, and a line here. New parameters are
-// fields of SplitRules in proposer.hpp and of bind/plans.cpp. In Python, add an estimator such as
-// src/evergrow/estimators/forest/svm_forest.py, and a line to RULES in tests/estimators/forest/cores.py.
+// To add a way to find splits: write its NumPy reference in tests/reference/, then a Proposer such
+// as ncm.cpp whose random numbers come from the Stream of the node, and a line here. New parameters
+// are fields of SplitRules in proposer.hpp and of bind/plans.cpp. In Python, add an estimator such
+// as src/evergrow/estimators/forest/svm_forest.py, and a line to RULES in
+// tests/estimators/forest/cores.py.
 constexpr Entry kTable[] = {
     entry<NcmProposer>("ncm", SplitKind::kNcm, true),
     entry<RegularisedProposer>("regularised", SplitKind::kNcm),

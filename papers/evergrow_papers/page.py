@@ -208,7 +208,7 @@ def _machine(record: Mapping[str, Any]) -> str:
 def _options(record: Mapping[str, Any]) -> str:
     options = " --quick" * record["quick"] + " --data YOUR_FILE" * record["own_data"]
     seeds = "" if record["n_seeds"] is None else f" --seeds {record['n_seeds']}"
-    return options + seeds
+    return f"{options}{seeds}"
 
 
 def write_index(folder: str | os.PathLike[str]) -> Path:
