@@ -7,7 +7,7 @@ import numpy as np
 
 from evergrow.compare import Dataset
 from evergrow.compare.learners import ComparedLearner, Estimator
-from evergrow.compare.results import Point, Result, Standing
+from evergrow.compare.measurement import Point, Result, Standing
 
 
 def mixture(n_classes=20, n_features=32, n_train=50, n_test=20, *, distance=0.35, random_state=0):

@@ -1,8 +1,7 @@
 """Measured values equal those of using the learner directly; differences and chance."""
 
-import json
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,15 +12,14 @@ from evergrow import NCMClassifier
 from evergrow.compare import Retrained
 from evergrow.compare import measurement as module
 from evergrow.compare.learners import ComparedLearner, Estimator, choose
-from evergrow.compare.measurement import measure
-from evergrow.compare.results import Result, difference
-from evergrow.compare.setup import make_setup
+from evergrow.compare.measurement import Standing, difference, measure
+from evergrow.compare.setup import make_setups
 from tests.compare.made import answered, answers, mixture, standing
 
 
 @pytest.fixture(scope="module")
 def setup():
-    return make_setup(mixture(10, 8, n_train=20, n_test=10, distance=1.0))
+    return make_setups(mixture(10, 8, n_train=20, n_test=10, distance=1.0))[0]
 
 
 def one(name):
@@ -33,7 +31,7 @@ def test_a_growing_learner_is_as_accurate_as_used_directly(setup, tmp_path):
     for step in setup.stream.steps(data.y_train):
         means.partial_fit(data.X_train[step.rows], data.y_train[step.rows])
     result = measure(one("class-means"), setup)
-    assert result.last("accuracy") == pytest.approx(means.score(data.X_test, data.y_test))
+    assert result.points[-1].accuracy == pytest.approx(means.score(data.X_test, data.y_test))
     of_three = data.y_test == 3
     right = means.predict(data.X_test[of_three]) == 3
     assert [each == "1" for each in result.answers[3]] == right.tolist()
@@ -47,7 +45,7 @@ def test_a_retrained_learner_is_as_accurate_as_on_everything(setup):
     data = setup.data
     ridge = RidgeClassifier().fit(data.X_train, data.y_train)
     found = measure(one("ridge"), setup)
-    assert found.last("accuracy") == pytest.approx(ridge.score(data.X_test, data.y_test))
+    assert found.points[-1].accuracy == pytest.approx(ridge.score(data.X_test, data.y_test))
     assert found.n_bytes > found.model_bytes + data.X_train.nbytes
     # Neighbours hold the examples, which are counted once.
     neighbours = measure(one("neighbours"), setup, n_jobs=1)
@@ -66,7 +64,6 @@ def test_a_learner_whose_time_is_up_stops_between_updates(setup):
     result = measure(one("lda"), setup, time_limit=0.0)
     assert result.stopped_at == setup.points[0]
     assert [point.n_classes for point in result.points] == [setup.points[0]]
-    assert np.isnan(result.last("accuracy"))
 
 
 class _TenSeconds:
@@ -88,7 +85,8 @@ def test_a_training_that_would_take_too_long_is_not_started(monkeypatch, limit, 
     monkeypatch.setattr(module.time, "perf_counter", lambda: _TenSeconds.now)
     timed = module._TimedLearner(Retrained(_TenSeconds), limit)
     X, y = np.zeros((5, 1)), np.zeros(5, dtype=int)
-    timed.partial_fit(X, y).predict(X)
+    timed.partial_fit(X, y)
+    timed.predict(X)
     # Twice the examples are expected to take twice as long, after the ten seconds spent.
     timed.partial_fit(X, y)
     with nullcontext() if started else pytest.raises(module._OutOfTimeError):
@@ -108,7 +106,7 @@ def test_a_class_with_one_sample_takes_part(setup, name):
     data = setup.data
     keep = (data.y_train != 5) | (np.cumsum(data.y_train == 5) == 1)
     single = replace(data, X_train=data.X_train[keep], y_train=data.y_train[keep])
-    assert measure(one(name), make_setup(single), n_jobs=1).stopped_at is None
+    assert measure(one(name), make_setups(single)[0], n_jobs=1).stopped_at is None
 
 
 @pytest.mark.parametrize("name", ["lda", "ridge", "ncm-forest"])
@@ -116,23 +114,23 @@ def test_classes_without_test_samples_may_come_first(setup, name):
     data = setup.data
     first = setup.stream.ordered(data.classes)[: setup.stream.initial]
     tested = ~np.isin(data.y_test, first)
-    some = make_setup(replace(data, X_test=data.X_test[tested], y_test=data.y_test[tested]))
+    some = make_setups(replace(data, X_test=data.X_test[tested], y_test=data.y_test[tested]))[0]
     result = measure(one(name), some, n_jobs=1)
     assert np.isnan(result.points[0].class_mean)
-    assert 0 < result.on_the_way(some.checkpoints) <= 1
+    assert 0 < Standing(one(name), (result,), some.checkpoints)["on_the_way"] <= 1
     assert 0 <= result.forgetting <= 1
 
 
 @pytest.mark.parametrize("name", ["lda", "least-squares", "ncm-forest", "linear-svc", "sgd"])
 def test_the_second_of_two_classes_comes_in_an_update(name):
-    two = make_setup(mixture(2, 8, n_train=20, n_test=10, distance=1.0))
+    two = make_setups(mixture(2, 8, n_train=20, n_test=10, distance=1.0))[0]
     result = measure(one(name), two, n_jobs=1)
     assert result.seconds_per_update > 0
-    assert result.last("class_mean") > 0.5
+    assert result.points[-1].class_mean > 0.5
 
 
 def test_a_single_batch_has_no_update(setup):
-    at_once = make_setup(setup.data, initial=10)
+    at_once = make_setups(setup.data, initial=10)[0]
     assert measure(one("ridge"), at_once).seconds_per_update > 0
     alone = measure(one("lda"), at_once)
     assert np.isnan([alone.seconds_per_update, alone.last_seconds, alone.forgetting]).all()
@@ -142,37 +140,9 @@ def test_a_single_batch_has_no_update(setup):
 def test_stored_bytes_do_not_depend_on_the_number_of_updates(name):
     data = mixture(9, 30, n_train=20, n_test=10)
     sizes = [
-        measure(one(name), make_setup(data, initial=1, chunk=chunk)).n_bytes for chunk in (1, 8)
+        measure(one(name), make_setups(data, initial=1, chunk=chunk)[0]).n_bytes for chunk in (1, 8)
     ]
     assert max(sizes) == pytest.approx(min(sizes), rel=0.02)
-
-
-def test_a_result_that_was_written_is_read_back(setup):
-    result = measure(one("lda"), setup)
-    assert Result.from_json(json.loads(json.dumps(asdict(result)))) == result
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"answers": None},
-        {"answers": ["1", "x"]},
-        {"answers": []},
-        {"points": []},
-        {"points": [{"n_classes": 2}]},
-        {"n_bytes": "many"},
-        {"stopped_at": "never"},
-        {"unheard_of": 1},
-        {"remarks": [1]},
-        *({field.name: ...} for field in fields(Result)),
-    ],
-    ids=str,
-)
-def test_damaged_results_are_refused(setup, change):
-    entry = {**asdict(measure(one("class-means"), setup)), **change}
-    kept = {name: value for name, value in entry.items() if value is not ...}
-    with pytest.raises(ValueError, match="damaged"):
-        Result.from_json(kept)
 
 
 # --- Differences that may be chance
@@ -197,7 +167,7 @@ def test_a_gap_is_the_mean_over_classes_of_any_size():
         answered(name, [answers(share, n) for share, n in zip(shares, sizes, strict=True)])
         for name, shares in {"first": (0.9, 0.2), "second": (0.8, 0.6)}.items()
     )
-    assert first.value("accuracy") > second.value("accuracy")
+    assert first["accuracy"] > second["accuracy"]
     assert difference(first, second)[0] == pytest.approx(-0.15)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evergrow.compare.recommendation import recommend, remarks_on, remarks_on_stopped
+from evergrow.compare.recommendation import recommend, remarks_on
 from evergrow.compare.setup import Facts
 from tests.compare.made import answered, answers, standing, stopped
 
@@ -94,7 +94,7 @@ def test_learners_are_ranked_by_the_mean_over_classes():
             "even": [0.7, *[0.5] * 10],
         }.items()
     )
-    assert constant.value("accuracy") > even.value("accuracy")
+    assert constant["accuracy"] > even["accuracy"]
     assert recommended(advised([constant, even])[EXACT]) == "even"
 
 
@@ -123,16 +123,6 @@ def test_of_equally_accurate_learners_the_fastest_is_taken():
     assert "The best retrained learner is as accurate as the fast: " in found[NIGHTLY].reason
 
 
-def test_a_stopped_learner_that_was_ahead_is_named():
-    # Both have 90 % at 2 classes until the one that came to the end falls behind.
-    ours = standing("ours", 0.5)
-    assert [*remarks_on_stopped([ours, stopped("late")])] == []
-    (result,) = ours.results
-    behind = replace(result, points=(replace(result.points[0], class_mean=0.6), *result.points[1:]))
-    (remark,) = remarks_on_stopped([replace(ours, results=(behind,)), stopped("late")])
-    assert remark.startswith("the late had 90.0% at 2 classes when time ran out")
-
-
 PLAIN = Facts(
     n_train=10_000,
     n_test=1000,
@@ -144,6 +134,20 @@ PLAIN = Facts(
     n_untested=0,
     scale_ratio=2.0,
 )
+
+
+def remarks(standings=(), **changes):
+    return [*remarks_on(replace(PLAIN, **changes), standings, has_updates=True)]
+
+
+def test_a_stopped_learner_that_was_ahead_is_named():
+    # Both have 90 % at 2 classes until the one that came to the end falls behind.
+    ours = standing("ours", 0.5)
+    assert remarks([ours, stopped("late")]) == []
+    (result,) = ours.results
+    behind = replace(result, points=(replace(result.points[0], class_mean=0.6), *result.points[1:]))
+    (remark,) = remarks([replace(ours, results=(behind,)), stopped("late")])
+    assert remark.startswith("the late had 90.0% at 2 classes when time ran out")
 
 
 @pytest.mark.parametrize(
@@ -159,5 +163,5 @@ PLAIN = Facts(
     ],
 )
 def test_unusual_data_get_a_remark(fact, value, message):
-    assert [*remarks_on(PLAIN)] == []
-    assert any(message in remark for remark in remarks_on(replace(PLAIN, **{fact: value})))
+    assert remarks() == []
+    assert any(message in remark for remark in remarks(**{fact: value}))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evergrow.compare.learners import choose
-from evergrow.compare.setup import Facts, make_setup
+from evergrow.compare.setup import Facts, make_setups
 from tests.compare.made import mixture
 
 
@@ -16,7 +16,7 @@ def data():
 
 
 def test_ten_updates_are_the_default(data):
-    setup = make_setup(data)
+    setup, _ = make_setups(data)
     assert setup.points == (4, 8, 12, 16, 20, 24, 28, 32, 36, 40)
     svc, lda = (choose(only=[name])[0] for name in ("linear-svc", "lda"))
     assert setup.stream_for(svc).measure_at == (4, 20, 40)
@@ -24,35 +24,35 @@ def test_ten_updates_are_the_default(data):
 
 
 def test_many_updates_are_measured_at_a_few_points(data):
-    points = make_setup(data, initial=2, chunk=1).points
+    points = make_setups(data, initial=2, chunk=1)[0].points
     assert (len(points), points[0], points[-1]) == (11, 2, 40)
 
 
 def test_one_of_two_classes_comes_first(data):
-    setup = make_setup(data.of_classes([3, 4]))
-    assert (setup.points, setup.checkpoints, setup.sample.points) == ((1, 2), (2,), (1, 2))
+    setup, sample = make_setups(data.of_classes([3, 4]))
+    assert (setup.points, setup.checkpoints, sample.points) == ((1, 2), (2,), (1, 2))
 
 
 def test_a_quick_run_takes_part_of_the_data(data):
-    setup = make_setup(data, quick=True)
+    setup, _ = make_setups(data, quick=True)
     assert len(setup.data.classes) == 20
     assert setup.data.sha256 == data.sha256
 
 
 def test_the_subsample_is_small_whatever_the_features():
-    wide = make_setup(mixture(40, 2000, n_train=12, n_test=5))
-    assert len(wide.sample.data.y_train) * 2000 <= 256_000
+    _, small = make_setups(mixture(40, 2000, n_train=12, n_test=5))
+    assert len(small.data.y_train) * 2000 <= 256_000
 
 
 def test_one_class_at_a_time_follows_the_first_two(data):
-    setup = make_setup(data, protocol="single")
+    setup, _ = make_setups(data, protocol="single")
     steps = [*setup.stream.steps(setup.data.y_train)]
     assert [len(step.classes) for step in steps] == [2] + [1] * 38
     assert len(setup.points) == 11
 
 
 def test_a_blurry_stream_mixes_classes_of_unequal_sizes(data):
-    setup = make_setup(data, protocol="blurry")
+    setup, _ = make_setups(data, protocol="blurry")
     y = setup.data.y_train
     counts = np.bincount(y)
     assert (counts.min(), counts.max()) == (1, 12)
@@ -79,7 +79,7 @@ def with_nan(data):
 )
 def test_data_that_cannot_be_compared_are_refused(data, change, message):
     with pytest.raises(ValueError, match=message):
-        make_setup(change(data))
+        make_setups(change(data))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_data_that_cannot_be_compared_are_refused(data, change, message):
 )
 def test_a_stream_that_cannot_be_made_is_refused(data, options, message):
     with pytest.raises(ValueError, match=message):
-        make_setup(data, **options)
+        make_setups(data, **options)
 
 
 def test_facts_count_single_and_untested_classes(data):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evergrow.compare import Dataset
     from evergrow.compare.comparison import Comparison
     from evergrow.compare.recommendation import Advice
-    from evergrow.compare.results import Standing
+    from evergrow.compare.measurement import Standing
     from evergrow.compare.setup import Facts
 
 # The names of learners in 'evergrow fit --learner'.
@@ -193,7 +193,7 @@ def _write_advice(advice: Sequence[Advice]) -> None:
 
 def _write_standings(title: str, facts: Facts, standings: Sequence[Standing]) -> None:
     """Write a table: on a terminal the most important columns, in a pipe all of them."""
-    from evergrow.compare.results import SHOWN_COLUMNS
+    from evergrow.compare.measurement import SHOWN_COLUMNS
 
     write_text(f"{title}: {facts.n_train} samples, {facts.n_classes} classes")
     for_people = is_for_people(None)

@@ -11,7 +11,9 @@ import numbers
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,11 +21,10 @@ from typing import Any
 
 from evergrow.compare.data import Dataset
 from evergrow.compare.learners import ComparedLearner, known_learners
-from evergrow.compare.measurement import measure, shorten
+from evergrow.compare.measurement import COLUMNS, Result, Standing, measure, shorten
 from evergrow.compare.page import render_page
-from evergrow.compare.recommendation import Advice, recommend, remarks_on, remarks_on_stopped
-from evergrow.compare.results import COLUMNS, Result, Standing
-from evergrow.compare.setup import Facts, Setup, make_setup
+from evergrow.compare.recommendation import Advice, recommend, remarks_on
+from evergrow.compare.setup import Facts, Setup, make_setups
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import install_command
@@ -136,7 +137,7 @@ def compare(
     chosen = known_learners() if learners is None else tuple(learners)
     if not chosen:
         raise InvalidInputError("learners must name at least one learner")
-    setup = make_setup(
+    whole, sample = make_setups(
         data,
         initial=initial,
         chunk=chunk,
@@ -145,39 +146,40 @@ def compare(
         quick=quick,
         protocol=protocol,
     )
-    runner = _Runner(_Checkpoints(target, fresh=fresh), n_jobs, time_limit, quick)
     main = [each for each in chosen if each.family != "river"]
     # Our own learners are measured on the subsample only as references for slow ones.
     has_slow = len(main) < len(chosen)
     sampled = [each for each in chosen if each.on_sample] if has_slow else []
-    tasks = [*((each, setup) for each in main), *((each, setup.sample) for each in sampled)]
+    tasks = [*((each, whole) for each in main), *((each, sample) for each in sampled)]
+    checkpoints = _Checkpoints(target, fresh=fresh)
+    fixed = {"protocol": protocol, "quick": quick, "n_jobs": n_jobs, "version": __version__}
     standings: list[Standing] = []
     with progress_bar("Comparing learners", len(tasks), verbose) as show:
-        for learner, where in tasks:
+        for learner, setup in tasks:
             if show is not None:
                 show(len(standings))
-            standings.append(runner.standing(learner, where or setup))
+            standings.append(_standing(learner, setup, checkpoints, fixed, time_limit))
     on_all, on_sample = standings[: len(main)], standings[len(main) :]
-    facts = Facts.of(setup.data)
+    facts = Facts.of(whole.data)
     found = Comparison(
         name=data.name,
         facts=facts,
         standings=_ranked(on_all),
         on_sample=_ranked(on_sample),
-        sample_facts=Facts.of(setup.sample.data) if sampled and setup.sample else None,
+        sample_facts=Facts.of(sample.data) if sampled else None,
         advice=tuple(recommend(on_all)),
-        remarks=tuple(_remarks(setup, facts, on_all)),
+        remarks=tuple(remarks_on(facts, on_all, has_updates=len(whole.points) > 1)),
         record={
             "format": FORMAT_VERSION,
             "data": {"name": data.name, "sha256": data.sha256},
             "stream": {
-                "protocol": setup.protocol,
-                "initial": setup.stream.initial,
-                "chunk": setup.stream.chunk,
-                "n_classes": setup.points[-1],
+                "protocol": protocol,
+                "initial": whole.stream.initial,
+                "chunk": whole.stream.chunk,
+                "n_classes": whole.points[-1],
                 "repetitions": repetitions,
-                "points": list(setup.points),
-                "checkpoints": list(setup.checkpoints),
+                "points": list(whole.points),
+                "checkpoints": list(whole.checkpoints),
             },
             "seed": seed,
             "quick": quick,
@@ -193,82 +195,41 @@ def compare(
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Create a folder, or raise an error, before any work, if it cannot be written to."""
     target = Path(folder)
-    probe = target / ".evergrow-probe"
     try:
         target.mkdir(parents=True, exist_ok=True)
-        probe.touch()
+        with tempfile.TemporaryFile(dir=target):
+            pass
     except OSError as error:
         raise OSError(f"cannot write to the folder {str(folder)!r}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink(missing_ok=True)
     return target
-
-
-def _remarks(setup: Setup, facts: Facts, standings: Sequence[Standing]) -> Iterator[str]:
-    if len(setup.points) == 1:
-        yield (
-            "All classes came in the first batch, so there were no updates: update times and "
-            "forgetting were not measured."
-        )
-    yield from remarks_on(facts)
-    yield from remarks_on_stopped(standings)
 
 
 def _ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
     """Sort by class mean, with unfinished learners last."""
     return tuple(
-        sorted(standings, key=lambda s: (not s.finished, -s.class_mean if s.finished else 0))
+        sorted(standings, key=lambda s: (not s.finished, -s["class_mean"] if s.finished else 0))
     )
 
 
-@dataclass(frozen=True)
-class _Runner:
-    """Measures learners without a cached result."""
-
-    checkpoints: _Checkpoints
-    n_jobs: int
-    time_limit: float
-    quick: bool
-
-    def standing(self, learner: ComparedLearner, setup: Setup) -> Standing:
-        """Return all results of a learner, or the reason why there are none."""
-
-        def without(problem: str) -> Standing:
-            return Standing(learner, (), setup.checkpoints, problem)
-
-        if not learner.is_installed:
-            package = learner.factory.module
-            return without(
-                f"{package} is not installed: {install_command('integrations', package)}"
-            )
-        if self.quick and not learner.in_quick:
-            return without("left out of a quick run")
-        results = []
-        for repetition in range(setup.stream.repetitions):
-            setting = self._setting(learner, setup, repetition)
-            result = self.checkpoints.get(setting, setup.data)
-            # A learner that was stopped is measured again if there is more time.
-            if not result or (
-                result.stopped_at is not None and result.time_limit < self.time_limit
-            ):
-                try:
-                    result = measure(
-                        learner,
-                        setup,
-                        repetition,
-                        n_jobs=self.n_jobs,
-                        time_limit=self.time_limit,
-                    )
-                # Learners of other packages may raise anything on a user's data.
-                except Exception as error:  # noqa: BLE001
-                    return without(f"failed: {_describe(error)}")
-                self.checkpoints.add(setting, result)
-            results.append(result)
-        return Standing(learner, tuple(results), setup.checkpoints)
-
-    def _setting(self, learner: ComparedLearner, setup: Setup, repetition: int) -> dict[str, Any]:
-        return {
+def _standing(
+    learner: ComparedLearner,
+    setup: Setup,
+    checkpoints: _Checkpoints,
+    fixed: Mapping[str, Any],
+    time_limit: float,
+) -> Standing:
+    """Return all results of a learner, or the reason why there are none."""
+    problem = ""
+    if not learner.is_installed:
+        package = learner.factory.module
+        problem = f"{package} is not installed: {install_command('integrations', package)}"
+    elif fixed["quick"] and not learner.in_quick:
+        problem = "left out of a quick run"
+    if problem:
+        return Standing(learner, (), setup.checkpoints, problem)
+    results = []
+    for repetition in range(setup.stream.repetitions):
+        setting = {
             "learner": learner.name,
             "code": learner.factory.code,
             "data": setup.data.sha256,
@@ -276,24 +237,34 @@ class _Runner:
             "classes": setup.points[-1],
             "points": setup.stream_for(learner).measure_at,
             "chunk": setup.stream.chunk,
-            "protocol": setup.protocol,
             "seed": setup.stream.random_state,
             "repetition": repetition,
-            "quick": self.quick,
-            "n_jobs": self.n_jobs,
-            "version": __version__,
+            **fixed,
         }
+        result = checkpoints.get(setting)
+        # A learner that was stopped is measured again if there is more time.
+        if not result or (result.stopped_at is not None and result.time_limit < time_limit):
+            try:
+                result = measure(
+                    learner, setup, repetition, n_jobs=fixed["n_jobs"], time_limit=time_limit
+                )
+            # Learners of other packages may raise anything on a user's data.
+            except Exception as error:  # noqa: BLE001
+                problem = f"failed: {_describe(error)}"
+                return Standing(learner, (), setup.checkpoints, problem)
+            checkpoints.add(setting, result)
+        results.append(result)
+    return Standing(learner, tuple(results), setup.checkpoints)
 
 
 def _describe(error: Exception) -> str:
     """Return an error in one line, with its type, without which most messages are unclear."""
-    message = " ".join(str(error).split())
-    kind = "" if message and isinstance(error, ValueError) else type(error).__name__
-    return shorten(": ".join(filter(None, (kind, message))), 300)
+    kind = "" if str(error) and isinstance(error, ValueError) else type(error).__name__
+    return shorten(": ".join(filter(None, (kind, str(error)))), 300)
 
 
 class _Checkpoints:
-    """A file with one line of JSON per finished run: its setting and its result.
+    """A file with one line of JSON per finished run: its setting, its result and a checksum.
 
     A damaged line, as after a power failure, is ignored: its run is measured again.
     """
@@ -310,7 +281,7 @@ class _Checkpoints:
         for line in text.splitlines():
             try:
                 record = json.loads(line)
-                found, setting, result = (record[each] for each in ("format", "setting", "result"))
+                found, run, checksum = (record[each] for each in ("format", "run", "checksum"))
             except (ValueError, KeyError, TypeError):
                 continue
             if found != FORMAT_VERSION:
@@ -318,26 +289,23 @@ class _Checkpoints:
                     f"{str(self._path)!r} has results of format {found!r}, and this version reads "
                     f"format {FORMAT_VERSION}: name another folder, or measure again with fresh"
                 )
-            self._results[_key(setting)] = result
+            if checksum == _checksum(run):
+                self._results[json.dumps(run["setting"])] = run["result"]
         if text and not text.endswith("\n"):
             # The next run starts on a line of its own.
             self._append("")
 
-    def get(self, setting: Mapping[str, Any], data: Dataset) -> Result | None:
-        """Return a cached result, or None if it is missing, damaged or of other data."""
-        try:
-            found = Result.from_json(self._results[_key(setting)])
-        except (KeyError, TypeError, ValueError):
-            return None
-        counts = [int((data.y_test == label).sum()) for label in data.classes]
-        fits = found.stopped_at is not None or [len(each) for each in found.answers] == counts
-        return found if fits else None
+    def get(self, setting: Mapping[str, Any]) -> Result | None:
+        """Return a cached result, or None if there is none."""
+        found = self._results.get(json.dumps(setting))
+        return None if found is None else Result.from_json(found)
 
     def add(self, setting: Mapping[str, Any], result: Result) -> None:
         """Write a result to disk."""
-        line = {"format": FORMAT_VERSION, "setting": setting, "result": asdict(result)}
-        # NumPy scalars become Python numbers.
-        self._append(json.dumps(line, default=lambda value: value.item()))
+        # As it is read back: tuples become lists.
+        run = json.loads(json.dumps({"setting": setting, "result": asdict(result)}))
+        line = {"format": FORMAT_VERSION, "run": run, "checksum": _checksum(run)}
+        self._append(json.dumps(line))
 
     def _append(self, line: str) -> None:
         with self._path.open("a", encoding="utf-8") as file:
@@ -346,8 +314,8 @@ class _Checkpoints:
             os.fsync(file.fileno())
 
 
-def _key(setting: Any) -> str:
-    return json.dumps(setting, sort_keys=True)
+def _checksum(run: Any) -> int:
+    return zlib.crc32(json.dumps(run).encode())
 
 
 # --- Files
@@ -386,17 +354,11 @@ def _as_csv(found: Comparison) -> str:
     rows = csv.writer(written, lineterminator="\n")
     rows.writerow(["learner", "title", "shown", *(column.name for column in COLUMNS), "said"])
     for shown, standings in (("all", found.standings), ("subsample", found.on_sample)):
-        for standing in standings:
-            values = [_format(column.value(standing)) for column in COLUMNS]
-            learner = standing.learner
-            rows.writerow([learner.name, learner.title, shown, *values, standing.notes])
+        for each in standings:
+            values = [column.value(each) for column in COLUMNS]
+            shortened = [v if isinstance(v, str) else f"{v:.6g}".replace("nan", "") for v in values]
+            rows.writerow([each.learner.name, each.learner.title, shown, *shortened, each.notes])
     return written.getvalue()
-
-
-def _format(value: float | str) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def _as_json(standing: Standing) -> dict[str, Any]:

@@ -6,14 +6,12 @@ import hashlib
 import math
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import (
@@ -33,7 +31,6 @@ from evergrow.storage.shards.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from evergrow.vision.embedding import Embedder
-    from evergrow.vision.images import LabelledImages
 
 _PARTS = ("train", "test")
 _SPLIT = ("X_train", "y_train", "X_test", "y_test")
@@ -112,14 +109,11 @@ class Dataset:
     def of_classes(self, classes: Iterable[Any]) -> Dataset:
         """Return the samples of some classes only; the hash stays that of the whole."""
         wanted = np.asarray([*classes])
-        known = set(self.y_train.tolist()) | set(self.y_test.tolist())
+        known = {*self.y_train.tolist(), *self.y_test.tolist()}
         unknown = [label for label in wanted.tolist() if label not in known]
         if unknown:
             raise InvalidInputError(f"{self.name!r} has no classes {unknown[:_MAX_NAMED]}")
-        return self._select(
-            np.flatnonzero(np.isin(self.y_train, wanted)),
-            np.flatnonzero(np.isin(self.y_test, wanted)),
-        )
+        return self._select(np.isin(self.y_train, wanted), np.isin(self.y_test, wanted))
 
     def per_class(self, n_train: int, n_test: int | None = None) -> Dataset:
         """Return the first samples of each class; the hash stays that of the whole."""
@@ -227,33 +221,39 @@ def load_dataset(
     >>> data.name, data.y_train.tolist(), data.y_test.tolist()
     ('pets', ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], ['cat', 'dog'])
     """
-    division = _Division(test_share, random_state)
-    check_parameters({"max_bytes": max_bytes}, {"max_bytes": [Integer(1)]})
+    check_parameters(
+        {"test_share": test_share, "random_state": random_state, "max_bytes": max_bytes},
+        {
+            "test_share": [Fraction(), Nothing()],
+            "random_state": [Integer(0, 2**32 - 1)],
+            "max_bytes": [Integer(1)],
+        },
+    )
+    if test_share == 1.0:
+        raise InvalidInputError("test_share must be below 1, because training needs samples")
     path, what = Path(source), display_name(source)
-    is_pair = path.suffix.lower() == ".npy" and not path.is_dir()
-    if labels is not None and not is_pair:
+    is_folder = path.is_dir() and source != "digits"
+    if labels is not None and (is_folder or path.suffix.lower() != ".npy"):
         raise InvalidInputError(f"labels cannot be used: {what} has its own")
-    if source == "digits":
-        found = _digits()
-    elif path.is_dir():
-        is_shards = (path / MANIFEST).exists()
-        found = _read_shards(path, division, max_bytes) if is_shards else _list(path, division)
-    elif path.suffix.lower() == ".npz":
-        found = _read_npz(path, division, max_bytes)
-    elif is_pair:
-        if labels is None:
-            raise DatasetError(
-                f"{what} has no labels: labels must name the .npy file with the labels"
-            )
-        found = _read_npy(path, Path(labels), division, max_bytes)
-    elif path.exists():
-        raise DatasetError(f"{what} is not an .npz file, .npy file or folder")
+    try:
+        found = _read_digits() if source == "digits" else _read(path, labels, max_bytes)
+    except ShardError as error:
+        raise DatasetError(str(error)) from error
+    if len(found.parts) == 1:
+        share = _DEFAULT_SHARE if test_share is None else test_share
+        parts = _split(*found.parts[0], share, random_state)
+    elif test_share is None:
+        parts = found.parts
     else:
-        raise FileNotFoundError(
-            f"no such file or folder: {what}; the only data set with a name is 'digits'"
+        raise InvalidInputError(
+            f"test_share cannot be used: {what} is already split into training and test samples"
         )
-    _check_tested(found.y_train, found.y_test, what)
-    return found
+    (X_train, y_train), (X_test, y_test) = parts
+    _check_tested(y_train, y_test, what)
+    name = path.resolve().name if is_folder else path.stem
+    return Dataset(
+        name, X_train, y_train, X_test, y_test, found.parents, found.sha256, found.class_names
+    )
 
 
 def is_image_dataset(data: Dataset) -> bool:
@@ -279,86 +279,92 @@ def embed_images(data: Dataset, embedder: Embedder, *, on_error: str = "raise") 
 
 
 @dataclass(frozen=True)
-class _Division:
-    """How samples that are not split yet are divided into those for training and for testing."""
+class _Found:
+    """What a source holds: samples with labels, in two parts if it is split."""
 
-    test_share: float | None
-    random_state: int
+    parts: list[tuple[Array, Array]]
+    sha256: str
+    parents: Mapping[Any, Any] | None = None
+    class_names: Mapping[Any, str] | None = None
 
-    def __post_init__(self) -> None:
-        check_parameters(
-            vars(self),
-            {
-                "test_share": [Fraction(), Nothing()],
-                "random_state": [Integer(0, 2**32 - 1)],
-            },
-        )
-        if self.test_share == 1.0:
-            raise InvalidInputError("test_share must be below 1, because training needs samples")
 
-    def refuse(self, what: str) -> None:
-        """Raise ``InvalidInputError`` if a share is given for data that are split."""
-        if self.test_share is not None:
-            raise InvalidInputError(
-                f"test_share cannot be used: {what} is already split into training and test samples"
-            )
+def _read(path: Path, labels: str | os.PathLike[str] | None, max_bytes: int) -> _Found:
+    if path.is_dir():
+        is_shards = (path / MANIFEST).exists()
+        return _read_shards(path, max_bytes) if is_shards else _list_images(path)
+    if path.suffix.lower() == ".npz":
+        return _read_npz(path, max_bytes)
+    if path.suffix.lower() == ".npy":
+        return _read_npy(path, labels, max_bytes)
+    what = display_name(path)
+    if path.exists():
+        raise DatasetError(f"{what} is not an .npz file, .npy file or folder")
+    raise FileNotFoundError(
+        f"no such file or folder: {what}; the only data set with a name is 'digits'"
+    )
 
-    def split(self, y: Array) -> tuple[Array, Array]:
-        """Split rows, with the same share of each class, and keep their order.
 
-        A class with two samples has one for testing; a single sample is for training.
-        """
-        share = _DEFAULT_SHARE if self.test_share is None else self.test_share
-        # RandomState gives the same numbers in every version of NumPy.
-        rng = np.random.RandomState(self.random_state)
-        tested = np.zeros(len(y), bool)
-        labels, codes = np.unique(y, return_inverse=True)
-        starts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
-        for rows in np.split(np.argsort(codes, kind="stable"), starts):
-            n_test = min(max(1, round(share * len(rows))), len(rows) - 1)
-            tested[rng.permutation(rows)[:n_test]] = True
-        return np.flatnonzero(~tested), np.flatnonzero(tested)
+def _split(X: Array, y: Array, share: float, random_state: int) -> list[tuple[Array, Array]]:
+    """Split samples, with the same share of each class, and keep their order.
+
+    A class with two samples has one for testing; a single sample is for training.
+    """
+    # RandomState gives the same numbers in every version of NumPy.
+    rng = np.random.RandomState(random_state)
+    tested = np.zeros(len(y), bool)
+    _, counts = np.unique(y, return_counts=True)
+    for rows in np.split(np.argsort(y, kind="stable"), np.cumsum(counts)[:-1]):
+        n_test = min(max(1, round(share * len(rows))), len(rows) - 1)
+        tested[rng.permutation(rows)[:n_test]] = True
+    return [(X[~tested], y[~tested]), (X[tested], y[tested])]
 
 
 # --- Features in files
 
 
-def _digits() -> Dataset:
+def _read_digits() -> _Found:
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     X, y = load_digits(return_X_y=True)
     parts = train_test_split(X.astype(np.float32), y, random_state=0, stratify=y)
     X_train, X_test, y_train, y_test = parts
-    return Dataset("digits", X_train, y_train, X_test, y_test)
+    return _Found([(X_train, y_train), (X_test, y_test)], sha256="")
 
 
-def _read_npz(path: Path, division: _Division, max_bytes: int) -> Dataset:
+def _read_npz(path: Path, left: int) -> _Found:
     what = display_name(path)
+    arrays = {}
     with _open(path) as file:
         digest = _digest(file)
-        arrays, others = _read_archive(file, what, max_bytes)
-    parts, whole = ([name for name in names if name in arrays] for names in (_SPLIT, _WHOLE))
-    if parts and whole:
+        with report_damage(what):
+            archive = zipfile.ZipFile(file)
+        members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+        if len(members) < len(archive.infolist()):
+            raise DatasetError(f"{what} holds an array twice")
+        for name, member in members.items():
+            if name in (*_SPLIT, *_WHOLE, *_OF_CLASSES):
+                where = f"{name!r} in {what}"
+                with report_damage(where), archive.open(member) as content:
+                    arrays[name], left = _read_array(content, where, left)
+    given, whole = ([name for name in names if name in arrays] for names in (_SPLIT, _WHOLE))
+    if given and whole:
         raise DatasetError(
-            f"{what} holds both {', '.join(whole)} and {', '.join(parts)}: it must hold either "
+            f"{what} holds both {', '.join(whole)} and {', '.join(given)}: it must hold either "
             f"{', '.join(_SPLIT)}, or X, y and optionally split"
         )
-    missing = [name for name in (_SPLIT if parts else _WHOLE[:2]) if name not in arrays]
+    missing = [name for name in (_SPLIT if given else _WHOLE[:2]) if name not in arrays]
     if missing:
         raise DatasetError(
             f"{what} lacks {', '.join(missing)}: it must hold the arrays {', '.join(_SPLIT)}, or "
-            f"X, y and optionally split; it holds {list_names([*arrays, *others])}"
+            f"X, y and optionally split; it holds {list_names(members)}"
         )
-    if parts or "split" in arrays:
-        division.refuse(what)
-
-    def named(X: str, y: str) -> tuple[Array, Array]:
-        return _samples(arrays[X], arrays[y], (f"{X!r} in {what}", f"{y!r} in {what}"))
-
-    if parts:
-        X_train, y_train = named("X_train", "y_train")
-        X_test, y_test = named("X_test", "y_test")
+    names = [("X_train", "y_train"), ("X_test", "y_test")] if given else [("X", "y")]
+    parts = [
+        _samples(arrays[X], arrays[y], f"{X!r} in {what}", f"{y!r} in {what}") for X, y in names
+    ]
+    if given:
+        (X_train, y_train), (X_test, y_test) = parts
         if X_train.shape[1] != X_test.shape[1]:
             raise DatasetError(
                 f"in {what} training samples have {X_train.shape[1]} features and test samples "
@@ -366,23 +372,22 @@ def _read_npz(path: Path, division: _Division, max_bytes: int) -> Dataset:
             )
         if y_train.dtype.kind != y_test.dtype.kind:
             raise DatasetError(f"in {what} y_train and y_test must be both numbers or both strings")
-    else:
-        X, y = named("X", "y")
-        train, test = _given_split(arrays, y, what) if "split" in arrays else division.split(y)
-        X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
-    parents, names = (_by_label(arrays, name, np.unique(y_train), what) for name in _OF_CLASSES)
-    return Dataset(path.stem, X_train, y_train, X_test, y_test, parents, digest, names)
+    elif "split" in arrays:
+        parts = _follow_split(*parts[0], arrays["split"], f"'split' in {what}")
+    classes = np.unique(parts[0][1])
+    parents, class_names = (_by_label(arrays, name, classes, what) for name in _OF_CLASSES)
+    return _Found(parts, digest, parents, class_names)
 
 
-def _read_npy(path: Path, labels: Path, division: _Division, max_bytes: int) -> Dataset:
-    what = (display_name(path), display_name(labels))
-    with _open(path) as file, _open(labels) as other:
+def _read_npy(path: Path, labels: str | os.PathLike[str] | None, left: int) -> _Found:
+    what, beside = display_name(path), display_name(labels)
+    if labels is None:
+        raise DatasetError(f"{what} has no labels: labels must name the .npy file with the labels")
+    with _open(path) as file, _open(Path(labels)) as other:
         digest = hashlib.sha256((_digest(file) + _digest(other)).encode()).hexdigest()
-        X, left = _read_array(file, what[0], max_bytes)
-        y, _ = _read_array(other, what[1], left)
-    X, y = _samples(X, y, what)
-    train, test = division.split(y)
-    return Dataset(path.stem, X[train], y[train], X[test], y[test], sha256=digest)
+        X, left = _read_array(file, what, left)
+        y, _ = _read_array(other, beside, left)
+    return _Found([_samples(X, y, what, beside)], digest)
 
 
 def _open(path: Path) -> BinaryIO:
@@ -403,46 +408,18 @@ def _digest(file: BinaryIO) -> str:
     return digest
 
 
-@contextmanager
-def _report_damage(what: str) -> Iterator[None]:
-    try:
-        with report_damage(what):
-            yield
-    except ShardError as error:
-        raise DatasetError(str(error)) from error
-
-
-def _read_archive(file: BinaryIO, what: str, left: int) -> tuple[dict[str, Array], list[str]]:
-    """Return the arrays that belong to a data set, and the names of the others."""
-    with _report_damage(what):
-        archive = zipfile.ZipFile(file)
-    with archive:
-        members = [(one.filename.removesuffix(".npy"), one) for one in archive.infolist()]
-        if len(dict(members)) < len(members):
-            raise DatasetError(f"{what} holds an array twice")
-        arrays = {}
-        for name, member in members:
-            if name in (*_SPLIT, *_WHOLE, *_OF_CLASSES):
-                with _report_damage(f"{name!r} in {what}"):
-                    content = archive.open(member)
-                with content:
-                    arrays[name], left = _read_array(content, f"{name!r} in {what}", left)
-    return arrays, [name for name, _ in members if name not in arrays]
-
-
 def _read_array(file: IO[bytes], what: str, left: int) -> tuple[Array, int]:
     """Return an array, and how much memory is left for others."""
-    with _report_damage(what):
-        stream = NpyStream(file, what)
+    stream = NpyStream(file, what)
     left = _take(math.prod(stream.shape) * max(stream.dtype.itemsize, _FLOAT_BYTES), left, what)
-    with _report_damage(what):
+    with report_damage(what):
         return stream.whole(), left
 
 
 def _take(needed: int, left: int, what: str) -> int:
     """Return how much memory is left after some bytes are taken."""
     if needed > left:
-        raise DatasetError(
+        raise ShardError(
             f"{what} needs {needed} bytes of memory, but only {left} are left: increase max_bytes "
             "if the size is right"
         )
@@ -452,7 +429,7 @@ def _take(needed: int, left: int, what: str) -> int:
 # --- Folders
 
 
-def _read_shards(path: Path, division: _Division, max_bytes: int) -> Dataset:
+def _read_shards(path: Path, max_bytes: int) -> _Found:
     """Read the labelled rows of a folder of shards into memory."""
     # The import takes a while, and other data sets do not need it.
     from evergrow.storage.shards import open_shards
@@ -474,78 +451,58 @@ def _read_shards(path: Path, division: _Division, max_bytes: int) -> Dataset:
             DatasetWarning,
         )
     _take(_FLOAT_BYTES * len(rows) * shards.shape[1], max_bytes, what)
-    X, y = _as_rows(shards[rows], what), _as_labels(labels.classes[labels.codes[rows]], what)
-    train, test = division.split(y)
-    name = path.resolve().name
-    return Dataset(name, X[train], y[train], X[test], y[test], sha256=shards.digest)
+    return _Found(
+        [_samples(shards[rows], labels.classes[labels.codes[rows]], what, what)], shards.digest
+    )
 
 
-def _list(path: Path, division: _Division) -> Dataset:
+def _list_images(path: Path) -> _Found:
     """List the images of one folder per class, perhaps inside folders train and test."""
     # The import takes seconds, and other data sets do not need it.
     from evergrow.vision.images import find_labelled
+    from evergrow.vision.images.results import warn_about
     from evergrow.vision.images.walk import list_entries
 
+    folders = [path]
     if all((path / part).is_dir() for part in _PARTS):
-        division.refuse(display_name(path))
-        folders = [each for each in list_entries(path) if each.is_dir(follow_symlinks=False)]
-        others = sorted(each.name for each in folders if each.name not in _PARTS)
+        folders = [path / part for part in _PARTS]
+        entries = [each for each in list_entries(path) if each.is_dir(follow_symlinks=False)]
+        others = sorted({each.name for each in entries} - {*_PARTS})
         if others:
             warn_user(
                 f"{display_name(path)} has the folders train and test; other folders are not "
                 f"read: {', '.join(map(display_name, others[:_MAX_NAMED]))}",
                 DatasetWarning,
             )
-        (X_train, y_train), (X_test, y_test) = (
-            _listed(find_labelled(path / part)) for part in _PARTS
-        )
-    else:
-        X, y = _listed(find_labelled(path))
-        train, test = division.split(y)
-        X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
-    digest = hashlib.sha256()
-    for image in sorted([*X_train.tolist(), *X_test.tolist()]):
+    digest, parts = hashlib.sha256(), []
+    for folder in folders:
+        found = find_labelled(folder)
+        warn_about(found.problems, stacklevel=5)
+        parts.append((np.array([os.fspath(image) for image in found.paths]), found.labels))
+    for image in sorted(np.concatenate([paths for paths, _ in parts]).tolist()):
         with _open(Path(image)) as file:
             inside = os.fsencode(Path(image).relative_to(path).as_posix())
             digest.update(_digest(file).encode() + b"  " + inside + b"\n")
-    name = path.resolve().name
-    return Dataset(name, X_train, y_train, X_test, y_test, sha256=digest.hexdigest())
-
-
-def _listed(found: LabelledImages) -> tuple[Array, Array]:
-    from evergrow.vision.images.results import warn_about
-
-    warn_about(found.problems, stacklevel=5)
-    return np.array([os.fspath(path) for path in found.paths]), found.labels
+    return _Found(parts, digest.hexdigest())
 
 
 # --- Checks and conversions of arrays; ``what`` names them in errors
 
 
-def _samples(X: Array, y: Array, names: tuple[str, str]) -> tuple[Array, Array]:
-    """Convert samples and labels, of which there must be one for each."""
-    labels, rows = _as_labels(y, names[1]), _as_rows(X, names[0])
-    if len(rows) != len(labels):
+def _samples(X: Array, y: Array, what: str, beside: str) -> tuple[Array, Array]:
+    """Convert samples to float32 rows, and labels, of which there must be one for each."""
+    labels = _as_labels(y, beside)
+    if X.dtype.kind not in "biuf":
+        raise DatasetError(f"{what} must hold numbers, got values of type {X.dtype}")
+    if X.ndim < 2:
         raise DatasetError(
-            f"{names[0]} has {len(rows)} samples and {names[1]} has {len(labels)} labels: there "
-            "must be one label per sample"
+            f"{what} must have a row of features or an image per sample, got shape {X.shape}"
         )
-    return rows, labels
-
-
-def _as_rows(values: Array, what: str) -> npt.NDArray[np.float32]:
-    """Convert samples to float32 rows and flatten images."""
-    if values.dtype.kind not in "biuf":
-        raise DatasetError(f"{what} must hold numbers, got values of type {values.dtype}")
-    if values.ndim < 2:
-        raise DatasetError(
-            f"{what} must have a row of features or an image per sample, got shape {values.shape}"
-        )
-    if not values.size:
-        raise DatasetError(f"{what} is empty: its shape is {values.shape}")
+    if not X.size:
+        raise DatasetError(f"{what} is empty: its shape is {X.shape}")
     # Values too large for float32 become infinite and are refused.
     with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(values.reshape(len(values), -1), np.float32)
+        rows = np.ascontiguousarray(X.reshape(len(X), -1), np.float32)
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         row, column = bad[0].tolist()
@@ -554,7 +511,12 @@ def _as_rows(values: Array, what: str) -> npt.NDArray[np.float32]:
             f"{what} has {given} in row {row}, feature {column} (counted from 0): every feature "
             "must be a finite number; remove the row or fill in the value"
         )
-    return rows
+    if len(rows) != len(labels):
+        raise DatasetError(
+            f"{what} has {len(rows)} samples and {beside} has {len(labels)} labels: there must be "
+            "one label per sample"
+        )
+    return rows, labels
 
 
 def _as_labels(values: Array, what: str) -> Array:
@@ -569,36 +531,31 @@ def _as_labels(values: Array, what: str) -> Array:
         except UnicodeDecodeError as error:
             raise DatasetError(f"{what} holds bytes that are not UTF-8 text: {error}") from error
     if values.dtype.kind == "U":
-        _refuse_first(np.char.strip(values) == "", values, what, "of at least one letter")
-        return values
-    if values.dtype.kind not in "biuf":
+        wrong, allowed = np.char.strip(values) == "", "of at least one letter"
+    elif values.dtype.kind in "biuf":
+        whole = np.isfinite(values) & (values == np.floor(values)) & (values < 2**63)
+        wrong, allowed = ~whole, "whole numbers or strings"
+    else:
         raise DatasetError(f"{what} must hold whole numbers or strings, got {values.dtype}")
-    whole = np.isfinite(values) & (values == np.floor(values)) & (values < 2**63)
-    _refuse_first(~whole, values, what, "whole numbers or strings")
-    return values.astype(np.int64)
-
-
-def _refuse_first(wrong: Array, values: Array, what: str, allowed: str) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DatasetError(
             f"{what} has an invalid label in row {row} (counted from 0): labels must be {allowed}, "
             f"got {values[row].item()!r}"
         )
+    return values if values.dtype.kind == "U" else values.astype(np.int64)
 
 
-def _given_split(arrays: Mapping[str, Array], y: Array, what: str) -> tuple[Array, Array]:
-    given = _as_labels(arrays["split"], f"'split' in {what}")
+def _follow_split(X: Array, y: Array, split: Array, what: str) -> list[tuple[Array, Array]]:
+    given = _as_labels(split, what)
     if len(given) != len(y):
-        raise DatasetError(f"'split' in {what} has {len(given)} entries for {len(y)} samples")
-    unknown = sorted({str(one) for one in np.unique(given).tolist()} - set(_PARTS))
+        raise DatasetError(f"{what} has {len(given)} entries for {len(y)} samples")
+    unknown = sorted({str(one) for one in given.tolist()} - {*_PARTS})
     if unknown:
         raise DatasetError(
-            f"'split' in {what} must be 'train' or 'test' for each sample, "
-            f"got {unknown[:_MAX_NAMED]}"
+            f"{what} must be 'train' or 'test' for each sample, got {unknown[:_MAX_NAMED]}"
         )
-    train, test = (np.flatnonzero(given == part) for part in _PARTS)
-    return train, test
+    return [(X[given == part], y[given == part]) for part in _PARTS]
 
 
 def _by_label(

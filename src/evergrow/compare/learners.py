@@ -6,10 +6,12 @@ To add a learner to all comparisons, add an entry to ``LEARNERS``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -23,8 +25,6 @@ Family = Literal["forests", "means and least squares", "scikit-learn", "river", 
 # "grows": accepts new classes at any time. "told": learns incrementally, but must know all classes
 # in advance. "retrained": is trained again on all examples, which must be stored.
 Way = Literal["grows", "told", "retrained"]
-# The heads of other papers come with the distribution evergrow-papers.
-_PEERS = "evergrow_papers.peers"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Estimator:
 
     module: str
     name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any]
     unit_length: bool = False
     """Whether samples are scaled to length 1 first."""
     threaded: bool = True
@@ -131,32 +131,20 @@ class _Told:
         return cast(Array, self.model.predict(X))
 
 
-def _forest(
-    name: str, title: str, estimator: str = "NCMForestClassifier", **given: Any
+def _learner(
+    family: Family,
+    module: str,
+    name: str,
+    title: str,
+    estimator: str,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    unit_length: bool = False,
+    threaded: bool = True,
+    **properties: Any,
 ) -> ComparedLearner:
-    factory = Estimator("evergrow", estimator, given)
-    on_sample = name == "ncm-forest"
-    return ComparedLearner(
-        name, title, "forests", factory, holds_examples=True, on_sample=on_sample
-    )
-
-
-def _linear(
-    name: str, title: str, estimator: str, parameters: Mapping[str, Any], **properties: Any
-) -> ComparedLearner:
-    factory = Estimator("evergrow", estimator, parameters)
-    return ComparedLearner(name, title, "means and least squares", factory, **properties)
-
-
-def _sklearn(
-    name: str, title: str, factory: Estimator, way: Way = "retrained", **properties: Any
-) -> ComparedLearner:
-    return ComparedLearner(name, title, "scikit-learn", factory, way, **properties)
-
-
-def _peer(name: str, title: str, estimator: str, note: str, **given: Any) -> ComparedLearner:
-    factory = Estimator(_PEERS, estimator, given)
-    return ComparedLearner(name, title, "peers", factory, in_quick=not given, note=note)
+    factory = Estimator(module, estimator, parameters, unit_length, threaded)
+    return ComparedLearner(name, title, family, factory, **properties)
 
 
 def _river(name: str, title: str, code: str, make: Callable[[int], Any]) -> ComparedLearner:
@@ -167,24 +155,31 @@ def _river_forest(name: str) -> Callable[[int], Any]:
     return lambda seed: getattr(import_module("river.forest"), name)(seed=seed)
 
 
-def river_softmax(seed: int) -> Any:  # noqa: ARG001
-    """Create river's softmax regression by stochastic gradient descent on scaled features."""
+def _river_softmax(seed: int) -> Any:  # noqa: ARG001
     from river import linear_model, optim, preprocessing
 
     scaler = preprocessing.StandardScaler()
     return scaler | linear_model.SoftmaxRegression(optimizer=optim.SGD(0.01))
 
 
-_RECOMMENDED: dict[str, Any] = {"update": "igt", "refresh": "auto"}
+_forest = partial(_learner, "forests", "evergrow")
+_linear = partial(_learner, "means and least squares", "evergrow")
+_sklearn = partial(_learner, "scikit-learn", way="retrained")
+# The heads of other papers come with the distribution evergrow-papers.
+_peer = partial(_learner, "peers", "evergrow_papers.peers")
+_NCM, _RECOMMENDED = "NCMForestClassifier", {"update": "igt", "refresh": "auto"}
+_TREES, _FEATURES = {"n_estimators": 50}, {"n_random_features": 4000}
 
 LEARNERS: tuple[ComparedLearner, ...] = (
-    _forest("ncm-forest", "NCM forest, recommended update", **_RECOMMENDED),
-    _forest("ncm-forest-igt", "NCM forest, IGT", update="igt", refresh=0.0),
-    _forest("ncm-forest-rtst", "NCM forest, RTST", update="rtst", refresh=0.0),
-    _forest("regularised-forest", "regularised NCM forest", n_subsets=100, **_RECOMMENDED),
+    _forest("ncm-forest", "NCM forest, recommended update", _NCM, _RECOMMENDED, on_sample=True),
+    _forest("ncm-forest-igt", "NCM forest, IGT", _NCM, {"update": "igt", "refresh": 0.0}),
+    _forest("ncm-forest-rtst", "NCM forest, RTST", _NCM, {"update": "rtst", "refresh": 0.0}),
+    _forest(
+        "regularised-forest", "regularised NCM forest", _NCM, {"n_subsets": 100, **_RECOMMENDED}
+    ),
     _forest("axis-forest", "forest of thresholds", "AxisForestClassifier"),
     _forest("linear-forest", "forest of random planes", "LinearForestClassifier"),
-    _linear("class-means", "class means", "NCMClassifier", {}),
+    _linear("class-means", "class means", "NCMClassifier"),
     _linear(
         "lda",
         "streaming LDA",
@@ -200,86 +195,82 @@ LEARNERS: tuple[ComparedLearner, ...] = (
         {"metric": NCMMetric(random_state=0)},
         note="the metric is learnt on the first classes and not updated",
     ),
-    _linear("least-squares", "least squares", "RLSClassifier", {}, on_sample=True),
+    _linear("least-squares", "least squares", "RLSClassifier", on_sample=True),
     _linear(
         "least-squares-random",
         "least squares, 4000 random features",
         "RLSClassifier",
-        {"n_random_features": 4000},
+        _FEATURES,
         in_quick=False,
     ),
+    _sklearn("sklearn.ensemble", "random-forest", "RandomForest", "RandomForestClassifier", _TREES),
+    _sklearn("sklearn.ensemble", "extra-trees", "ExtraTrees", "ExtraTreesClassifier", _TREES),
     _sklearn(
-        "random-forest",
-        "RandomForest",
-        Estimator("sklearn.ensemble", "RandomForestClassifier", {"n_estimators": 50}),
-    ),
-    _sklearn(
-        "extra-trees",
-        "ExtraTrees",
-        Estimator("sklearn.ensemble", "ExtraTreesClassifier", {"n_estimators": 50}),
-    ),
-    _sklearn(
+        "sklearn.svm",
         "linear-svc",
         "LinearSVC",
-        Estimator("sklearn.svm", "LinearSVC", unit_length=True),
+        "LinearSVC",
+        unit_length=True,
         note="one against the rest, samples scaled to length 1",
     ),
     _sklearn(
+        "sklearn.linear_model",
         "logistic",
         "logistic regression",
-        Estimator(
-            "sklearn.linear_model",
-            "LogisticRegression",
-            {"C": 10.0, "max_iter": 200},
-            unit_length=True,
-            threaded=False,
-        ),
+        "LogisticRegression",
+        {"C": 10.0, "max_iter": 200},
+        unit_length=True,
+        threaded=False,
         note="remembers all examples, scaled to length 1",
     ),
-    _sklearn("ridge", "Ridge", Estimator("sklearn.linear_model", "RidgeClassifier")),
+    _sklearn("sklearn.linear_model", "ridge", "Ridge", "RidgeClassifier"),
+    _sklearn("sklearn.neighbors", "nearest-centroid", "NearestCentroid", "NearestCentroid"),
     _sklearn(
-        "nearest-centroid", "NearestCentroid", Estimator("sklearn.neighbors", "NearestCentroid")
-    ),
-    _sklearn(
+        "sklearn.neighbors",
         "neighbours",
         "5 nearest neighbours",
-        Estimator("sklearn.neighbors", "KNeighborsClassifier", {"algorithm": "brute"}),
+        "KNeighborsClassifier",
+        {"algorithm": "brute"},
         holds_examples=True,
         note="stores all examples and searches them for every prediction",
     ),
     _sklearn(
+        "sklearn.linear_model",
         "sgd",
         "SGD, hinge loss",
-        Estimator("sklearn.linear_model", "SGDClassifier"),
-        "told",
+        "SGDClassifier",
+        way="told",
         note="knew all classes in advance; one pass over each batch",
     ),
     _peer(
         "ranpac",
         "RanPAC, 4000 random features",
         "RanPACClassifier",
-        "random projections and ridge regression (McDonnell et al. 2023)",
-        n_random_features=4000,
+        _FEATURES,
+        in_quick=False,
+        note="random projections and ridge regression (McDonnell et al. 2023)",
     ),
     _peer(
         "fly-cl",
         "Fly-CL, 4000 random features",
         "FlyCLClassifier",
-        "winners of a sparse projection and ridge regression (Zou et al. 2025)",
-        n_random_features=4000,
+        _FEATURES,
+        in_quick=False,
+        note="winners of a sparse projection and ridge regression (Zou et al. 2025)",
     ),
     _peer(
         "klda",
         "KLDA, 4000 random features",
         "KLDAClassifier",
-        "random Fourier features and one covariance (Momeni et al. 2025)",
-        n_random_features=4000,
+        _FEATURES,
+        in_quick=False,
+        note="random Fourier features and one covariance (Momeni et al. 2025)",
     ),
     _peer(
         "slda",
         "SLDA",
         "StreamingLDAClassifier",
-        "running means and covariance, shrunk by 0.0001 (Hayes and Kanan 2020)",
+        note="running means and covariance, shrunk by 0.0001 (Hayes and Kanan 2020)",
     ),
     _river("adaptive-forest", "ARF", "forest.ARFClassifier()", _river_forest("ARFClassifier")),
     _river("mondrian-forest", "AMF", "forest.AMFClassifier()", _river_forest("AMFClassifier")),
@@ -287,7 +278,7 @@ LEARNERS: tuple[ComparedLearner, ...] = (
         "softmax",
         "softmax regression",
         "preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(0.01))",
-        river_softmax,
+        _river_softmax,
     ),
 )
 
@@ -298,36 +289,26 @@ def known_learners() -> tuple[ComparedLearner, ...]:
 
 
 def choose(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[ComparedLearner, ...]:
-    """Select learners for a comparison by their names or families.
-
-    Examples
-    --------
-    >>> from evergrow.compare.learners import choose
-    >>> [learner.name for learner in choose(only=["ridge", "lda"])]
-    ['lda', 'ridge']
-    """
+    """Select learners for a comparison by their names or families."""
     wanted, left_out = ({each for name in names for each in _find(name)} for names in (only, skip))
-    chosen = tuple(
-        each
-        for each in known_learners()
-        if (not wanted or each.name in wanted) and each.name not in left_out
-    )
+    chosen = [each for each in known_learners() if not wanted or each.name in wanted]
+    chosen = [each for each in chosen if each.name not in left_out]
     if not chosen:
         raise InvalidInputError("every learner was left out; name fewer in skip")
-    return chosen
+    return tuple(chosen)
 
 
 def _find(name: str) -> list[str]:
     known = known_learners()
     found = [each.name for each in known if name in (each.name, each.family)]
-    if not found and any(name in (each.name, each.family) for each in LEARNERS):
+    if found:
+        return found
+    if any(name in (each.name, each.family) for each in LEARNERS):
         raise InvalidInputError(
             f"{name!r} comes with the package evergrow-papers: run 'pip install ./papers' in a "
             "checkout of Evergrow"
         )
-    if not found:
-        allowed = list(dict.fromkeys([*(k.name for k in known), *(k.family for k in known)]))
-        near = get_close_matches(name, allowed, 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(allowed)}"
-        raise InvalidInputError(f"unknown learner {name!r}: {hint}")
-    return found
+    allowed = list(dict.fromkeys([*(k.name for k in known), *(k.family for k in known)]))
+    near = get_close_matches(name, allowed, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(allowed)}"
+    raise InvalidInputError(f"unknown learner {name!r}: {hint}")

@@ -9,14 +9,17 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from evergrow.compare.charts import N_COLOURS, draw_charts, places_of_styles
+from evergrow.compare.measurement import SHOWN_COLUMNS, Standing
 from evergrow.compare.recommendation import group_by_choice
-from evergrow.compare.results import SHOWN_COLUMNS, Standing
-from evergrow.compare.setup import PROTOCOLS
 from evergrow.foundation.extras import install_command
 
 if TYPE_CHECKING:
     from evergrow.compare.comparison import Comparison
 
+_BLURRY = (
+    "Half of the classes came whole; of every other class 30% of the examples came with later "
+    "batches. Class sizes fall geometrically: the last keeps a tenth of its training examples."
+)
 # The heading of each plot, and what it shows.
 _PLOTS = (
     (
@@ -60,7 +63,7 @@ def _data(found: Comparison) -> str:
         f"{facts.n_train} training and {facts.n_test} test samples with {facts.n_features} "
         f"features in {facts.n_classes} classes.",
         came,
-        PROTOCOLS[stream["protocol"]].meaning,
+        _BLURRY if stream["protocol"] == "blurry" else "",
         "A quick run on a part of the data." if found.record["quick"] else "",
     ]
     return " ".join(filter(None, sentences))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evergrow.compare.results import Standing, difference, duration, percent, size
+from evergrow.compare.measurement import Standing, difference, duration, percent, size
 from evergrow.compare.setup import Facts
 from evergrow.foundation.formatting import format_count
 
@@ -49,32 +49,30 @@ def recommend(standings: Sequence[Standing]) -> list[Advice]:
                 "recommended."
             )
         return [Advice("In general", None, reason)]
-    # Of equally accurate ones the fastest.
-    best = _least(growing, lambda each: -each.class_mean)
-    timed = [each for each in growing if not math.isnan(each.seconds)]
-    advice = []
+    best = _best(growing, "class_mean")
+    points = f"{_final(best)} at the end"
+    if not math.isnan(best["newest"]):
+        points += f", {percent(best['newest'])} on the newest ones"
+    update = "" if math.isnan(best["seconds_per_update"]) else f"{_update(best)}, "
+    advice = [Advice("Highest accuracy", best, f"{points}; {update}{size(best['bytes'])}.")]
+    timed = [each for each in growing if not math.isnan(each["seconds_per_update"])]
     if timed:
-        equal = [each for each in timed if _may_equal(each, best)]
-        choice = _least(equal, lambda each: each.seconds)
-        advice.append(Advice("In general", choice, _general_reason(choice, best)))
-    advice.append(Advice("Highest accuracy", best, _with_costs(best)))
-    if timed:
-        advice.append(_fast_updates(timed, best))
+        advice = [_in_general(timed, best), *advice, _fast_updates(timed, best)]
     useful = [each for each in growing if _is_useful(each, best)]
-    small = _least(useful, lambda each: each.n_bytes)
-    reason = f"{size(small.n_bytes)} to store, with {_final(small)}: {_compare(small, best)}."
+    small = min(useful, key=lambda each: (each["bytes"], _speed(each)))
+    reason = f"{size(small['bytes'])} to store, with {_final(small)}: {_compare(small, best)}."
     advice.append(Advice("Little memory", small, reason))
-    tested = [each for each in growing if not math.isnan(each.newest)]
+    tested = [each for each in growing if not math.isnan(each["newest"])]
     if tested:
-        newest = _least(tested, lambda each: -each.newest)
+        newest = _best(tested, "newest")
         reason = (
-            f"{percent(newest.newest)} mean class accuracy on the newest classes, "
-            f"{percent(newest.class_mean)} on all: {_compare(newest, best)}."
+            f"{percent(newest['newest'])} mean class accuracy on the newest classes, "
+            f"{percent(newest['class_mean'])} on all: {_compare(newest, best)}."
         )
         advice.append(Advice("The newest classes", newest, reason))
     retrained = [s for s in standings if s.learner.way == "retrained" and s.beats_chance]
     if retrained:
-        advice.append(_retraining(max(retrained, key=lambda each: each.class_mean), best))
+        advice.append(_retraining(max(retrained, key=lambda each: each["class_mean"]), best))
     return advice
 
 
@@ -86,51 +84,65 @@ def group_by_choice(advice: Iterable[Advice]) -> list[tuple[Standing | None, lis
     return list(groups.values())
 
 
-def _least(standings: Iterable[Standing], cost: Callable[[Standing], float]) -> Standing:
-    """Return the standing of the lowest cost, and of equal ones the fastest."""
+def _best(standings: Iterable[Standing], name: str) -> Standing:
+    """Return the standing with the highest value, and of equal ones the fastest."""
+    return min(standings, key=lambda each: (-each[name], _speed(each)))
 
-    def speed(standing: Standing) -> float:
-        return math.inf if math.isnan(standing.seconds) else standing.seconds
 
-    return min(standings, key=lambda each: (cost(each), speed(each)))
+def _speed(standing: Standing) -> float:
+    seconds = standing["seconds_per_update"]
+    return math.inf if math.isnan(seconds) else seconds
 
 
 def _is_useful(standing: Standing, best: Standing) -> bool:
-    return standing.class_mean >= _USEFUL_SHARE * best.class_mean
+    return standing["class_mean"] >= _USEFUL_SHARE * best["class_mean"]
 
 
-def _may_equal(standing: Standing, best: Standing) -> bool:
-    """Return whether the difference to the best learner may be chance."""
-    if standing is best:
-        return True
-    gap, noise = difference(best, standing)
-    return gap <= noise and _is_useful(standing, best)
+def _in_general(timed: Sequence[Standing], best: Standing) -> Advice:
+    """Recommend the fastest learner whose difference to the best one may be chance."""
+    apart = {id(each): difference(best, each) for each in timed if each is not best}
+    level = [
+        each
+        for each in timed
+        if each is best or (apart[id(each)][0] <= apart[id(each)][1] and _is_useful(each, best))
+    ]
+    choice = min(level, key=_speed)
+    reason = f"{_final(choice)} at the end, {_update(choice)}"
+    if choice is best:
+        reason += f": {_compare(choice, best)}."
+    elif _points(apart[id(choice)][0]) == _points(0.0):
+        reason += f": as accurate as {best.learner.title}, which takes {_update(best)}."
+    else:
+        gap, noise = map(_points, apart[id(choice)])
+        reason += (
+            f". The most accurate, {best.learner.title}, has {gap} more, which may be chance (up "
+            f"to {noise}), for {_update(best)}."
+        )
+    return Advice("In general", choice, reason)
 
 
 def _fast_updates(timed: Sequence[Standing], best: Standing) -> Advice:
-    need = f"Updates within {duration(_FAST_SECONDS)}"
-    fast = [each for each in timed if each.seconds <= _FAST_SECONDS]
-    if not fast:
-        reason = (
-            f"No learner updates within {duration(_FAST_SECONDS)} on these data; fewer features or "
-            "smaller batches may help."
-        )
-        return Advice(need, None, reason)
-    choice = _least(fast, lambda each: -each.class_mean)
-    update = f"{duration(choice.seconds)} per update"
-    return Advice(need, choice, f"{_final(choice)}, {update}: {_compare(choice, best)}.")
+    limit = duration(_FAST_SECONDS)
+    fast = [each for each in timed if each["seconds_per_update"] <= _FAST_SECONDS]
+    choice = _best(fast, "class_mean") if fast else None
+    reason = (
+        f"No learner updates within {limit} on these data; fewer features or smaller batches may "
+        "help."
+    )
+    if choice:
+        reason = f"{_final(choice)}, {_update(choice)}: {_compare(choice, best)}."
+    return Advice(f"Updates within {limit}", choice, reason)
 
 
 def _retraining(peer: Standing, best: Standing) -> Advice:
     """Say whether a user who can retrain on all examples should."""
     need = "Retraining, for example every night"
     gap, noise = difference(peer, best)
-    last = duration(peer.value("last_seconds"))
     summary = (
-        f"{peer.learner.title} has {percent(peer.class_mean)} ({last} for the last training, "
-        f"{size(peer.n_bytes)} to store)"
+        f"{peer.learner.title} has {percent(peer['class_mean'])} "
+        f"({duration(peer['last_seconds'])} for the last training, {size(peer['bytes'])} to store)"
     )
-    relation = _relation(gap, best.learner.title)
+    relation = _relation(gap, best)
     if gap > noise:
         chance = f"more than the {_points(noise)} that may be chance"
         return Advice(need, peer, f"{summary}: {relation}, {chance}.")
@@ -148,69 +160,33 @@ def _points(share: float) -> str:
 
 
 def _final(standing: Standing) -> str:
-    return f"{percent(standing.class_mean)} mean class accuracy"
+    return f"{percent(standing['class_mean'])} mean class accuracy"
 
 
-def _relation(gap: float, name: str) -> str:
-    """Say how a learner compares with a named one, given the difference of their accuracies.
+def _update(standing: Standing) -> str:
+    return f"{duration(standing['seconds_per_update'])} per update"
 
-    >>> [_relation(gap, "LDA") for gap in (0.0123, -0.01, -0.0001)]
-    ['1.2 points above LDA', '1.0 points below LDA', 'as accurate as LDA']
-    """
+
+def _relation(gap: float, best: Standing) -> str:
+    """Say how a learner compares with the best one, given the difference of their accuracies."""
     if _points(abs(gap)) == _points(0.0):
-        return f"as accurate as {name}"
-    return f"{_points(abs(gap))} {'above' if gap > 0 else 'below'} {name}"
+        return f"as accurate as {best.learner.title}"
+    return f"{_points(abs(gap))} {'above' if gap > 0 else 'below'} {best.learner.title}"
 
 
 def _compare(choice: Standing, best: Standing) -> str:
     if choice is best:
         return "no incremental learner is more accurate"
-    return _relation(choice.class_mean - best.class_mean, best.learner.title)
+    return _relation(choice["class_mean"] - best["class_mean"], best)
 
 
-def _general_reason(choice: Standing, best: Standing) -> str:
-    summary = f"{_final(choice)} at the end, {duration(choice.seconds)} per update"
-    if choice is best:
-        return f"{summary}: {_compare(choice, best)}."
-    gap, noise = difference(best, choice)
-    cost = f"{duration(best.seconds)} per update"
-    if _points(gap) == _points(0.0):
-        return f"{summary}: as accurate as {best.learner.title}, which takes {cost}."
-    return (
-        f"{summary}. The most accurate, {best.learner.title}, has {_points(gap)} more, which may "
-        f"be chance (up to {_points(noise)}), for {cost}."
-    )
-
-
-def _with_costs(choice: Standing) -> str:
-    """Say what was measured of accuracy, newest classes, time and memory."""
-    newest = "" if math.isnan(choice.newest) else f", {percent(choice.newest)} on the newest ones"
-    update = "" if math.isnan(choice.seconds) else f"{duration(choice.seconds)} per update, "
-    return f"{_final(choice)} at the end{newest}; {update}{size(choice.n_bytes)}."
-
-
-def remarks_on_stopped(standings: Sequence[Standing]) -> Iterator[str]:
-    """Name learners that were ahead when time ran out: more time may change the advice."""
-    growing = [each for each in standings if each.finished and each.learner.way == "grows"]
-    if not growing:
-        return
-    best = max(growing, key=lambda standing: standing.class_mean)
-    reached = dict(best.curve)
-    for standing in standings:
-        if standing.finished or not standing.curve:
-            continue
-        n_classes, share = standing.curve[-1]
-        if share > reached.get(n_classes, math.inf):
-            yield (
-                f"{standing.learner.title} had {percent(share)} at "
-                f"{format_count(n_classes, 'class')} when time ran out, "
-                f"{best.learner.title} {percent(reached[n_classes])}: more time may change the "
-                "recommendation."
-            )
-
-
-def remarks_on(facts: Facts) -> Iterator[str]:
-    """Yield remarks on the data themselves."""
+def remarks_on(facts: Facts, standings: Sequence[Standing], *, has_updates: bool) -> Iterator[str]:
+    """Yield remarks on the stream, on the data, and on learners that were stopped."""
+    if not has_updates:
+        yield (
+            "All classes came in the first batch, so there were no updates: update times and "
+            "forgetting were not measured."
+        )
     if facts.examples_per_class < _FEW_EXAMPLES:
         yield (
             "Half of the classes have at most "
@@ -241,7 +217,28 @@ def remarks_on(facts: Facts) -> Iterator[str]:
             f"{_some_of(facts.n_untested, facts)} no test samples, so the accuracy on {them} is "
             "unknown."
         )
+    yield from _remarks_on_stopped(standings)
 
 
 def _some_of(number: int, facts: Facts) -> str:
     return f"{number} of {facts.n_classes} classes {'has' if number == 1 else 'have'}"
+
+
+def _remarks_on_stopped(standings: Sequence[Standing]) -> Iterator[str]:
+    """Name learners that were ahead when time ran out: more time may change the advice."""
+    growing = [each for each in standings if each.finished and each.learner.way == "grows"]
+    if not growing:
+        return
+    best = max(growing, key=lambda each: each["class_mean"])
+    reached = dict(best.curve)
+    for standing in standings:
+        if standing.finished or not standing.curve:
+            continue
+        n_classes, share = standing.curve[-1]
+        if share > reached.get(n_classes, math.inf):
+            yield (
+                f"{standing.learner.title} had {percent(share)} at "
+                f"{format_count(n_classes, 'class')} when time ran out, "
+                f"{best.learner.title} {percent(reached[n_classes])}: more time may change the "
+                "recommendation."
+            )

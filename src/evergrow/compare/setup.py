@@ -12,6 +12,7 @@ from evergrow.compare.learners import ComparedLearner
 from evergrow.compare.stream import ClassStream
 from evergrow.foundation.errors import InvalidInputError
 
+PROTOCOLS = ("batches", "single", "blurry")
 _N_UPDATES = 10
 # Accuracy is measured at this many points of a stream, whatever the number of updates.
 _N_POINTS = 11
@@ -21,32 +22,8 @@ _N_CHECKPOINTS = 3
 _SAMPLE_VALUES, _QUICK_SAMPLE_VALUES = 256_000, 64_000
 _SAMPLE_EXAMPLES, _SAMPLE_PER_CLASS = 2000, 10
 _QUICK_CLASSES, _QUICK_PER_CLASS = 20, 20
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How classes arrive: how many at a time, how mixed, and with how many examples."""
-
-    meaning: str = ""
-    """What a reader must know besides the numbers of classes, as sentences."""
-    single: bool = False
-    """Whether every update brings one class."""
-    blur: float = 0.0
-    disjoint: float = 0.0
-    imbalance: float = 1.0
-
-
-PROTOCOLS = {
-    "batches": Protocol(),
-    "single": Protocol(single=True),
-    "blurry": Protocol(
-        "Half of the classes came whole; of every other class 30% of the examples came with later "
-        "batches. Class sizes fall geometrically: the last keeps a tenth of its training examples.",
-        blur=0.3,
-        disjoint=0.5,
-        imbalance=10.0,
-    ),
-}
+# How many times as many of its examples the first class of a blurry stream keeps as the last one.
+_IMBALANCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -97,9 +74,6 @@ class Setup:
     """Numbers of classes at which incremental learners are measured."""
     checkpoints: tuple[int, ...]
     """Numbers of classes at which all learners are measured."""
-    protocol: str
-    sample: Setup | None = None
-    """The same for a subsample, on which slow learners are measured."""
 
     def stream_for(self, learner: ComparedLearner) -> ClassStream:
         """Return the stream with the points at which a learner is measured."""
@@ -107,7 +81,7 @@ class Setup:
         return replace(self.stream, measure_at=self.checkpoints if retrained else self.points)
 
 
-def make_setup(
+def make_setups(
     data: Dataset,
     *,
     initial: int | None = None,
@@ -116,20 +90,15 @@ def make_setup(
     repetitions: int = 1,
     quick: bool = False,
     protocol: str = "batches",
-) -> Setup:
-    """Create the stream of a comparison; the parameters are those of ``compare``.
+) -> tuple[Setup, Setup]:
+    """Return the setup on all data, and that on a subsample for slow learners.
 
-    Examples
-    --------
-    >>> from evergrow.compare import load_dataset
-    >>> from evergrow.compare.setup import make_setup
-    >>> make_setup(load_dataset("digits")).points
-    (2, 3, 4, 5, 6, 7, 8, 9, 10)
+    The parameters are those of ``compare``.
     """
     if protocol not in PROTOCOLS:
         raise InvalidInputError(f"protocol must be one of {[*PROTOCOLS]}, got {protocol!r}")
-    arrival = PROTOCOLS[protocol]
-    if arrival.single and not (initial is None and chunk is None):
+    single, blurry = protocol == "single", protocol == "blurry"
+    if single and not (initial is None and chunk is None):
         raise InvalidInputError(
             f"the protocol {protocol!r} brings two classes and then one at a time: leave initial "
             "and chunk at None"
@@ -139,13 +108,30 @@ def make_setup(
         some = data.of_classes(chosen[: max(_QUICK_CLASSES, initial or 0)])
         data = some.per_class(_QUICK_PER_CLASS, _QUICK_PER_CLASS)
     _check(data)
-    if arrival.imbalance > 1:
-        data = data.long_tailed(arrival.imbalance, random_state=seed)
-    whole = _setup(data, protocol, _N_POINTS, initial, chunk, seed, repetitions)
+    if blurry:
+        data = data.long_tailed(_IMBALANCE, random_state=seed)
+
+    def make(data: Dataset, initial: int | None, chunk: int | None, n_points: int) -> Setup:
+        n_classes = len(data.classes)
+        share = 2 if single else max(2, n_classes // 10)
+        # At least one class must come later, or there is no update to measure.
+        first = min(share, n_classes - 1) if initial is None else initial
+        step = max(1, -(-(n_classes - first) // _N_UPDATES)) if chunk is None else chunk
+        stream = ClassStream(
+            first,
+            1 if single else step,
+            repetitions=repetitions,
+            blur=0.3 if blurry else 0.0,
+            disjoint=0.5 if blurry else 0.0,
+            random_state=seed,
+        )
+        points = _spread(stream.sizes(n_classes), n_points)
+        # Most retrained learners cannot fit a single class.
+        return Setup(data, stream, points, _spread([n for n in points if n > 1], _N_CHECKPOINTS))
+
     small = _subsample(data, seed, _QUICK_SAMPLE_VALUES if quick else _SAMPLE_VALUES)
     step = max(1, len(small.classes) // 4)
-    sample = _setup(small, protocol, _N_CHECKPOINTS, None, step, seed, repetitions)
-    return replace(whole, sample=sample)
+    return make(data, initial, chunk, _N_POINTS), make(small, None, step, _N_CHECKPOINTS)
 
 
 def _check(data: Dataset) -> None:
@@ -181,34 +167,6 @@ def _subsample(data: Dataset, seed: int, n_values: int) -> Dataset:
     per_class = max(1, n_examples // n_classes)
     small = data.of_classes(chosen).per_class(per_class, per_class)
     return small if len(small.classes) > 1 else data.per_class(per_class, per_class)
-
-
-def _setup(
-    data: Dataset,
-    protocol: str,
-    n_points: int,
-    initial: int | None,
-    chunk: int | None,
-    seed: int,
-    repetitions: int,
-) -> Setup:
-    arrival, n_classes = PROTOCOLS[protocol], len(data.classes)
-    share = 2 if arrival.single else max(2, n_classes // 10)
-    # At least one class must come later, or there is no update to measure.
-    first = min(share, n_classes - 1) if initial is None else initial
-    step = max(1, -(-(n_classes - first) // _N_UPDATES)) if chunk is None else chunk
-    stream = ClassStream(
-        first,
-        1 if arrival.single else step,
-        repetitions=repetitions,
-        blur=arrival.blur,
-        disjoint=arrival.disjoint,
-        random_state=seed,
-    )
-    points = _spread(stream.sizes(n_classes), n_points)
-    # Most retrained learners cannot fit a single class.
-    checkpoints = _spread([n for n in points if n > 1], _N_CHECKPOINTS)
-    return Setup(data, stream, points, checkpoints, protocol)
 
 
 def _spread(sizes: Sequence[int], n: int) -> tuple[int, ...]:
