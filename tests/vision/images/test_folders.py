@@ -6,7 +6,6 @@ import glob
 import os
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +58,6 @@ def test_a_pattern_reads_a_folder_once_whatever_links_lead_to_it(tmp_path: Path)
     for pattern in ("**/*.jpg", "deep/*/*.jpg", "**", "deep/**/er/*"):
         with pytest.warns(BadImageWarning, match=r"first': a link to a folder"):
             assert names(tmp_path, f"{tmp_path}/{pattern}") == ["deep/er/a.jpg"]
-
-
-@needs_links
-def test_links_that_match_a_pattern_are_followed(tmp_path: Path) -> None:
-    put(tmp_path, "photos/a.jpg", "photos/deep/b.jpg", "other/c.jpg", "more/d.jpg")
-    (tmp_path / "photos" / "deep" / "in.jpg").symlink_to(tmp_path / "photos" / "a.jpg")
-    (tmp_path / "photos" / "deep" / "out.jpg").symlink_to(tmp_path / "other" / "c.jpg")
-    (tmp_path / "photos" / "distant").symlink_to(tmp_path / "more")
-    found = names(tmp_path, f"{tmp_path}/photos/d*/*.jpg")
-    assert [name.removeprefix("photos/") for name in found] == [
-        "deep/b.jpg",
-        "deep/in.jpg",
-        "deep/out.jpg",
-        "distant/d.jpg",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -149,32 +133,12 @@ def test_classes_may_be_links_to_folders(tmp_path: Path) -> None:
 
 
 @needs_links
-def test_a_class_that_is_a_link_to_another_is_reported(tmp_path: Path) -> None:
-    put(tmp_path, "cat/1.jpg", "dog/1.jpg")
-    (tmp_path / "a_cat").symlink_to(tmp_path / "cat")
-    found = find_labelled(tmp_path)
-    assert found.labels.tolist() == ["cat", "dog"]
-    assert [one.reason for one in found.problems] == ["a link to a folder that is read already"]
-
-
-@needs_links
 def test_links_to_folders_above_do_not_search_the_disk(tmp_path: Path) -> None:
     put(tmp_path, "photos/a.jpg", "other/b.jpg")
     (tmp_path / "photos" / "up").symlink_to(tmp_path)
     (tmp_path / "photos" / "top").symlink_to("/")
     with pytest.warns(BadImageWarning, match=r"top': a link to a folder above.*up': a link to a"):
         assert names(tmp_path, tmp_path / "photos") == ["photos/a.jpg"]
-
-
-@needs_links
-def test_folders_that_link_to_each_other_are_read_once(tmp_path: Path) -> None:
-    put(tmp_path, "photos/a.jpg", "x/b.jpg", "y/c.jpg")
-    (tmp_path / "photos" / "x").symlink_to(tmp_path / "x")
-    (tmp_path / "x" / "y").symlink_to(tmp_path / "y")
-    (tmp_path / "y" / "x").symlink_to(tmp_path / "x")
-    with pytest.warns(BadImageWarning, match="read already"):
-        found = names(tmp_path, tmp_path / "photos")
-    assert found == ["photos/a.jpg", "photos/x/b.jpg", "photos/x/y/c.jpg"]
 
 
 def test_images_of_formats_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
@@ -234,27 +198,6 @@ def test_splits_that_are_links_are_not_followed_if_links_are_not(tmp_path: Path)
         find_labelled(tmp_path / "data", follow_links=False)
 
 
-@needs_links
-def test_a_broken_link_that_may_be_a_class_is_unreadable(tmp_path: Path) -> None:
-    put(tmp_path, "dog/1.jpg", "cow/1.jpg")
-    (tmp_path / "cat").symlink_to("not_mounted")
-    (problem,) = find_labelled(tmp_path).unreadable
-    assert problem.reason == "a link to nothing"
-
-
-@pytest.mark.slow
-@needs_links
-def test_many_linked_classes_are_found_quickly(tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    for number in range(1500):
-        put(tmp_path, f"store/{number}/1.jpg")
-        (tmp_path / "photos" / str(number)).symlink_to(tmp_path / "store" / str(number))
-    began = time.process_time()
-    assert len(set(find_labelled(tmp_path / "photos").labels)) == 1500
-    # Choosing the first of all links again and again took 6 s.
-    assert time.process_time() - began < 2
-
-
 def test_classes_called_like_splits_are_classes(tmp_path: Path) -> None:
     put(tmp_path, "train/1.jpg", "test/1.jpg")
     assert find_labelled(tmp_path).split is None
@@ -272,13 +215,6 @@ def test_folders_that_are_probably_not_classes_are_doubted(tmp_path: Path) -> No
     put(tmp_path, "mixed/cat/1.jpg", "mixed/dog/young/1.jpg")
     assert find_labelled(tmp_path / "mixed").doubt_about_depth is None
     assert find_labelled(tmp_path / "mixed").doubt_about_number is None
-
-
-@needs_links
-def test_a_link_to_an_image_inside_is_followed(tmp_path: Path) -> None:
-    put(tmp_path, "a.jpg")
-    (tmp_path / "b.jpg").symlink_to(tmp_path / "a.jpg")
-    assert names(tmp_path, tmp_path) == ["a.jpg", "b.jpg"]
 
 
 @needs_links
@@ -322,17 +258,6 @@ def test_no_two_names_of_folders_become_one_class(tmp_path: Path) -> None:
         pytest.skip("names of folders hold no line breaks on Windows")
     put(tmp_path, "a\nb/1.jpg", r"a\nb/1.jpg", r"a\\nb/1.jpg")
     assert len(set(find_labelled(tmp_path).labels.tolist())) == 3
-
-
-@needs_links
-def test_unreadable_files_that_may_be_images_are_listed_separately(tmp_path: Path) -> None:
-    put(tmp_path, "dog/1.jpg", "stray.jpg")
-    (tmp_path / "dog" / "gone.jpg").symlink_to("nothing")
-    (tmp_path / "dog" / "notes.txt").symlink_to("nothing")
-    (tmp_path / "dog" / "up").symlink_to(tmp_path)
-    found = find_labelled(tmp_path)
-    assert [problem.reason for problem in found.unreadable] == ["a link to nothing"]
-    assert len(found.problems) == 4
 
 
 def test_a_folder_that_cannot_be_opened_is_unreadable(

@@ -16,8 +16,7 @@ from evergrow import BadImageWarning, Embedder, ImageError
 from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.vision import BagOfWords, LocalFeatures, RandomKDTrees, RandomPatches
 from evergrow.vision.descriptors import describer
-from evergrow.vision.embedding import embedder, networks, pipeline
-from evergrow.vision.images import parts
+from evergrow.vision.embedding import embedder, networks
 from tests.foundation.engines import Shuffled
 from tests.vision.embedding.models import onnx_model
 from tests.vision.images.drawn import encoded, noise
@@ -58,13 +57,6 @@ def test_vectors_in_parts_equal_those_of_one_run(model: Path, engine: Any) -> No
     with use_engine(engine):
         found = Embedder(model, cache=False, batch_size=2).transform(IMAGES)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-
-@every_engine
-def test_a_function_embeds_in_parts_too(engine: Any) -> None:
-    expected = Embedder(mean_colours).transform(IMAGES)
-    with use_engine(engine):
-        np.testing.assert_array_equal(Embedder(mean_colours).transform(IMAGES), expected)
 
 
 @every_engine
@@ -127,39 +119,6 @@ def test_known_images_are_not_computed_again(model: Path, monkeypatch: pytest.Mo
     np.testing.assert_array_equal(embed.transform(IMAGES), first)
 
 
-def test_a_process_loads_its_network_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    make = Embedder._load_network
-
-    def counting(self: Any, *given: Any) -> Any:
-        made.append(1)
-        return make(self, *given)
-
-    monkeypatch.setattr(pipeline, "_last_network", {})
-    monkeypatch.setattr(Embedder, "_load_network", counting)
-    embed = Embedder(model, cache=False)
-    with use_engine(Shuffled()):
-        embed.transform(IMAGES)
-        embed.transform(IMAGES)
-    # One here, to know how long vectors are, and one where the tasks run.
-    assert len(made) == 2
-
-
-def test_few_images_are_not_sent_anywhere(model: Path) -> None:
-    engine = Shuffled()
-    with use_engine(engine):
-        Embedder(model).transform(IMAGES[:3])
-    assert not engine.jobs
-
-
-def test_the_bytes_of_a_part_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_MAX_PART_BYTES", 2 * IMAGES[0].nbytes)
-    engine = Shuffled()
-    with use_engine(engine):
-        Embedder(mean_colours).transform(IMAGES)
-    assert len(engine.sizes) == 6
-
-
 @every_engine
 @pytest.mark.parametrize("descriptor", ["haar", "sift"])
 @pytest.mark.parametrize("seed", [3, None, np.random.RandomState(0)], ids=["3", "none", "state"])
@@ -176,18 +135,6 @@ def test_descriptors_in_parts_equal_those_of_one_run(
         expected = features.transform(sources)
         np.testing.assert_array_equal(found.values, expected.values)
         np.testing.assert_array_equal(found.offsets, expected.offsets)
-
-
-@every_engine
-def test_images_that_cannot_be_described_are_left_out(engine: Any) -> None:
-    sources = [b"text", *IMAGES, b"more text"]
-    features = LocalFeatures(patches=RandomPatches(9))
-    with use_engine(engine), pytest.warns(BadImageWarning, match="2 images were left out"):
-        found = features.extract(sources, on_error="skip")
-    assert found.kept.tolist() == list(range(1, 12))
-    assert [problem.index for problem in found.problems] == [0, 12]
-    with use_engine(engine), pytest.raises(ImageError, match="<4 bytes>"):
-        features.extract(sources)
 
 
 @pytest.mark.slow

@@ -45,11 +45,6 @@ def test_one_folder_around_the_classes_is_entered(tmp_path):
         assert find_labelled(folder).labels.tolist() == ["cat", "dog"]
 
 
-def test_one_class_is_a_class(tmp_path):
-    with unpack_images(make(tmp_path / "a.zip", {"cat/1.jpg": b"", "cat/2.jpg": b""})) as folder:
-        assert find_labelled(folder).labels.tolist() == ["cat", "cat"]
-
-
 def test_what_macs_and_hidden_folders_add_is_left_out(tmp_path):
     names = ["cat/1.jpg", "__MACOSX/cat/._1.jpg", ".git/2.jpg", "cat/.3.jpg", "dog/4.jpg"]
     with unpack_images(make(tmp_path / "a.zip", dict.fromkeys(names, b""))) as folder:
@@ -102,14 +97,6 @@ def test_what_is_not_a_zip_file_is_an_error(tmp_path, content):
         pass
 
 
-def test_damaged_content_is_an_error(tmp_path):
-    path = make(tmp_path / "a.zip", {"cat/1.jpg": b"content" * 100})
-    damaged = path.read_bytes().replace(b"contentcontent", b"contentCONTENT", 1)
-    path.write_bytes(damaged)
-    with pytest.raises(InvalidInputError, match="CRC"), unpack_images(path):
-        pass
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_comes_twice_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
@@ -155,9 +142,3 @@ def test_damaged_zip_files_are_refused_with_one_kind_of_error(tmp_path):
         except InvalidInputError:
             n_refused += 1
     assert n_refused > 100
-
-
-def test_images_outside_of_folders_are_refused(tmp_path):
-    path = make(tmp_path / "a.zip", {"1.jpg": b"1", "2.jpg": b"2"})
-    with pytest.raises(InvalidInputError, match=r"a\.zip.*not in folders"), unpack_images(path):
-        pass

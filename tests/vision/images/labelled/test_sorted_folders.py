@@ -1,18 +1,21 @@
-"""Sorting into class folders: nothing is lost, overwritten or half written, and it can be read."""
+"""Sorting into class folders with portable names: nothing is lost or half written."""
 
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evergrow.foundation.errors import DiskFullError, InvalidInputError
+from evergrow.foundation.errors import DiskFullError, InvalidInputError, WorkspaceError
 from evergrow.vision import find_labelled, sort_images
+from evergrow.vision.images.folder_names import FolderNames
 from evergrow.vision.images.labelled import sorted_folders
+from evergrow.workspace.names import normalise_name
 from tests.vision.images.labelled.files import pictures
 
 NAMES = ["cup", "Cup", "a/b", "NUL", "=1+1", "猫", "labels.csv", "unknown", "."]
@@ -46,18 +49,6 @@ def test_what_was_sorted_has_the_same_labels_again(tmp_path: Path, link: str) ->
     assert tree(tmp_path) == before
 
 
-def test_files_of_the_same_name_are_both_kept(tmp_path: Path) -> None:
-    for i in range(3):
-        pictures(tmp_path / str(i), "red", n=1)
-        (tmp_path / str(i) / "r0.png").write_bytes(bytes([i]))
-    images = [tmp_path / str(i) / "r0.png" for i in range(3)]
-    sort_images(images, ["red"] * 3, tmp_path / "sorted")
-    names = ["red/r0 (2).png", "red/r0 (3).png", "red/r0.png"]
-    found = tree(tmp_path / "sorted")
-    assert sorted(found)[1:] == names
-    assert {found[name] for name in names} == {b"\0", b"\1", b"\2"}
-
-
 def test_images_without_a_class_have_a_folder_of_their_own(tmp_path: Path) -> None:
     images = [tmp_path / name for name, _ in pictures(tmp_path)]
     labels = [None, "unknown", "red", None, "green", "green"]
@@ -65,13 +56,6 @@ def test_images_without_a_class_have_a_folder_of_their_own(tmp_path: Path) -> No
     assert (done.n_images, done.n_classes, done.n_unknown) == (4, 3, 2)
     folders = {path.name: len(list(path.iterdir())) for path in (tmp_path / "sorted").glob("*/")}
     assert folders == {"unknown": 2, "unknown (2)": 1, "red": 1, "green": 2}
-
-
-def test_the_times_of_photographs_are_kept(tmp_path: Path) -> None:
-    pictures(tmp_path, "red", n=1)
-    os.utime(tmp_path / "r0.png", (1e9, 1e9))
-    sort_images([tmp_path / "r0.png"], ["red"], tmp_path / "sorted")
-    assert (tmp_path / "sorted" / "red" / "r0.png").stat().st_mtime == 1e9
 
 
 @pytest.mark.parametrize("what", ["missing", "label", "disk"])
@@ -124,3 +108,61 @@ def test_hard_links_to_another_disk_are_explained(
     monkeypatch.setitem(sorted_folders._WAYS, "hard", refuse)
     with pytest.raises(InvalidInputError, match="needs the same disk"):
         sort_images([tmp_path / "r0.png"], ["red"], tmp_path / "sorted", link="hard")
+
+
+DEVICES = ["con", "prn", "aux", "nul", "com1", "lpt9", "com²"]
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("cup", "cup"),
+        ("red cup", "red cup"),
+        ("Größe 43", "Größe 43"),
+        ("قهوة", "قهوة"),
+        ("👩‍🔬", "👩_🔬"),
+        ("a/b\\c", "a_b_c"),
+        ('<b>"x"?*|:</b>', "_b__x_______b_"),
+        (".", "_"),
+        ("..", "__"),
+        (".hidden", "_hidden"),
+        ("etc.", "etc_"),
+        ("nul", "_nul"),
+        ("NUL.txt", "_NUL.txt"),
+        ("con .tar.gz", "_con .tar.gz"),
+        ("console", "console"),
+        ("m" * 200, "m" * 100),
+        ("é" * 200, "é" * 50),
+        ("m" * 99 + " m", "m" * 99),
+    ],
+)
+def test_a_folder_is_called_like_its_class_as_far_as_possible(name, folder):
+    assert FolderNames().find(name) == folder
+
+
+def test_names_that_a_file_system_takes_for_the_same_are_told_apart():
+    names = FolderNames(["labels.csv"])
+    found = [names.find(name) for name in ("mug", "Mug", "a/b", "a:b", "ﬁn", "fin", "LABELS.CSV")]
+    assert found == ["mug", "Mug (2)", "a_b", "a_b (2)", "ﬁn", "fin (2)", "LABELS.CSV (2)"]
+
+
+def acceptable(name):
+    try:
+        return normalise_name(name) == name
+    except WorkspaceError:
+        return False
+
+
+@pytest.mark.slow
+@given(st.lists(st.text(min_size=1, max_size=200).filter(acceptable), unique=True, max_size=20))
+def test_any_names_of_classes_give_distinct_portable_folders(labels):
+    names = FolderNames()
+    folders = [names.find(label) for label in labels]
+    assert len({folder.casefold() for folder in folders}) == len(labels)
+    for folder in folders:
+        assert folder.isprintable()
+        assert not set(folder) & set('<>:"/\\|?*')
+        assert not folder.startswith((".", " "))
+        assert not folder.endswith((".", " "))
+        assert 0 < len(folder.encode()) <= 110
+        assert folder.partition(".")[0].rstrip().lower() not in DEVICES

@@ -1,16 +1,20 @@
-"""Tables of paths and labels: what is read, and which rows are refused by their line numbers."""
+"""Tables of labels: what is read, alone and next to class folders, and what is refused."""
 
 from __future__ import annotations
 
-import os
+import csv
+import io
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evergrow.foundation.errors import ImageError, InvalidInputError
 from evergrow.vision import ImageClassifier, find_labelled
-from evergrow.vision.images.label_table import COLUMNS, format_rows
+from evergrow.vision.images.label_table import COLUMNS, format_rows, parse_field
 from tests.vision.classifier.pictures import MeanColours
 from tests.vision.images.labelled.files import pictures, table
 
@@ -45,14 +49,6 @@ def test_usual_tables_are_read(tmp_path: Path, text: str) -> None:
     assert [path.name for path in found.paths] == ["r0.png", "g0.png"]
     assert found.labels.tolist() == ["red", "green"]
     assert found.problems == ()
-
-
-def test_names_with_delimiters_quotes_and_line_breaks_are_read(tmp_path: Path) -> None:
-    path = write(tmp_path, 'path,label\n"a, ""b"".png",red\nr0.png,"light, green"\n')
-    (tmp_path / 'a, "b".png').write_bytes((tmp_path / "r0.png").read_bytes())
-    found = find_labelled(path)
-    assert [path.name for path in found.paths] == ['a, "b".png', "r0.png"]
-    assert found.labels.tolist() == ["red", "light, green"]
 
 
 def test_bad_rows_are_named_by_their_lines(tmp_path: Path) -> None:
@@ -121,13 +117,6 @@ def test_links_are_followed_unless_forbidden(tmp_path: Path) -> None:
     found = find_labelled(path, follow_links=False)
     assert [path.name for path in found.paths] == ["r0.png"]
     assert all("a link is not followed" in str(one) for one in found.unreadable)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
-def test_pipes_are_not_opened(tmp_path: Path) -> None:
-    path = write(tmp_path, "path,label\nr0.png,red\npipe.png,red\n")
-    os.mkfifo(tmp_path / "pipe.png")
-    assert "not a regular file" in problems(path)[0]
 
 
 def test_a_column_of_splits_is_used(tmp_path: Path) -> None:
@@ -218,3 +207,75 @@ def test_a_quote_of_others_stays(tmp_path: Path) -> None:
 def test_options_of_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="crop is for COCO annotations"):
         find_labelled(table(tmp_path), crop=True)
+
+
+def write_rows(folder, rows, images=()):
+    for path in images:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(b"")
+    text = format_rows([COLUMNS, *((*row, "", 1, "") for row in rows)])
+    (folder / "labels.csv").write_bytes(text.encode())
+
+
+def test_names_come_from_the_table(tmp_path):
+    images = ["a_b/1.jpg", "a_b/2.jpg", "c/3.jpg"]
+    rows = [("a_b/1.jpg", "a/b", None), ("a_b/2.jpg", "a/b", "x"), ("c/3.jpg", "=c", None)]
+    write_rows(tmp_path, rows, images)
+    found = find_labelled(tmp_path)
+    assert found.labels.tolist() == ["a/b", "a/b", "=c"]
+    assert found.fine == (None, "x", None)
+
+
+def test_images_that_were_added_or_moved_have_the_class_of_their_folder(tmp_path):
+    images = ["a_b/1.jpg", "a_b/new.jpg", "a_b/3.jpg", "d/4.jpg"]
+    write_rows(tmp_path, [("a_b/1.jpg", "a/b", None), ("c/3.jpg", "c", None)], images)
+    labels = find_labelled(tmp_path).labels.tolist()
+    assert sorted(labels) == ["a/b", "a/b", "a/b", "d"]
+
+
+def test_an_image_may_have_another_class_than_its_folder(tmp_path):
+    rows = [("a/1.jpg", "a", None), ("a/2.jpg", "b", None)]
+    write_rows(tmp_path, rows, ["a/1.jpg", "a/2.jpg", "a/3.jpg"])
+    assert find_labelled(tmp_path).labels.tolist() == ["a", "b", "a"]
+
+
+def test_names_that_a_mac_decomposed_are_found(tmp_path):
+    folder = unicodedata.normalize("NFD", "café")
+    write_rows(tmp_path, [("café/1.jpg", "Café!", None)], [f"{folder}/1.jpg"])
+    assert find_labelled(tmp_path).labels.tolist() == ["Café!"]
+
+
+@pytest.mark.parametrize("text", ["", "path,label\nc/3.jpg,x\n", "id,breed\n1,dog\n", "\0" * 50])
+def test_a_table_of_others_is_ignored(tmp_path, text):
+    write_rows(tmp_path, [], ["c/3.jpg"])
+    (tmp_path / "labels.csv").write_text(text)
+    assert find_labelled(tmp_path).labels.tolist() == ["c"]
+
+
+HEADER = ",".join(COLUMNS).encode() + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"c/3.jpg,x\r\n", "row 2 has 2 fields instead of 6"),
+        (b"c/3.jpg,,,,,\r\n", "row 2 has no label"),
+        (b'c/3.jpg,"a\nb",,,,\r\n', "control character"),
+        (b"c/3.jpg,\x1b[2J,,,,\r\n", "control character"),
+        (b"c/3.jpg,\xff,,,,\r\n", "cannot be read"),
+        (b"c/3.jpg," + b"x" * 200_000 + b",,,,\r\n", "field larger than field limit"),
+    ],
+)
+def test_a_damaged_table_is_an_error_that_says_what_to_do(tmp_path, content, message):
+    write_rows(tmp_path, [], ["c/3.jpg"])
+    (tmp_path / "labels.csv").write_bytes(HEADER + content)
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        find_labelled(tmp_path)
+    assert "delete it" in str(raised.value)
+
+
+@given(st.text())
+def test_a_field_is_read_as_it_was_written(text):
+    file = io.StringIO(format_rows([[text]]), newline="")
+    ((field,),) = list(csv.reader(file)) or [[""]]
+    assert parse_field(field) == text
