@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from evergrow import RaggedArray
 from evergrow.foundation.errors import BadImageWarning
 from evergrow.vision import FisherVectors, LocalFeatures, RandomPatches
 from evergrow.vision.descriptors.mixture import Mixture
@@ -52,24 +51,9 @@ def test_vectors_are_those_of_the_formulas(n_pca: int | None, n_components: int)
         np.testing.assert_allclose(found, twin.improved(raw), atol=2e-5)
 
 
-def test_vectors_have_unit_length_and_single_precision() -> None:
-    vectors = quick().fit_transform(DESCRIPTORS)
-    assert vectors.shape == (24, 3 * (2 * 4 + 1))
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
-
-
 def test_a_linear_classifier_separates_images_by_them() -> None:
     model = make_pipeline(quick(), LogisticRegression(C=100)).fit(DESCRIPTORS[:16], LABELS[:16])
     assert model.score(DESCRIPTORS[16:], LABELS[16:]) == 1.0
-
-
-def test_ragged_arrays_and_lists_are_the_same() -> None:
-    model = quick().fit(RaggedArray.of(DESCRIPTORS))
-    np.testing.assert_array_equal(model.means_, quick().fit(DESCRIPTORS).means_)
-    np.testing.assert_array_equal(
-        model.transform(RaggedArray.of(DESCRIPTORS)), model.transform(DESCRIPTORS)
-    )
 
 
 def test_an_image_without_descriptors_has_zeros() -> None:
@@ -185,11 +169,6 @@ def test_what_is_set_after_fitting_waits_for_the_next_fit(tmp_path: Path) -> Non
     loaded = model_files.reload(model, tmp_path)
     np.testing.assert_array_equal(loaded.transform(IMAGES), before)
     assert loaded.features.descriptor == "sift"
-
-
-def test_all_that_is_learnt_is_one_value_so_that_readers_never_mix_two() -> None:
-    model = quick().fit(DESCRIPTORS)
-    assert set(vars(model)) - set(model.get_params()) == {"_fitted"}
 
 
 def test_a_fit_while_images_are_coded_changes_none_of_their_vectors(

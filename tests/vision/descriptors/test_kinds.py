@@ -41,19 +41,6 @@ def test_wavelets_are_those_of_pywavelets() -> None:
     np.testing.assert_allclose(found, expected.reshape(len(BOXES), -1), rtol=0, atol=3e-6)
 
 
-def test_wavelets_keep_the_length_of_a_descriptor() -> None:
-    lengths = [
-        np.linalg.norm(_core.describe_patches(IMAGE, BOXES, kind), axis=1) for kind in KINDS[1:]
-    ]
-    np.testing.assert_allclose(*lengths, rtol=1e-6)
-
-
-def test_a_patch_of_16_pixels_is_taken_as_it_is() -> None:
-    found = _core.describe_patches(IMAGE, np.array([[3, 2, 16]], np.int32), "rgb")
-    expected = IMAGE[2:18, 3:19].astype(np.float32) / np.float32(255)
-    np.testing.assert_array_equal(found.reshape(16, 16, 3), expected)
-
-
 @pytest.mark.parametrize("size", [1, 5, 16, 19, 37])
 def test_grey_has_no_hue_and_no_saturation_at_any_size(size: int) -> None:
     grey = np.repeat(IMAGE[:, :, :1], 3, axis=2)
@@ -61,14 +48,6 @@ def test_grey_has_no_hue_and_no_saturation_at_any_size(size: int) -> None:
     hsl = hsl.reshape(3, 256)
     assert (hsl[:2] == 0).all()
     assert (hsl[2] > 0).any()
-
-
-@pytest.mark.parametrize("size", [3, 16, 37])
-def test_white_is_exactly_white(size: int) -> None:
-    hsl = _core.describe_patches(
-        np.full_like(IMAGE, 255), np.array([[1, 0, size]], np.int32), "hsl"
-    )
-    assert hsl.reshape(3, 256).tolist() == [[0.0] * 256, [0.0] * 256, [1.0] * 256]
 
 
 def test_pure_colours_have_their_hues() -> None:
@@ -154,10 +133,6 @@ def test_sift_of_a_patch_does_not_depend_on_other_patches() -> None:
     np.testing.assert_array_equal(rows[1], rows[3])
     alone = np.concatenate([SIFT.describe(image, box[None]) for box in boxes[:20]])
     np.testing.assert_array_equal(rows[:20], alone)
-
-
-def test_sift_of_no_patches_has_no_rows() -> None:
-    assert SIFT.describe(IMAGE, BOXES[:0]).shape == (0, 128)
 
 
 def test_sift_of_a_patch_of_one_grey_is_zero() -> None:

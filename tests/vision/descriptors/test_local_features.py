@@ -1,4 +1,4 @@
-"""Local features as an estimator."""
+"""Local features as an estimator, and the positions and sizes of their patches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evergrow import BadImage, ImageError
 from evergrow.foundation.errors import BadImageWarning
 from evergrow.vision import DensePatches, LocalFeatures, RandomPatches
+from tests.budget import budget
 from tests.estimators import model_files
 from tests.vision.images.drawn import encoded
 
@@ -57,15 +60,6 @@ def test_the_seed_and_the_pixels_decide() -> None:
     assert seeded[0] == seeded[1]
 
 
-def test_the_number_of_patches_can_be_limited() -> None:
-    features = LocalFeatures(patches=few)
-    rows, boxes = features.describe(IMAGES[0], n_patches=5)
-    assert rows.shape == (5, 768)
-    assert boxes.shape == (5, 3)
-    grid = LocalFeatures(patches=DensePatches(step=2))
-    assert [len(rows) for _, rows in grid.iterate(IMAGES, n_patches=7)] == [7] * 4
-
-
 def test_boxes_are_in_pixels_of_the_image_as_given() -> None:
     image = np.zeros((200, 400, 3), np.uint8)
     features = LocalFeatures("hsl", patches=DensePatches(step=10, size=20), max_side=100)
@@ -73,16 +67,6 @@ def test_boxes_are_in_pixels_of_the_image_as_given() -> None:
     assert boxes.dtype == np.float32
     assert boxes[0].tolist() == [0, 0, 80]
     assert boxes[-1].tolist() == [320, 120, 80]
-
-
-def test_large_images_are_reduced_and_small_ones_unchanged() -> None:
-    halves = np.repeat(np.repeat(IMAGES[0], 2, axis=0), 2, axis=1)
-    features = LocalFeatures("hsl", patches=DensePatches(step=16, size=16), max_side=60)
-    large, small = features.describe(halves)[0], features.describe(IMAGES[0])[0]
-    assert large.shape == small.shape
-    # Lightness only: hue changes much with little colour.
-    differences = abs(large[:, 512:] - small[:, 512:]).mean()
-    assert differences < 0.5 * abs(small[:, 512:] - small[::-1, 512:]).mean()
 
 
 def test_patches_lie_on_the_object() -> None:
@@ -256,8 +240,117 @@ def test_a_hostile_file_with_a_valid_checksum_is_refused(
     )
 
 
-def test_a_file_of_a_folder_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "picture.png"
-    path.write_bytes(encoded(IMAGES[0]))
-    features = LocalFeatures(patches=few)
-    np.testing.assert_array_equal(features.describe(path)[0], features.describe(IMAGES[0])[0])
+KINDS = [
+    RandomPatches(40),
+    RandomPatches(40, min_size=3, max_size=0.9),
+    RandomPatches(40, min_size=5, max_size=200),
+    DensePatches(),
+    DensePatches(step=3, size=(7, 12)),
+]
+
+
+@pytest.mark.parametrize("patches", KINDS, ids=repr)
+@settings(max_examples=budget(30))
+@given(height=st.integers(1, 90), width=st.integers(1, 90), seed=st.integers(0, 99))
+def test_patches_lie_inside_the_image(patches: Any, height: int, width: int, seed: int) -> None:
+    boxes = patches.boxes((height, width), seed)
+    assert boxes.dtype == np.int32
+    assert len(boxes) > 0
+    x, y, size = boxes.T
+    assert (boxes[:, :2] >= 0).all()
+    assert (size >= 1).all()
+    assert (x + size <= width).all()
+    assert (y + size <= height).all()
+
+
+@pytest.mark.parametrize("patches", KINDS, ids=repr)
+@settings(max_examples=budget(30))
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 99), st.integers(0, 10**6))
+def test_centres_lie_on_the_mask(
+    patches: Any, height: int, width: int, seed: int, pixel: int
+) -> None:
+    mask = np.random.default_rng(seed).random((height, width)) < 0.1
+    mask.flat[pixel % mask.size] = True
+    x, y, size = patches.boxes((height, width), seed, mask).T
+    assert mask[y + size // 2, x + size // 2].all()
+    assert (np.minimum(x, y) >= 0).all()
+    assert ((x + size <= width) & (y + size <= height)).all()
+
+
+def test_random_sizes_are_log_uniform() -> None:
+    sizes = RandomPatches(40_000, min_size=16, max_size=64).boxes((100, 100), 0)[:, 2]
+    assert (sizes.min(), sizes.max()) == (16, 64)
+    for size in (20, 32, 50):
+        assert abs((sizes < size).mean() - np.log(size / 16) / np.log(65 / 16)) < 0.01
+
+
+def test_random_places_reach_every_pixel_evenly() -> None:
+    boxes = RandomPatches(40_000, min_size=10, max_size=10).boxes((30, 20), 0)
+    across, down = np.bincount(boxes[:, 0]), np.bincount(boxes[:, 1])
+    assert (len(across), len(down)) == (11, 21)
+    assert abs(across / 40_000 * 11 - 1).max() < 0.1
+    assert abs(down / 40_000 * 21 - 1).max() < 0.15
+
+
+def test_fewer_random_patches_are_the_first_of_more() -> None:
+    many, few = (RandomPatches(n).boxes((80, 90), 5) for n in (50, 7))
+    np.testing.assert_array_equal(many[:7], few)
+
+
+@pytest.mark.parametrize(
+    ("size", "shape", "boxes"),
+    [
+        (20, (7, 30), [[1, 0, 7], [11, 0, 7], [21, 0, 7]]),
+        (20, (1, 1), [[0, 0, 1]]),
+        (20, (25, 46), [[3, 2, 20], [13, 2, 20], [23, 2, 20]]),
+        ((20, 30), (30, 30), [[0, 0, 20], [10, 0, 20], [0, 10, 20], [10, 10, 20], [0, 0, 30]]),
+    ],
+)
+def test_every_size_has_a_grid_in_the_middle(size: Any, shape: Any, boxes: list[Any]) -> None:
+    assert DensePatches(step=10, size=size).boxes(shape, 0).tolist() == boxes
+
+
+def test_a_sample_of_the_grid_keeps_its_order() -> None:
+    every = DensePatches(step=5).boxes((80, 90), 0).tolist()
+    some = DensePatches(step=5).limited(30).boxes((80, 90), 3).tolist()
+    assert len(some) == 30
+    assert [box for box in every if box in some] == some
+    assert DensePatches(step=5).limited(10**6).boxes((80, 90), 3).tolist() == every
+
+
+@pytest.mark.parametrize("patches", [RandomPatches(), DensePatches()], ids=repr)
+def test_an_empty_mask_is_refused(patches: Any) -> None:
+    with pytest.raises(ValueError, match="the mask is empty"):
+        patches.boxes((4, 5), 0, np.zeros((4, 5), dtype=bool))
+
+
+@pytest.mark.parametrize("mask", [np.ones((5, 4), dtype=bool), np.ones((4, 5)), np.True_])
+def test_a_wrong_mask_is_refused(mask: Any) -> None:
+    with pytest.raises(ValueError, match=r"bool array of shape \(4, 5\), got"):
+        RandomPatches().boxes((4, 5), 0, mask)
+
+
+@pytest.mark.parametrize(
+    ("patches", "message"),
+    [
+        (RandomPatches(0), "n must be an integer from 1"),
+        (RandomPatches(min_size=0), "min_size must be"),
+        (RandomPatches(max_size=1.5), "max_size must be a float in"),
+        (RandomPatches(max_size=0), "max_size must be"),
+        (RandomPatches(min_size=20, max_size=10), "max_size must be at least min_size, 20"),
+        (DensePatches(step=0), "step must be"),
+        (DensePatches(size=()), "at least one value"),
+        (DensePatches(size=(3, 0.5)), "size must be an integer"),  # type: ignore[arg-type]
+        (DensePatches(n=0), "n must be an integer"),
+    ],
+)
+def test_wrong_choices_of_patches_are_named(patches: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        patches.boxes((50, 50), 0)
+
+
+@pytest.mark.parametrize("patches", KINDS, ids=repr)
+@pytest.mark.parametrize("shape", [(0, 100), (100, 0), (100,), (9, 9, 3), (9.5, 9)])
+def test_an_image_without_pixels_is_refused(patches: Any, shape: Any) -> None:
+    with pytest.raises(ValueError, match="shape must be a height and a width"):
+        patches.boxes(shape, 0)
