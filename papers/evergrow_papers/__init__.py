@@ -4,5 +4,5 @@
 the panels of figures, ``frame`` runs an experiment, ``page`` writes its page. Each paper has a
 module with its experiments (``cvpr2014``, ``report``, ``icra2017``, ``nips2006``, ``cvpr2015``, and
 ``guide`` for measurements of our own) and a file in ``notes/`` with notes and reasons.
-``photographs`` and ``scenes`` have the images of ``nips2006`` and their words.
+``scenes`` draws images for ``nips2006``.
 """

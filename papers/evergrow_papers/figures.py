@@ -207,16 +207,15 @@ def draw_panels(
         where = dict(zip(drawing.rows, place, strict=True))
         mine = axes[number * len(drawing.panels) :][: len(drawing.panels)]
         for each, panel in zip(mine, drawing.panels, strict=True):
-            draw_panel(each, panel, table.where(**where), words)
-            draw_published(
-                each, panel, published.where(**where), words, measured=table.where(**where)
-            )
+            draw_panel(each, panel, table.where(**where), words, published.where(**where))
         if place:
             mine[0].set_title(words.setting(where))
     add_legend(figure, *axes)
 
 
-def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
+def draw_panel(
+    axes: Axes, panel: Panel, table: Table, words: Words, published: Table | None = None
+) -> None:
     """Draw the curves or bars of a panel, with standard deviations over the seeds."""
     chosen, scale = table.where(**panel.where), _scale(panel, words)
     looks = panel.looks(chosen, words)
@@ -260,6 +259,8 @@ def draw_panel(axes: Axes, panel: Panel, table: Table, words: Words) -> None:
     ylabel = panel.ylabel or words.quantity(panel.y) + (", %" if percent else "")
     xlabel = panel.xlabel or words.quantity(panel.x)
     axes.set(title=panel.title, xlabel=xlabel, ylabel=ylabel, **panel.options)
+    if published is not None:
+        _draw_published(axes, panel, published, words, chosen)
 
 
 def _scale(panel: Panel, words: Words) -> float:
@@ -281,14 +282,13 @@ def _positions(
     return {x: n if apart else x for n, x in enumerate(xs)}, aside
 
 
-def draw_published(
-    axes: Axes, panel: Panel, published: Table, words: Words, measured: Table | None = None
+def _draw_published(
+    axes: Axes, panel: Panel, published: Table, words: Words, chosen: Table
 ) -> None:
     """Draw the numbers that a paper prints: the same markers, hollow and larger.
 
     The measured rows tell where values are that stand at equal distances.
     """
-    chosen = (measured or Table([])).where(**panel.where)
     looks = panel.looks(chosen, words)
     place, beside = _positions(panel, chosen, looks)
     label: str | None = "printed in the paper"

@@ -7,64 +7,39 @@ use drawn scenes, in which the outline of the object is known.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
 
 from evergrow import ERCForest
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import natural_order
+from evergrow.foundation.threads import one_blas_thread
+from evergrow.vision.descriptors import LocalFeatures, RandomPatches
+from evergrow.vision.descriptors.describer import shrink_image
+from evergrow.vision.images.reader import read_images
 from evergrow.vision.images.sources import import_extra
+from evergrow.vision.words.bag.pooling import POOLINGS, mutual_information_thresholds
 from evergrow.vision.words.codebooks.counts import word_offsets
 from evergrow.vision.words.codebooks.hierarchical_kmeans import HierarchicalKMeans
 from evergrow.vision.words.codebooks.kmeans_codebook import KMeansCodebook
 from evergrow.vision.words.codebooks.random_kd_trees import RandomKDTrees
+from evergrow.vision.words.evaluation import RocCurve, roc
 from evergrow.vision.words.plots import leaf_patches, word_map
-from evergrow_papers.claims import (
-    Claim,
-    Compare,
-    Difference,
-    Verdict,
-    Words,
-    each_seed,
-    points,
-    times,
-)
-from evergrow_papers.data import Array
-from evergrow_papers.figures import (
-    BLUE,
-    Figure,
-    Panel,
-    Panels,
-    Style,
-    add_legend,
-    draw_panel,
-    draw_panels,
-    draw_published,
-)
+from evergrow_papers.claims import Claim, Compare, Difference, Verdict, Words, each_seed, points
+from evergrow_papers.data import Array, Dataset
+from evergrow_papers.figures import Figure, Panel, Panels, draw_panel, draw_panels, styles
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
-from evergrow_papers.photographs import (
-    BINARY,
-    HAAR,
-    N_DESCRIPTORS,
-    N_EACH,
-    N_WINDOWS,
-    Task,
-    count_words,
-    describe_training,
-    keep_used,
-    load_task,
-    local_features,
-    objects_of,
-    rank_by_svm,
-    rank_by_votes,
-    split_even_odd,
-    take_evenly,
-)
-from evergrow_papers.scenes import BACKGROUND, BICYCLE, CAR, draw_scenes
+from evergrow_papers.scenes import BACKGROUND, BICYCLE, CAR, draw_scene, draw_scenes
 from evergrow_papers.table import ANY, Row, Table, first, last
 
 CITATION = (
@@ -112,18 +87,236 @@ LITTLE, ALL = 1.0, "all"
 TIMED = ("seconds_learning", "seconds_coding")
 # Number of descriptors for the time of coding.
 N_TIMED = 10_000
-# The trees vote for a class, without words.
-VOTES = "votes"
 # Rates of false positives at which ROC curves are drawn.
 FALSE_POSITIVES = tuple(k / 40 for k in range(41))
 
+# Windows that are coded per image. The 8000 of the paper would take most of the time.
+N_WINDOWS = 1000
+# Descriptors that a codebook is built from, in full and in quick runs.
+N_DESCRIPTORS = (20_000, 6000)
+HAAR, HSL, SIFT = "haar", "hsl", "sift"
+BINARY, INFORMATION, SHARES, ROOTS = "binary", "mutual_information", "sum", "sqrt"
+# The trees vote for a class, without words.
+VOTES = "votes"
+# Preferred objects: the paper's bikes, then its cars, then one that is harder.
+PREFERRED = ("motorbikes", BICYCLE, "car_side", CAR, "watch")
+PHOTOGRAPHED = ("motorbikes", "car_side", "watch", BACKGROUND)
+# Training images of each class, and as many test images, as in the paper; fewer in quick runs.
+N_EACH = (150, 60)
+# Large photographs are shrunk, so that hundreds of them fit into memory.
+LARGEST_SIDE = 640
+# Added to the seed, to learn from other patches than those that are coded.
+OTHER_SEED = 1000
+
 rates = partial(points, "rate", unit="percent")
+percent = partial(each_seed, unit="percent")
+
+
+# --- Images of an object and of background, and their descriptors and words
+
+
+def split_even_odd(data: Dataset) -> Dataset:
+    """Train on even images and test on odd ones, unless the folder is already divided."""
+    if data.X_train.ndim not in (1, 4):
+        raise InvalidInputError(
+            "visual words need images: give a folder with one folder of images per class; "
+            f"{data.name!r} is a matrix of shape {data.X_train.shape}"
+        )
+    train, test = ({str(Path(str(p)).parent) for p in X} for X in (data.X_train, data.X_test))
+    if data.X_train.ndim > 1 or not train & test:
+        return data
+    X = np.concatenate([data.X_train, data.X_test])
+    y = np.concatenate([data.y_train, data.y_test])
+    order = np.array(sorted(range(len(X)), key=lambda k: natural_order(str(X[k]))))
+    X, y = X[order], y[order]
+    trains = np.zeros(len(y), dtype=np.bool_)
+    for name in np.unique(y):
+        trains[np.flatnonzero(y == name)[::2]] = True
+    return replace(data, X_train=X[trains], y_train=y[trains], X_test=X[~trains], y_test=y[~trains])
+
+
+def keep_used(data: Dataset) -> Dataset:
+    """Only the classes that the experiments read, if all are there; even images train.
+
+    The hash is that of their files, so that it does not depend on folders next to them.
+    """
+    data = split_even_odd(data)
+    if data.X_train.ndim > 1 or not {*PHOTOGRAPHED} <= {str(name) for name in data.classes}:
+        return data
+    kept = data.of_classes(PHOTOGRAPHED)
+    digest = hashlib.sha256()
+    for path in sorted(map(Path, [*kept.X_train.tolist(), *kept.X_test.tolist()])):
+        digest.update(f"{path.parent.name}/{path.name}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return replace(kept, sha256=digest.hexdigest())
+
+
+def objects_of(data: Dataset) -> list[str]:
+    """Up to three classes other than background, preferred ones first."""
+    found = [str(name) for name in data.classes if name != BACKGROUND]
+    return [*dict.fromkeys([name for name in PREFERRED if name in found] + found)][:3]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Images of an object, which are positive, and of background, to train and to test.
+
+    ``outlines`` has a mask of the object in each image, or None where it is unknown or not there.
+    """
+
+    name: str
+    object: str
+    images: list[Array]
+    outlines: list[Array | None]
+    positive: Array
+    trains: Array
+
+    def place(self, run: Run) -> dict[str, Any]:
+        """The columns of a row that say what was measured."""
+        return {**run, "data": self.name, "object": self.object}
+
+
+def load_task(context: Context, run: Run) -> Task:
+    """Read the images of the object of a run, by default the first, and of background.
+
+    If no class is called "background", all other classes together are background.
+    """
+    source = run["data"]
+    n_each, drawn = context.scaled(*N_EACH), context.is_built_in(source)
+    return _load(context.dataset(source), run.get("number", 0), n_each, context.n_jobs, drawn)
+
+
+@lru_cache(maxsize=2)
+def _load(data: Dataset, number: int, n_each: int, n_jobs: int, drawn: bool) -> Task:
+    name = objects_of(data)[number]
+    images: list[Array] = []
+    outlines: list[Array | None] = []
+    marks: list[tuple[bool, bool]] = []
+    for trains, X, y in ((True, data.X_train, data.y_train), (False, data.X_test, data.y_test)):
+        classes = y.astype(str)
+        background = np.flatnonzero(classes == BACKGROUND)[:n_each]
+        if BACKGROUND not in data.classes.tolist():
+            # Of several classes, rows at even distances.
+            background = take_evenly(n_each, np.flatnonzero(classes != name))
+        for positive, rows in (
+            (True, np.flatnonzero(classes == name)[:n_each]),
+            (False, background),
+        ):
+            if not len(rows):
+                what, part = name if positive else BACKGROUND, "training" if trains else "testing"
+                raise InvalidInputError(f"{data.name!r} has no images of {what!r} for {part}")
+            read = read_images([*X[rows]], n_jobs=n_jobs).images
+            images += [shrink_image(image, LARGEST_SIDE) for image in read]
+            marks += [(positive, trains)] * len(rows)
+            # Even scenes are for training, odd ones for testing.
+            numbers = range(int(not trains), 2 * len(rows), 2)
+            outlines += [draw_scene(name, k)[1] if positive and drawn else None for k in numbers]
+    return Task(data.name, name, images, outlines, *np.array(marks).T)
+
+
+def local_features(seed: int, n_patches: int = N_WINDOWS, descriptor: str = HAAR) -> LocalFeatures:
+    """Descriptors of patches at random positions and scales."""
+    return LocalFeatures(descriptor, patches=RandomPatches(n_patches), random_state=seed)
+
+
+def describe_training(
+    context: Context,
+    task: Task,
+    seed: int,
+    n: int | None = None,
+    *,
+    descriptor: str = HAAR,
+    on_object: bool = False,
+) -> tuple[Array, Array]:
+    """About ``n`` descriptors of training images, and whether their images are positive.
+
+    There are as many of each image. With ``on_object``, the centres of patches lie on the object
+    where its outline is known.
+    """
+    chosen = np.flatnonzero(task.trains)
+    n_patches = -(-(n or context.scaled(*N_DESCRIPTORS)) // len(chosen))
+    local = local_features(seed + OTHER_SEED, n_patches, descriptor)
+    parts = Parallel(context.n_jobs, prefer="threads")(
+        delayed(local.describe)(task.images[i], mask=task.outlines[i] if on_object else None)
+        for i in chosen
+    )
+    found = [rows for rows, _ in parts]
+    return np.concatenate(found), np.repeat(task.positive[chosen], [*map(len, found)])
+
+
+def take_evenly(n: int, rows: Array) -> Array:
+    """The given number of rows, at even distances."""
+    return rows[np.arange(n) * len(rows) // n] if n < len(rows) else rows
+
+
+def count_words(
+    context: Context,
+    task: Task,
+    codebooks: Mapping[Any, Any],
+    seed: int,
+    *,
+    windows: Sequence[int] = (N_WINDOWS,),
+    descriptor: str = HAAR,
+    on_object: bool = False,
+) -> dict[Any, Any]:
+    """Counts of words per image, by codebook and number of windows, all of the same windows.
+
+    Each image is described once for all codebooks; fewer windows are the first of them. With
+    ``on_object``, the centres of windows of training images lie on the object.
+    """
+    local = local_features(seed, max(windows), descriptor)
+
+    def count(image: Array, mask: Array | None) -> list[Any]:
+        rows, _ = local.describe(image, mask=mask)
+        return [each.encode([rows[:n]]) for each in codebooks.values() for n in windows]
+
+    on = on_object & task.trains
+    # Images in parallel, each with one BLAS thread.
+    with one_blas_thread():
+        parts = Parallel(context.n_jobs, prefer="threads")(
+            delayed(count)(image, mask if inside else None)
+            for image, mask, inside in zip(task.images, task.outlines, on, strict=True)
+        )
+    stacked = (sparse.csr_array(sparse.vstack(each)) for each in zip(*parts, strict=True))
+    return dict(zip(product(codebooks, windows), stacked, strict=True))
+
+
+def pool(counts: Any, pooling: str, trains: Array, positive: Array) -> Any:
+    """Pool counts; thresholds, if the pooling has any, are learnt from the training images."""
+    chosen, thresholds = POOLINGS[pooling], None
+    if chosen.learns:
+        codes = positive[trains].astype(np.int32)
+        thresholds = mutual_information_thresholds(counts[np.flatnonzero(trains)], codes)
+    pooled = chosen.pool(counts, thresholds)
+    if pooling in (SHARES, ROOTS):
+        # Shares are much smaller than one. They become as long as binary vectors on average,
+        # since the SVM has one penalty for all.
+        length = np.sqrt(pooled.power(2).sum() / max(pooled.nnz, 1))
+        pooled = pooled * np.float32(1 / length)
+    return pooled
+
+
+def rank_images(task: Task, counts: Any, codebook: Any, pooling: str = BINARY) -> RocCurve:
+    """Rank the test images of a task by a linear SVM on their words, or by the votes of the trees.
+
+    Each window votes in each tree with the share of the object in its leaf.
+    """
+    from sklearn.svm import LinearSVC
+
+    positive, trains = task.positive, task.trains
+    if pooling == VOTES:
+        scores = (counts @ codebook.word_shares_[:, 1]) / np.asarray(counts.sum(axis=1)).ravel()
+    else:
+        pooled = pool(counts, pooling, trains, positive)
+        # Short codes that hardly separate the classes need more iterations than the default.
+        svm = LinearSVC(max_iter=20_000, random_state=0).fit(pooled[trains], positive[trains])
+        scores = svm.decision_function(pooled)
+    return roc(scores[~trains], positive[~trains])
+
 
 # All classes of the folder; the experiments of the paper read a few of them.
 PHOTOGRAPHS = Source("caltech_images", draw_scenes, split_even_odd, images=True)
-SOURCES = {
-    "photographs": replace(PHOTOGRAPHS, prepare=lambda data: keep_used(split_even_odd(data)))
-}
+SOURCES = {"photographs": replace(PHOTOGRAPHS, prepare=keep_used)}
 # Photographs have no outlines of the object; where these matter, drawn scenes are added.
 SOURCES_WITH_OUTLINES = {**SOURCES, "drawings": Source(None, partial(draw_scenes, 2 * N_EACH[0]))}
 
@@ -166,10 +359,7 @@ def measure_codebooks(
     found: list[Row] = []
     for (value, n), counts in count_words(context, task, codebooks, seed, **options).items():
         for pooling in (BINARY,) if poolings is None else poolings[value]:
-            if pooling == VOTES:
-                curve = rank_by_votes(task, counts, codebooks[value])
-            else:
-                curve = rank_by_svm(task, counts, pooling)
+            curve = rank_images(task, counts, codebooks[value], pooling)
             x, y = curve.false_positive_rate, curve.true_positive_rate
             measured = {
                 "rate": 100 * curve.equal_error_rate,
@@ -209,18 +399,13 @@ def names_with_outlines(context: Context) -> list[str]:
     return [n for n in context.names if n != "drawings" or not context.is_built_in("photographs")]
 
 
-def percent(table: Table, difference: Callable[[Table], float], name: str) -> Difference:
-    """A difference of percentages that a function computes from the rows of each seed."""
-    return each_seed(table, difference, unit="percent", name=name)
-
-
 def first_of(values: Sequence[Any]) -> Any:
     """The value that was measured first."""
     return values[0]
 
 
 _experiment = partial(Experiment, sources=SOURCES, timed=TIMED)
-ERC_STYLE = {(): Style("ERC forest", BLUE)}
+ERC_STYLE = styles({(): "ERC forest"})
 
 
 # --- Figs. 2 and 3: where the patches of a leaf lie, and where words indicate an object
@@ -258,9 +443,10 @@ def is_plain(image: Array, boxes: Array) -> Array:
 
 
 def describe_patches(task: Task, seed: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Descriptors of the patches of each image, which are plain, and which are on the object."""
+    """For each test image descriptors of patches, which are plain, which are on the object."""
     local = local_features(seed)
-    for image, outline in zip(task.images, task.outlines, strict=True):
+    for i in np.flatnonzero(~task.trains):
+        image, outline = task.images[i], task.outlines[i]
         rows, boxes = local.describe(image)
         x, y = (boxes[:, :2] + boxes[:, 2:] / 2).astype(np.int64).T
         on = np.zeros(len(rows), np.bool_) if outline is None else outline[y, x]
@@ -285,7 +471,7 @@ def _percent(part: Any, among: Any) -> float | None:
 
 
 def measure_leaves(
-    tests: Task, codebook: ERCForest, seed: int, leaves: Mapping[str, tuple[int, int] | None]
+    task: Task, codebook: ERCForest, seed: int, leaves: Mapping[str, tuple[int, int] | None]
 ) -> list[Row]:
     """Percentages of the test patches in leaves, and of all test patches.
 
@@ -293,22 +479,23 @@ def measure_leaves(
     """
     parts = [
         (codebook.transform(rows), plain, on, [k] * len(rows))
-        for k, (rows, plain, on) in enumerate(describe_patches(tests, seed))
+        for k, (rows, plain, on) in enumerate(describe_patches(task, seed))
     ]
     words, plain, on, images = (np.concatenate(each) for each in zip(*parts, strict=True))
-    mine = tests.positive[images]
+    own = task.positive[~task.trains]
+    mine = own[images]
     found: list[Row] = []
     for rule, leaf in leaves.items():
         tree, word = leaf or (None, None)
         inside = in_unmixed(codebook, words).any(axis=1) if leaf is None else words[:, tree] == word
-        hit = np.bincount(images[inside], minlength=len(tests.positive)) > 0
+        hit = np.bincount(images[inside], minlength=len(own)) > 0
         row: dict[str, Any] = {
             "leaf": rule,
             "tree": tree,
             "word": word,
             "test_patches": int(inside.sum()),
-            "images_with_it": _percent(hit, tests.positive),
-            "background_with_it": _percent(hit, ~tests.positive),
+            "images_with_it": _percent(hit, own),
+            "background_with_it": _percent(hit, ~own),
             "background_plain": _percent(plain, ~mine),
         }
         for of, among in (("", inside), ("all_", np.ones_like(mine))):
@@ -330,12 +517,10 @@ def shrink(pixels: Array, *size: int) -> list[Any]:
     return list((small // 8 * 8 + 4).tolist())
 
 
-def show(axes: Any, pixels: Any, **options: Any) -> Any:
-    """Draw an image without ticks; returns what a colour bar needs."""
-    axes.set(xticks=[], yticks=[])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-    # Without interpolation, the file holds no more pixels than the image.
+def show(axes: Any, pixels: Any, title: str = "", **options: Any) -> Any:
+    """Draw an image; without interpolation, the file holds no more pixels than it."""
+    axes.set_axis_off()
+    axes.set_title(title)
     return axes.imshow(pixels, interpolation="none", **options)
 
 
@@ -344,15 +529,6 @@ def tile(images: Sequence[Any], n_columns: int) -> Array:
     frame = ((0, -len(images) % n_columns), (2, 2), (2, 2), (0, 0))
     framed = np.pad(np.array(images, dtype=np.uint8), frame, constant_values=150)
     return np.vstack([np.hstack([*each]) for each in np.split(framed, len(framed) // n_columns)])
-
-
-def _fig2_runs(context: Context) -> list[Run]:
-    return [
-        {"data": name, "seed": seed, "number": number}
-        for name in names_with_outlines(context)
-        for seed in context.seeds()
-        for number in range(len(objects_of(context.dataset(name))[:2]))
-    ]
 
 
 def _fig2_measure(context: Context, run: Run) -> list[Row]:
@@ -373,8 +549,8 @@ def _fig2_measure(context: Context, run: Run) -> list[Row]:
     if task.outlines[0] is not None:
         on_object = describe_training(context, task, seed, on_object=True)
         by_masks = forest(context, seed).fit(*on_object)
-        rows += measure_leaves(task.tests, by_masks, seed, {MASKED: None})
-    rows += measure_leaves(task.tests, codebook, seed, {ALL_UNMIXED: None, **leaves})
+        rows += measure_leaves(task, by_masks, seed, {MASKED: None})
+    rows += measure_leaves(task, codebook, seed, {ALL_UNMIXED: None, **leaves})
     found: list[Any] = [{**task.place(run), **row} for row in rows]
     if shows_pictures(context, run):
         found[-2].update(_fig2_pictures(task, codebook, seed, leaves[UNMIXED]))
@@ -383,9 +559,9 @@ def _fig2_measure(context: Context, run: Run) -> list[Row]:
 
 def _fig2_pictures(task: Task, codebook: ERCForest, seed: int, leaf: tuple[int, int]) -> Row:
     """Training images, and test patches of the leaf, of both classes alternately."""
-    tests = task.tests.images
+    tests = np.flatnonzero(~task.trains)
     order = np.argsort(np.arange(len(tests)) % (len(tests) // 2), kind="stable")
-    images, local = [tests[i] for i in order], local_features(seed)
+    images, local = [task.images[i] for i in tests[order]], local_features(seed)
     patches, _ = leaf_patches(images, codebook, local, *leaf, n=30, n_per_image=1)
     return {
         "examples": {
@@ -402,13 +578,11 @@ def _draw_fig2(figure: Figure, table: Table) -> None:
     n = min(map(len, examples.values()))
     ratios = (1.1 * len(shown), *[1] * len(shown))
     left, *right = figure.subplots(1, 1 + len(shown), width_ratios=ratios)
-    show(left, tile([pixels for images in examples.values() for pixels in images[:n]], n))
-    left.set_title("images")
-    left.set_yticks([38 + 76 * k for k in range(len(examples))], [*examples])
+    pixels = [image for images in examples.values() for image in images[:n]]
+    show(left, tile(pixels, n), f"images: {', '.join(examples)}")
     for axes, row in zip(right, shown, strict=True):
-        show(axes, tile(row["patches"], 5))
-        axes.set_title(f"test patches of one “{row['object']}” leaf")
-        axes.set_xlabel(f"{row['on_object_images']:.0f} % are of images with {row['object']}")
+        share = f"{row['on_object_images']:.0f} % are of images with it"
+        show(axes, tile(row["patches"], 5), f"patches of one “{row['object']}” leaf: {share}")
 
 
 def _less_plain(table: Table) -> list[Verdict]:
@@ -416,7 +590,9 @@ def _less_plain(table: Table) -> list[Verdict]:
     if len(table.column("on_object")):
         return []
     name = "plain patches in the leaves against all patches of these images"
-    return [percent(table, lambda rows: rows.mean("plain") - rows.mean("all_plain"), name).below()]
+    return [
+        percent(table, lambda rows: rows.mean("plain") - rows.mean("all_plain"), name=name).below()
+    ]
 
 
 def _mostly_parts(table: Table) -> list[Verdict]:
@@ -428,9 +604,11 @@ def _mostly_parts(table: Table) -> list[Verdict]:
         return rows.mean(f"{of}on_object_images") * rows.mean(f"{of}on_object") / 100
 
     name = "parts of the object in the leaves"
-    more = percent(table, lambda r: share(r) - share(r, "all_"), f"{name}, against all patches")
-    most = percent(table, lambda rows: share(rows) - MOST, f"{name}, above {MOST:.0f} %")
-    return [more.above(), most.above()]
+    against_all = percent(
+        table, lambda rows: share(rows) - share(rows, "all_"), name=f"{name}, against all patches"
+    )
+    most = percent(table, lambda rows: share(rows) - MOST, name=f"{name}, above {MOST:.0f} %")
+    return [against_all.above(), most.above()]
 
 
 PARTS = "Test patches of a leaf are parts of one object (here"
@@ -439,7 +617,12 @@ FIG2 = Experiment(
     title="Figure 2 of Moosmann et al.: images, and patches of one leaf",
     shows="Example images, and test patches that a tree put into one leaf of an object.",
     sources=SOURCES_WITH_OUTLINES,
-    runs=_fig2_runs,
+    runs=lambda context: [
+        run
+        for name in names_with_outlines(context)
+        for number in [range(len(objects_of(context.dataset(name))[:2]))]
+        for run in grid(data=[name], seed=context.seeds(), number=number)
+    ],
     measure=_fig2_measure,
     claims={
         "plain": Claim(
@@ -475,13 +658,13 @@ FIG2 = Experiment(
 def _fig3_measure(context: Context, run: Run) -> list[Row]:
     seed, task = run["seed"], load_task(context, run)
     codebook = forest(context, seed).fit(*describe_training(context, task, seed))
-    tests, rows = task.tests, []
-    for i, (patches, *parts) in enumerate(describe_patches(tests, seed)):
+    own, rows = task.positive[~task.trains], []
+    for i, (patches, *parts) in enumerate(describe_patches(task, seed)):
         posterior = codebook.predict_proba(patches)[:, 1]
         row: dict[str, Any] = {
             **task.place(run),
             "image": i,
-            "class": task.object if tests.positive[i] else BACKGROUND,
+            "class": task.object if own[i] else BACKGROUND,
             "posterior": float(posterior.mean()),
             "unmixed": 100 * float(in_unmixed(codebook, codebook.transform(patches)).mean()),
             "plain": 100 * float(parts[0].mean()),
@@ -494,12 +677,12 @@ def _fig3_measure(context: Context, run: Run) -> list[Row]:
         rows.append(row)
     if shows_pictures(context, run):
         # Four images at even distances.
-        for i in take_evenly(4, np.flatnonzero(tests.positive)):
-            seen = word_map(tests.images[i], codebook, local_features(seed), True)
+        for i in take_evenly(4, np.flatnonzero(own)):
+            image = task.images[np.flatnonzero(~task.trains)[i]]
+            seen = word_map(image, codebook, local_features(seed), True)
             # A corner may have no patch; it gets the mean, so that it does not stand out.
             grey = np.rint(255 * np.where(np.isnan(seen), np.nanmean(seen), seen)).astype(np.uint8)
-            rows[i]["picture"] = shrink(tests.images[i], 144, 108)
-            rows[i]["map"] = shrink(grey, 144, 108)
+            rows[i].update(picture=shrink(image, 144, 108), map=shrink(grey, 144, 108))
     return [*rows]
 
 
@@ -507,12 +690,14 @@ def _draw_fig3(figure: Figure, table: Table) -> None:
     shown = [row for row in table if row.get("picture")]
     maps = [np.array(row["map"]) / 255 for row in shown]
     places = figure.subplots(2, len(shown), squeeze=False)
-    scale = {"cmap": "viridis", "vmin": min(map(np.min, maps)), "vmax": max(map(np.max, maps))}
+    scale: dict[str, Any] = {
+        "cmap": "viridis",
+        "vmin": min(map(np.min, maps)),
+        "vmax": max(map(np.max, maps)),
+    }
     for (above, below), row, seen in zip(places.T, shown, maps, strict=True):
         show(above, np.array(row["picture"], dtype=np.uint8))
         drawn = show(below, seen, **scale)
-    places[0, 0].set_ylabel("image")
-    places[1, 0].set_ylabel("its words")
     figure.colorbar(drawn, ax=[*places[1]], label=f"posterior of\n“{shown[0]['object']}”")
 
 
@@ -526,7 +711,7 @@ def _higher_posterior(table: Table, one: str, other: str, known: bool) -> list[V
         return 100 * float(np.mean([row[one] > row[other] for row in mine])) - MOST
 
     name = f"images with a higher posterior {one.replace('_', ' ')}, above {MOST:.0f} %"
-    return [percent(table, above_half, name).above()]
+    return [percent(table, above_half, name=name).above()]
 
 
 ON_THE_OBJECT = "Words lie on the object, though they were learnt from whole images (here:"
@@ -563,7 +748,6 @@ ERC, KMEANS, UNSUPERVISED = "ERC forest", "k-means", "unsupervised trees"
 HIERARCHICAL, KD_TREES = "hierarchical k-means", "kd-trees"
 # A fifth of the leaves, whose codes are full of ones with fewer windows.
 SMALL = "small unsupervised trees"
-INFORMATION, SHARES = "mutual_information", "sum"
 WINDOWS, FEW_WINDOWS = (100, 300, 1000, 3000, 8000), (30, 100, 300, 1000)
 # Each window is compared with 5000 centres; more windows would take longer than everything else.
 MOST_FOR_KMEANS = 1000
@@ -647,8 +831,7 @@ def _draw_fig4a(figure: Figure, table: Table) -> None:
     left, middle, *bars = figure.subplots(1, 4, width_ratios=(2, 1.4, 1, 1))
     panel = Panel("windows", "rate", ("codebook", "pooling"), FIG4A_WORDS, ticks="measured")
     looks = panel.looks(shown, WORDS)
-    draw_panel(left, panel, shown, WORDS)
-    draw_published(left, panel, Table(FIG4A.published), WORDS)
+    draw_panel(left, panel, shown, WORDS, Table(FIG4A.published))
     at = shown.where(windows=MOST_FOR_KMEANS)
     for place in ((ERC, BINARY), (ERC, VOTES), (KMEANS, BINARY), (UNSUPERVISED, BINARY)):
         mine = at.where(codebook=place[0], pooling=place[1])
@@ -665,7 +848,7 @@ def _draw_fig4a(figure: Figure, table: Table) -> None:
         axes.set(xscale="log", xmargin=0.35, title=WORDS.quantity(column), xlabel="seconds")
         axes.invert_yaxis()
     bars[1].set_yticklabels([])
-    add_legend(figure, left, place="lower center", columns=3)
+    figure.legend(loc="outside lower center", ncols=3)
 
 
 FIG4A = _experiment(
@@ -732,14 +915,19 @@ FIG4A = _experiment(
         ),
         "compromise": _on_photographs(
             [
-                times("seconds_coding", "codebook", KMEANS, HIERARCHICAL),
+                Compare(
+                    "seconds_coding", {"codebook": KMEANS}, {"codebook": HIERARCHICAL}, unit="times"
+                ),
                 rates("codebook", KMEANS, HIERARCHICAL),
             ],
             "Hierarchical k-means is a compromise: faster than k-means, less accurate.",
             windows=MOST_FOR_KMEANS,
         ),
         "faster": _on_photographs(
-            [times(column, "codebook", KMEANS, ERC, above=5.0) for column in TIMED],
+            [
+                Compare(column, {"codebook": KMEANS}, {"codebook": ERC}, above=5.0, unit="times")
+                for column in TIMED
+            ],
             "ERC forests are much faster than k-means, in learning and in coding (here 5 times at "
             "least).",
             "10 000 times fewer operations to learn",
@@ -793,11 +981,6 @@ DESCRIPTORS, FEW_DESCRIPTORS = (5000, 10_000, 20_000, 40_000), (1500, 4000, 10_0
 FIG4C_LEAVES = (100, 300, 1000, 2500, 5000)
 
 
-def _fig4c_runs(context: Context) -> list[Run]:
-    descriptors = context.scaled(DESCRIPTORS, FEW_DESCRIPTORS)
-    return grid(data=context.names, seed=context.seeds(N_SEEDS), descriptors=descriptors)
-
-
 def _centre(table: Table) -> float:
     """Logarithm of the size around which the rates of one seed are highest.
 
@@ -833,7 +1016,11 @@ FIG4C = _experiment(
     name="nips2006-fig4c",
     title="Figure 4 c of Moosmann et al.: how many descriptors a codebook is built from",
     shows="Rate at equal error over the descriptors to learn from, for several sizes of trees.",
-    runs=_fig4c_runs,
+    runs=lambda context: grid(
+        data=context.names,
+        seed=context.seeds(N_SEEDS),
+        descriptors=context.scaled(DESCRIPTORS, FEW_DESCRIPTORS),
+    ),
     measure=partial(measure_sizes, sizes=(FIG4C_LEAVES, FIG4C_LEAVES[:3])),
     claims={
         "size": Claim(
@@ -917,7 +1104,7 @@ WHOLE, MORE, OBJECT, OBJECT_TOO = (
     "words from the object alone",
     "words and histograms from the object alone",
 )
-HSL, GREY_IMAGES = "hsl", "haar, grey images"
+GREY_IMAGES = "haar, grey images"
 # The option of a forest, and its values in full and in quick runs.
 SWEEPS: dict[str, tuple[str, Sequence[float], Sequence[float]]] = {
     TRIALS: ("max_trials", (1, 3, 10, 28, 50, 100, 300), (1, 10, 50)),
@@ -1047,7 +1234,6 @@ SETTINGS = _experiment(
 
 # --- SIFT descriptors: forests against k-means, and settings that help the forest
 
-SIFT, ROOTS = "sift", "sqrt"
 # The paper's size, with the number of trials that the square root gives.
 PAPER = "5 trees"
 # Trees, the share of the paper's leaves in each, and trials.
@@ -1109,15 +1295,6 @@ def _chosen_elsewhere(table: Table, here: int) -> list[Verdict]:
     return [compare.verdict(table.where(object=things[here]), WORDS)]
 
 
-def _chosen_on(there: str, here: str, place: int) -> Claim:
-    return Claim(
-        f"Ours: a forest chosen on the {there} category, with as many words and windows as "
-        f"k-means, is more accurate than k-means on the {here} one.",
-        partial(_chosen_elsewhere, here=place),
-        where={"descriptor": SIFT},
-    )
-
-
 def _depends_on_data(table: Table) -> list[Verdict]:
     """SIFT is better on one category, wavelets on another."""
     compare = rates("descriptor", SIFT, HAAR)
@@ -1140,8 +1317,15 @@ SIFT_FORESTS = Experiment(
             where={"descriptor": SIFT, "pooling": BINARY},
             each=("object",),
         ),
-        "chosen on the last category": _chosen_on("last", "first", 0),
-        "chosen on the first category": _chosen_on("first", "last", 1),
+        **{
+            f"chosen on the {there} category": Claim(
+                f"Ours: a forest chosen on the {there} category, with as many words and windows "
+                f"as k-means, is more accurate than k-means on the {here} one.",
+                partial(_chosen_elsewhere, here=place),
+                where={"descriptor": SIFT},
+            )
+            for place, here, there in ((0, "first", "last"), (1, "last", "first"))
+        },
         "descriptor": Claim(
             "The best descriptor depends on the data: wavelets on one, SIFT on another.",
             _depends_on_data,
