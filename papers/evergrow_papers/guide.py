@@ -540,8 +540,8 @@ def _transform_measure(context: Context, run: Run) -> list[Row]:
         accuracy = float((model.predict(data.X_test) == data.y_test).mean())
     else:
         n = len(data.classes)
-        stream = ClassStream(run["initial"], 10, repetitions=seed + 1, measure_at=[n])
-        (end,) = follow(model, data, stream, seed, ask="measured")
+        stream = ClassStream(run["initial"], 10, measure_at=[n], random_state=seed)
+        (end,) = follow(model, data, stream, ask="measured")
         accuracy, seconds = end.accuracy, end.seconds
     kind = (model[-1] if name == METRIC else model).standardize_
     return [{**run, "features": kind, "accuracy": accuracy, "seconds": seconds}]

@@ -19,8 +19,8 @@ def test_ten_updates_are_the_default(data):
     setup, _ = make_setups(data)
     assert setup.points == (4, 8, 12, 16, 20, 24, 28, 32, 36, 40)
     svc, lda = (choose(only=[name])[0] for name in ("linear-svc", "lda"))
-    assert setup.stream_for(svc).measure_at == (4, 20, 40)
-    assert setup.stream_for(lda).measure_at == setup.points
+    assert setup.stream_for(svc, 0).measure_at == (4, 20, 40)
+    assert setup.stream_for(lda, 0).measure_at == setup.points
 
 
 def test_many_updates_are_measured_at_a_few_points(data):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from evergrow.compare import Dataset
     from evergrow.compare.comparison import Comparison
-    from evergrow.compare.recommendation import Advice
     from evergrow.compare.measurement import Standing
+    from evergrow.compare.recommendation import Advice
     from evergrow.compare.setup import Facts
 
 # The names of learners in 'evergrow fit --learner'.

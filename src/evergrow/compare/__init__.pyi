@@ -7,7 +7,6 @@ from .stream import (
     follow,
     forgetting,
     model_bytes,
-    relative_accuracy,
 )
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "forgetting",
     "load_dataset",
     "model_bytes",
-    "relative_accuracy",
 ]

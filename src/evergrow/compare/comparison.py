@@ -7,15 +7,14 @@ import csv
 import io
 import json
 import math
-import numbers
 import os
 import platform
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,28 @@ from evergrow.compare.setup import Facts, Setup, make_setups
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import install_command
-from evergrow.foundation.params import Integer
+from evergrow.foundation.params import Integer, Rule, Satisfies, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
 
 # Of the record and of the checkpoints.
 FORMAT_VERSION = 1
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "river", "opencv-python-headless", "onnxruntime")
+_RULES: dict[str, list[Rule]] = {
+    "repetitions": [Integer(1)],
+    "time_limit": [
+        Satisfies(
+            "a number of seconds above 0",
+            lambda limit: isinstance(limit, Real) and not isinstance(limit, bool) and limit > 0,
+        )
+    ],
+    "n_jobs": [
+        Satisfies(
+            "a number of threads, or -1 for one per processor",
+            lambda n: n != 0 and Integer(-(2**31)).admits(n),
+        )
+    ],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +138,9 @@ def compare(
     >>> found.advice[0].choice.learner.name
     'lda'
     """
-    is_number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
-    if not is_number or not time_limit > 0:
-        raise InvalidInputError(
-            f"time_limit must be a number of seconds above 0, got {time_limit!r}"
-        )
-    if not Integer(-sys.maxsize).admits(n_jobs) or n_jobs == 0:
-        raise InvalidInputError(
-            f"n_jobs must be a number of threads, or -1 for one per processor, got {n_jobs!r}"
-        )
+    check_parameters(
+        {"repetitions": repetitions, "time_limit": time_limit, "n_jobs": n_jobs}, _RULES
+    )
     target = check_folder(folder)
     chosen = known_learners() if learners is None else tuple(learners)
     if not chosen:
@@ -142,7 +150,6 @@ def compare(
         initial=initial,
         chunk=chunk,
         seed=seed,
-        repetitions=repetitions,
         quick=quick,
         protocol=protocol,
     )
@@ -158,7 +165,7 @@ def compare(
         for learner, setup in tasks:
             if show is not None:
                 show(len(standings))
-            standings.append(_standing(learner, setup, checkpoints, fixed, time_limit))
+            standings.append(_standing(learner, setup, checkpoints, fixed, repetitions, time_limit))
     on_all, on_sample = standings[: len(main)], standings[len(main) :]
     facts = Facts.of(whole.data)
     found = Comparison(
@@ -216,6 +223,7 @@ def _standing(
     setup: Setup,
     checkpoints: _Checkpoints,
     fixed: Mapping[str, Any],
+    repetitions: int,
     time_limit: float,
 ) -> Standing:
     """Return all results of a learner, or the reason why there are none."""
@@ -228,14 +236,14 @@ def _standing(
     if problem:
         return Standing(learner, (), setup.checkpoints, problem)
     results = []
-    for repetition in range(setup.stream.repetitions):
+    for repetition in range(repetitions):
         setting = {
             "learner": learner.name,
             "code": learner.factory.code,
             "data": setup.data.sha256,
             "n_train": len(setup.data.y_train),
             "classes": setup.points[-1],
-            "points": setup.stream_for(learner).measure_at,
+            "points": setup.stream_for(learner, repetition).measure_at,
             "chunk": setup.stream.chunk,
             "seed": setup.stream.random_state,
             "repetition": repetition,

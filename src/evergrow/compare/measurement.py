@@ -161,8 +161,8 @@ def measure(
     time_limit: float = math.inf,
 ) -> Result:
     """Train and test a learner on one class order, whose number also changes its seed."""
-    data, stream = setup.data, setup.stream_for(learner)
-    seed = stream.random_state + repetition
+    data, stream = setup.data, setup.stream_for(learner, repetition)
+    seed = stream.random_state
     retrained = learner.way == "retrained"
     if retrained:
         # Import the package before the clock starts.
@@ -177,7 +177,7 @@ def measure(
         warnings.simplefilter("always")
         try:
             ask: Literal["always", "measured"] = "measured" if retrained else "always"
-            for each in follow(timed, data, stream, repetition, ask=ask):
+            for each in follow(timed, data, stream, ask=ask):
                 measured.append(each)
                 n_updates = timed.n_updates
             finished = True

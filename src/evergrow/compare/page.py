@@ -39,6 +39,8 @@ def render_page(found: Comparison) -> str:
     """Return the page as HTML."""
     chosen = [advice.choice for advice in found.advice]
     important = {number for number, each in enumerate(found.standings, 1) if each in chosen}
+    record = found.record
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     template = files("evergrow.compare").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         title=f"Learners compared on {escape(found.name)}",
@@ -47,7 +49,11 @@ def render_page(found: Comparison) -> str:
         plots=_plots(found.standings, important),
         tables=_tables(found, important),
         meanings=_definitions((column.heading, column.meaning) for column in SHOWN_COLUMNS),
-        measured="".join(f"<p>{escape(line)}</p>" for line in _measured(found.record)),
+        seed=record["seed"],
+        repetitions=record["stream"]["repetitions"],
+        checkpoints=", ".join(map(str, record["stream"]["checkpoints"])),
+        machine=escape(f"{record['processor']}, {record['n_cores']} cores; {versions}."),
+        sha256=record["data"]["sha256"],
     )
 
 
@@ -144,16 +150,3 @@ def _table(standings: Sequence[Standing], important: Collection[int] = ()) -> st
         "<div class='scroll' tabindex='0'><table><thead><tr><th></th><th scope='col'>learner</th>"
         f"{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
-
-
-def _measured(record: Any) -> list[str]:
-    stream = record["stream"]
-    at = ", ".join(map(str, stream["checkpoints"]))
-    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    return [
-        f"Order of the classes: seed {record['seed']}, {stream['repetitions']} repetition(s). "
-        f"Learners that must be retrained were trained at {at} classes only; times are wall-clock "
-        "times and include one prediction, because some learners solve only when they predict.",
-        f"{record['processor']}, {record['n_cores']} cores; {versions}.",
-        f"Data: SHA-256 {record['data']['sha256']}.",
-    ]

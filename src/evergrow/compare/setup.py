@@ -75,10 +75,13 @@ class Setup:
     checkpoints: tuple[int, ...]
     """Numbers of classes at which all learners are measured."""
 
-    def stream_for(self, learner: ComparedLearner) -> ClassStream:
-        """Return the stream with the points at which a learner is measured."""
-        retrained = learner.way == "retrained"
-        return replace(self.stream, measure_at=self.checkpoints if retrained else self.points)
+    def stream_for(self, learner: ComparedLearner, repetition: int) -> ClassStream:
+        """Return the stream in another order, with the points at which a learner is measured."""
+        return replace(
+            self.stream,
+            measure_at=self.checkpoints if learner.way == "retrained" else self.points,
+            random_state=self.stream.random_state + repetition,
+        )
 
 
 def make_setups(
@@ -87,7 +90,6 @@ def make_setups(
     initial: int | None = None,
     chunk: int | None = None,
     seed: int = 0,
-    repetitions: int = 1,
     quick: bool = False,
     protocol: str = "batches",
 ) -> tuple[Setup, Setup]:
@@ -120,7 +122,6 @@ def make_setups(
         stream = ClassStream(
             first,
             1 if single else step,
-            repetitions=repetitions,
             blur=0.3 if blurry else 0.0,
             disjoint=0.5 if blurry else 0.0,
             random_state=seed,

@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
@@ -14,43 +15,50 @@ import numpy.typing as npt
 from evergrow.compare.data import Dataset
 from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.params import Integer, Nothing, Number, check_parameters
+from evergrow.foundation.params import Integer, Nothing, Number, Rule, Satisfies, check_parameters
 
-_RULES = {
+_ORDERS = ("shuffled", "sorted")
+_RULES: dict[str, tuple[Rule, ...]] = {
     "initial": (Integer(1),),
     "chunk": (Integer(1),),
     "n_classes": (Integer(1), Nothing()),
+    "order": (
+        Satisfies(
+            "'shuffled', 'sorted' or a sequence of labels",
+            lambda order: order in _ORDERS if isinstance(order, str) else _is_list(order),
+        ),
+    ),
+    "measure_at": (
+        Satisfies(
+            "numbers of classes, each an integer of at least 1",
+            lambda sizes: _is_list(sizes) and all(map(Integer(1).admits, sizes)),
+        ),
+        Nothing(),
+    ),
     "blur": (Number(0.0, 1.0),),
     "disjoint": (Number(0.0, 1.0),),
-    "repetitions": (Integer(1),),
     "random_state": (Integer(0),),
 }
-_ORDERS = ("shuffled", "sorted")
 # The accuracy over all classes can hide a low accuracy of the newest ones.
 N_NEWEST = 5
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str)
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One batch of a stream: its new classes and training rows.
-
-    Attributes
-    ----------
-    classes : ndarray
-        The new classes, in order of arrival.
-    known : ndarray
-        All classes so far, including the new ones, in order of arrival.
-    rows : ndarray of int
-        Indices of the training rows, in increasing order. In a blurry stream, also rows of classes
-        known before.
-    measured : bool
-        Whether the learner is measured after this step.
-    """
+    """One batch of a stream; classes are in order of arrival."""
 
     classes: Array
+    """The new classes."""
     known: Array
+    """All classes so far, including the new ones."""
     rows: Array
+    """Indices of the training rows; in a blurry stream, also of classes known before."""
     measured: bool
+    """Whether the learner is measured after this step."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,6 @@ class ClassStream:
         Number of classes of the data to use. None uses all.
     order : {"shuffled", "sorted"} or sequence, default="shuffled"
         Order of the classes. A sequence of labels names all classes to use.
-    repetitions : int, default=1
-        Number of repetitions, each in another random order.
     measure_at : sequence of int, default=None
         Numbers of known classes at which to measure; None measures after every step.
     blur : float in [0, 1], default=0
@@ -79,7 +85,7 @@ class ClassStream:
         Share of the classes, chosen at random, that are not blurred. For such streams see Koh et
         al., ICLR 2022.
     random_state : int, default=0
-        Seed of the order. Repetition ``r`` uses the seed ``random_state + r``.
+        Seed of the order.
 
     Examples
     --------
@@ -97,7 +103,6 @@ class ClassStream:
     chunk: int = 1
     n_classes: int | None = None
     order: Literal["shuffled", "sorted"] | Sequence[Any] = "shuffled"
-    repetitions: int = 1
     measure_at: Sequence[int] | None = None
     blur: float = 0.0
     disjoint: float = 0.0
@@ -105,17 +110,6 @@ class ClassStream:
 
     def __post_init__(self) -> None:
         check_parameters(vars(self), _RULES)
-        by_name = isinstance(self.order, str)
-        if not (self.order in _ORDERS if by_name else isinstance(self.order, Collection)):
-            raise InvalidInputError(
-                f"order must be 'shuffled', 'sorted' or a sequence of labels, got {self.order!r}"
-            )
-        rule, sizes = Integer(1), self.measure_at
-        listed = isinstance(sizes, Collection) and not isinstance(sizes, (str, bytes))
-        if sizes is not None and not (listed and all(map(rule.admits, sizes))):
-            raise InvalidInputError(
-                f"measure_at must be numbers of classes, each {rule}, or None, got {sizes!r}"
-            )
 
     def sizes(self, n_classes: int) -> list[int]:
         """Return the number of known classes after each step, given the number in the data."""
@@ -129,23 +123,27 @@ class ClassStream:
             )
         return [*range(self.initial, end, self.chunk), end]
 
-    def ordered(self, classes: Array, repetition: int = 0) -> Array:
-        """Return the classes in the order of one repetition."""
-        if not 0 <= repetition < self.repetitions:
-            raise InvalidInputError(
-                f"repetition must be from 0 to {self.repetitions - 1}, got {repetition}"
-            )
+    def ordered(self, classes: Array) -> Array:
+        """Return the classes in order of arrival."""
         if not isinstance(self.order, str):
-            return _check_named(self.order, classes)
+            named = np.asarray(self.order)
+            unknown = sorted(set(named.tolist()) - set(classes.tolist()), key=str)
+            if unknown:
+                raise InvalidInputError(
+                    f"order names classes that are not in the data: {unknown[:5]}"
+                )
+            if len(np.unique(named)) != len(named):
+                raise InvalidInputError("order names a class twice")
+            return named.astype(classes.dtype)
         if self.order == "sorted":
             return np.sort(classes)
-        rng = np.random.default_rng(self.random_state + repetition)
+        rng = np.random.default_rng(self.random_state)
         return rng.permutation(np.sort(classes))
 
-    def steps(self, y: npt.ArrayLike, repetition: int = 0) -> Iterator[Step]:
-        """Yield the batches of one repetition, given the training labels ``y``."""
+    def steps(self, y: npt.ArrayLike) -> Iterator[Step]:
+        """Yield the batches, given the training labels ``y``."""
         labels = np.asarray(y)
-        order = self.ordered(np.unique(labels), repetition)
+        order = self.ordered(np.unique(labels))
         sizes = self.sizes(len(order))
         measured = set(sizes if self.measure_at is None else self.measure_at)
         unreachable = measured - set(sizes)
@@ -154,19 +152,17 @@ class ClassStream:
                 f"measure_at asks for {sorted(unreachable)} classes, "
                 f"but the stream passes through {sizes}"
             )
-        batch_of_row = self._batches(labels, order, sizes, repetition)
+        batch_of_row = self._batches(labels, order, sizes)
         first = 0
         for batch, end in enumerate(sizes):
             rows = np.flatnonzero(batch_of_row == batch)
             yield Step(order[first:end], order[:end], rows, end in measured)
             first = end
 
-    def _batches(
-        self, labels: Array, order: Array, sizes: Sequence[int], repetition: int
-    ) -> npt.NDArray[np.intp]:
+    def _batches(self, labels: Array, order: Array, sizes: Sequence[int]) -> Array:
         """Return the number of the batch of each row, -1 for classes that are left out."""
         # Another generator than that of the order, which a blurry stream leaves as it is.
-        rng = np.random.default_rng((self.random_state + repetition, 1))
+        rng = np.random.default_rng((self.random_state, 1))
         batch_of_class = np.searchsorted(sizes, np.arange(sizes[-1]), side="right")
         whole = rng.permutation(len(batch_of_class)) < self.disjoint * len(batch_of_class)
         last = len(sizes) - 1
@@ -179,16 +175,6 @@ class ClassStream:
                 late = rng.permutation(rows)[:n_late]
                 batches[late] = rng.integers(batch + 1, last, n_late, endpoint=True)
         return batches
-
-
-def _check_named(order: Sequence[Any], classes: Array) -> Array:
-    named = np.asarray(order)
-    unknown = sorted(set(named.tolist()) - set(classes.tolist()), key=str)
-    if unknown:
-        raise InvalidInputError(f"order names classes that are not in the data: {unknown[:5]}")
-    if len(np.unique(named)) != len(named):
-        raise InvalidInputError("order names a class twice")
-    return named.astype(classes.dtype)
 
 
 class Learner(Protocol):
@@ -264,7 +250,6 @@ class _Meter:
     last_seconds: float = 0.0
     n_distances: float = 0.0
     cpu_seconds: float = 0.0
-    last_cpu_seconds: float = 0.0
 
     def train(self, learner: Learner, X: Array, y: Array, *, ask: bool) -> None:
         start, cpu_start = time.perf_counter(), time.process_time()
@@ -272,10 +257,9 @@ class _Meter:
         if ask:
             # Some learners solve or train only when they predict.
             learner.predict(X[:1])
+        self.cpu_seconds += time.process_time() - cpu_start
         self.last_seconds = time.perf_counter() - start
-        self.last_cpu_seconds = time.process_time() - cpu_start
         self.seconds += self.last_seconds
-        self.cpu_seconds += self.last_cpu_seconds
         report = getattr(learner, "update_report_", None)
         if ask or not isinstance(learner, Retrained):
             self.n_distances += getattr(report, "n_comparisons", np.nan)
@@ -285,7 +269,6 @@ def follow(
     learner: Learner,
     data: Dataset,
     stream: ClassStream,
-    repetition: int = 0,
     *,
     ask: Literal["always", "measured"] = "always",
 ) -> Iterator[Measured]:
@@ -299,8 +282,6 @@ def follow(
         Training and test samples.
     stream : ClassStream
         Which classes arrive when, and when to measure.
-    repetition : int, default=0
-        Number of the repetition.
     ask : {"always", "measured"}, default="always"
         After which steps the learner must predict, as part of the training time. With "measured", a
         :class:`Retrained` learner trains only where it is measured. Its accuracy is the same, but
@@ -324,7 +305,7 @@ def follow(
     10 True
     """
     meter = _Meter()
-    for step in stream.steps(data.y_train, repetition):
+    for step in stream.steps(data.y_train):
         X, y = data.X_train[step.rows], data.y_train[step.rows]
         meter.train(learner, X, y, ask=ask == "always" or step.measured)
         if step.measured:
@@ -373,8 +354,6 @@ class Measured:
         Number of comparisons per tree and test sample; NaN if the learner does not count them.
     cpu_seconds : float
         Processor time of all threads in all training so far.
-    last_cpu_seconds : float
-        Processor time of the latest update.
     """
 
     n_classes: int
@@ -386,31 +365,6 @@ class Measured:
     n_distances: float
     comparisons: float
     cpu_seconds: float = float("nan")
-    last_cpu_seconds: float = float("nan")
-
-
-def relative_accuracy(measured: Sequence[Measured], baseline: Sequence[Measured]) -> Array:
-    """Return the accuracy relative to the baseline at the same numbers of classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evergrow.compare import Measured, relative_accuracy
-    >>> half, whole = (
-    ...     Measured(2, share, share, np.full(2, share), 1.0, 1.0, np.nan, np.nan)
-    ...     for share in (0.4, 0.8)
-    ... )
-    >>> relative_accuracy([half], [whole]).tolist()
-    [0.5]
-    """
-    ours, theirs = ([m.n_classes for m in each] for each in (measured, baseline))
-    if ours != theirs:
-        raise InvalidInputError(
-            f"the learner was measured at {ours} classes, the baseline at {theirs}; "
-            "both must use the same stream"
-        )
-    pairs = zip(measured, baseline, strict=True)
-    return np.array([m.accuracy / b.accuracy if b.accuracy else np.nan for m, b in pairs])
 
 
 def forgetting(measured: Sequence[Measured]) -> Array:
@@ -440,17 +394,6 @@ def forgetting(measured: Sequence[Measured]) -> Array:
     return np.asarray(best - last)
 
 
-class _Counter:
-    """A file that only counts bytes."""
-
-    def __init__(self) -> None:
-        self.n_bytes = 0
-
-    def write(self, data: Any) -> int:
-        self.n_bytes += memoryview(data).nbytes
-        return memoryview(data).nbytes
-
-
 def model_bytes(learner: Any) -> int:
     """Return the length of the pickled learner, comparable between packages.
 
@@ -461,6 +404,12 @@ def model_bytes(learner: Any) -> int:
     >>> model_bytes(np.zeros(1000)) // 1000
     8
     """
-    counter = _Counter()
-    pickle.Pickler(counter, protocol=5).dump(learner)
-    return counter.n_bytes
+    n_bytes = 0
+
+    def write(data: Any) -> None:
+        nonlocal n_bytes
+        n_bytes += memoryview(data).nbytes
+
+    # A file that only counts.
+    pickle.Pickler(SimpleNamespace(write=write), protocol=5).dump(learner)
+    return n_bytes
