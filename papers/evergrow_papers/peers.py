@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -161,8 +161,9 @@ class RandomFeatures(AnalyticHead):
     There are ``n_random_features``, which ``random_state`` draws.
     """
 
-    n_random_features: int
-    random_state: int | None
+    def __init__(self, n_random_features: int = 4000, *, random_state: int | None = 0) -> None:
+        self.n_random_features = n_random_features
+        self.random_state = random_state
 
     def _begin(self, X: Floats) -> None:
         del X  # Subclasses draw for its columns.
@@ -215,10 +216,6 @@ class RanPACClassifier(RidgeHead):
 
     _penalties: ClassVar[Floats] = np.logspace(-8, 8, 17)
 
-    def __init__(self, n_random_features: int = 4000, *, random_state: int | None = 0) -> None:
-        self.n_random_features = n_random_features
-        self.random_state = random_state
-
     def _begin(self, X: Floats) -> None:
         super()._begin(X)
         self._projection = self._rng.standard_normal((X.shape[1], self.n_random_features))
@@ -244,29 +241,12 @@ class FlyCLClassifier(RidgeHead):
     Every random feature sees some of the inputs; of each sample only the largest features are kept
     and the others set to zero. The penalty is chosen again for every batch by generalised
     cross-validation on that batch.
-
-    Parameters
-    ----------
-    connected : float, default=0.4
-        Share of the inputs that each projection sees; the paper uses 300 of 768.
-    active : float, default=0.3
-        Share of the features of a sample that are kept; the paper uses 3000 of 10000.
     """
 
+    # Shares of the inputs that a projection sees and of the features that are kept; the paper has
+    # 300 of 768 and 3000 of 10000.
+    connected, active = 0.4, 0.3
     _penalties: ClassVar[Floats] = np.logspace(-4, 9, 27)
-
-    def __init__(
-        self,
-        n_random_features: int = 4000,
-        *,
-        connected: float = 0.4,
-        active: float = 0.3,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_random_features = n_random_features
-        self.connected = connected
-        self.active = active
-        self.random_state = random_state
 
     def _begin(self, X: Floats) -> None:
         super()._begin(X)
@@ -306,15 +286,10 @@ class StreamingLDAClassifier(AnalyticHead):
     shrunk by the oracle approximating estimator. Every later example updates the covariance by its
     deviation from the running mean of its class before it, and then this mean. The first example
     of a class is its mean, so it has no deviation.
-
-    Parameters
-    ----------
-    shrinkage : float, default=1e-4
-        The covariance is ``(1 - shrinkage) * covariance + shrinkage * I`` before it is inverted.
     """
 
-    def __init__(self, shrinkage: float = 1e-4) -> None:
-        self.shrinkage = shrinkage
+    # The share of the identity in the covariance before it is inverted.
+    shrinkage = 1e-4
 
     def _begin(self, X: Floats) -> None:
         self._covariance = np.zeros((X.shape[1], X.shape[1]))
@@ -352,38 +327,20 @@ class KLDAClassifier(RandomFeatures):
 
     The features, 5000 in the paper, approximate the kernel ``exp(-gamma |x - y|^2)``. Class means
     and the covariance come from sums, so the order of the examples does not matter.
-
-    Parameters
-    ----------
-    gamma : float or "scale", default="scale"
-        Width of the kernel, which the paper tunes for each network. ``"scale"`` takes
-        ``0.3 / (n_features * variance)`` of the first batch.
-    shrinkage : float, default=1.0
-        This share of the mean variance of a feature is added to the diagonal of the covariance.
     """
 
-    def __init__(
-        self,
-        n_random_features: int = 4000,
-        *,
-        gamma: float | Literal["scale"] = "scale",
-        shrinkage: float = 1.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_random_features = n_random_features
-        self.gamma = gamma
-        self.shrinkage = shrinkage
-        self.random_state = random_state
+    # Width of the kernel, which the paper tunes for each network, times the spread of the features,
+    # and the share of the mean variance that is added to the diagonal of the covariance. Both were
+    # chosen on characters, digits and visual words.
+    width, shrinkage = 0.3, 1.0
 
     def _begin(self, X: Floats) -> None:
         super()._begin(X)
-        width, spread = self.n_random_features, X.shape[1] * X.var()
-        # The width, like the shrinkage, was chosen on characters, digits and visual words.
-        gamma = 0.3 / spread if self.gamma == "scale" and spread > 0 else self.gamma
-        self.gamma_ = 1.0 if gamma == "scale" else float(gamma)
-        projection = self._rng.standard_normal((X.shape[1], width))
+        n, spread = self.n_random_features, X.shape[1] * X.var()
+        self.gamma_ = float(self.width / spread) if spread > 0 else 1.0
+        projection = self._rng.standard_normal((X.shape[1], n))
         self._projection = projection * np.sqrt(2 * self.gamma_)
-        self._phases = self._rng.uniform(0, 2 * np.pi, width)
+        self._phases = self._rng.uniform(0, 2 * np.pi, n)
 
     def _features(self, X: Floats) -> Floats:
         features: Floats = X @ self._projection + self._phases

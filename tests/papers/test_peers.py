@@ -121,7 +121,9 @@ def test_fly_cl_takes_the_penalty_of_cross_validation(n_features, data):
 
 
 def test_fly_cl_keeps_the_largest_features_of_each_sample(data):
-    model = FlyCLClassifier(50, active=0.2, connected=0.25).fit(data.X_train, data.y_train)
+    model = FlyCLClassifier(50)
+    model.active, model.connected = 0.2, 0.25
+    model.fit(data.X_train, data.y_train)
     features = model._features(data.X_test.astype(float))
     raw = data.X_test @ model._projection
     assert (np.count_nonzero(features, axis=1) == 10).all()
@@ -164,7 +166,8 @@ def test_klda_takes_the_nearest_mean_in_its_metric(data):
 
 def test_klda_approximates_its_kernel():
     X = np.random.default_rng(0).standard_normal((20, 5))
-    model = KLDAClassifier(20_000, gamma=0.1)
+    model = KLDAClassifier(20_000)
+    model.width = 0.1 * X.shape[1] * X.var()
     model._begin(X)
     Z = model._features(X)
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
