@@ -572,10 +572,7 @@ FIG6 = _relative_experiment(
     runs=_fig6_runs,
     measure=_fig6_measure,
     claims={
-        "as igt": Claim(
-            "RTST and RUST are IGT when they change no node.",
-            _same_as_igt,
-        ),
+        "as igt": Claim("RTST and RUST are IGT when they change no node.", _same_as_igt),
         "rising": Claim(
             "Changing more nodes is more accurate and takes longer.",
             [

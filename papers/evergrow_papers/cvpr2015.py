@@ -736,8 +736,7 @@ TABLE3 = _experiment(
         ),
         "hierarchy": _hierarchy(),
         "gains": _claim_by_fine(
-            "Every method is above the baseline at every share.",
-            _gains(PAPERS_METHODS[1:]),
+            "Every method is above the baseline at every share.", _gains(PAPERS_METHODS[1:])
         ),
     },
     **_shares(

@@ -312,10 +312,7 @@ def _place(panel: Panel, value: Any) -> dict[str, Any]:
 
 
 def add_legend(
-    figure: Figure,
-    *panels: Axes,
-    place: LegendPlace | None = None,
-    columns: int | None = None,
+    figure: Figure, *panels: Axes, place: LegendPlace | None = None, columns: int | None = None
 ) -> None:
     """One legend for all panels, outside of them, with every label once.
 

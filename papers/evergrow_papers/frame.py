@@ -140,14 +140,7 @@ class Paper:
     illustrations: Mapping[str, str] = field(default_factory=dict)
 
 
-PAPERS = (
-    "cvpr2014",
-    "report",
-    "icra2017",
-    "nips2006",
-    "cvpr2015",
-    "guide",
-)
+PAPERS = ("cvpr2014", "report", "icra2017", "nips2006", "cvpr2015", "guide")
 
 
 @cache
@@ -432,10 +425,7 @@ def _check_replacing(record: Path, context: Context) -> None:
 
 
 def estimate_seconds(
-    experiment: Experiment,
-    folder: str | os.PathLike[str],
-    context: Context,
-    n_workers: int = 1,
+    experiment: Experiment, folder: str | os.PathLike[str], context: Context, n_workers: int = 1
 ) -> float | None:
     """Seconds that the missing runs will take, by the last results in the folder, if known."""
     cached = RunCache(Path(folder) / ".runs" / f"{experiment.name}.jsonl")

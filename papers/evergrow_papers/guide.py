@@ -322,8 +322,7 @@ FIRST_PICTURES = _experiment(
     measure=_first_measure,
     claims={key: claim for n in FIRST_IMAGES for key, claim in _first_claims(n).items()},
     figure=Panels(
-        [_curves("images", "accuracy", names=FIRST_HEADS, ticks="measured")],
-        rows=("data",),
+        [_curves("images", "accuracy", names=FIRST_HEADS, ticks="measured")], rows=("data",)
     ),
     keys=("data", "learner", "images", "seed"),
     exact=("accuracy", "mean_over_classes"),
@@ -369,9 +368,7 @@ ALL_PICTURES = _experiment(
             together=True,
         )
     },
-    figure=Panels(
-        [_curves("data", "accuracy", names=HEADS, bars=True, xlabel=" ")],
-    ),
+    figure=Panels([_curves("data", "accuracy", names=HEADS, bars=True, xlabel=" ")]),
     keys=("data", "learner", "seed"),
     numbers=_numbers("Accuracy in %", "data"),
 )
@@ -433,7 +430,7 @@ NEW_CLASS = Experiment(
         [
             _curves("images", column, names=NEW_HEADS, ticks="measured")
             for column in ("new_class", "others")
-        ],
+        ]
     ),
     keys=("data", "learner", "images", "seed"),
     exact=("new_class", "others"),
@@ -496,9 +493,7 @@ PHOTOGRAPHS_IN_FOLDERS = Experiment(
             each=("images",),
         )
     },
-    figure=Panels(
-        [_curves("images", "accuracy", names=PHOTOGRAPH_LEARNERS, ticks="measured")],
-    ),
+    figure=Panels([_curves("images", "accuracy", names=PHOTOGRAPH_LEARNERS, ticks="measured")]),
     keys=("learner", "images", "seed"),
     exact=("accuracy", "blocks"),
     numbers=_numbers("Accuracy in %, by photographs per class", "images"),
@@ -527,10 +522,7 @@ def _transform_measure(context: Context, run: Run) -> list[Row]:
     data, name, seed = context.dataset(run["data"]), run["learner"], run["seed"]
     transform: Any = {SCALE: "scale", NONE: "none"}.get(name, "auto")
     forest = NCMForestClassifier(
-        context.scaled(50, 10),
-        n_jobs=context.n_jobs,
-        random_state=seed,
-        standardize=transform,
+        context.scaled(50, 10), n_jobs=context.n_jobs, random_state=seed, standardize=transform
     )
     model = make_pipeline(NCMMetric(random_state=seed), forest) if name == METRIC else forest
     start = time.perf_counter()
@@ -551,11 +543,7 @@ FOREST_FEATURES = _experiment(
     name="guide-forest-features",
     title="Features of a forest",
     shows="Accuracy of forests whose features are scaled, whitened, as they are, or learnt.",
-    sources={
-        **IMAGES,
-        "words": VISUAL_WORDS,
-        "pixels": Source("mnist.npz", digits),
-    },
+    sources={**IMAGES, "words": VISUAL_WORDS, "pixels": Source("mnist.npz", digits)},
     runs=_transform_runs,
     measure=_transform_measure,
     claims={
@@ -572,10 +560,7 @@ FOREST_FEATURES = _experiment(
             *((n, f"{n} classes at first") for n in (3, 10, 20)),
         )
     },
-    figure=Panels(
-        [_curves("initial", "accuracy", names=TRANSFORMS, bars=True)],
-        rows=("data",),
-    ),
+    figure=Panels([_curves("initial", "accuracy", names=TRANSFORMS, bars=True)], rows=("data",)),
     keys=("data", "learner", "initial", "seed"),
     exact=("features", "accuracy"),
     numbers=_numbers(
@@ -648,7 +633,7 @@ MANY_CLASSES = _experiment(
             _curves("classes", "accuracy", options={"xscale": "log"}),
             _curves("classes", "seconds", ylabel="one more class, s", **LOG),
             _curves("classes", "milliseconds_per_answer", **LOG),
-        ],
+        ]
     ),
     keys=("learner", "classes", "seed"),
     exact=("accuracy", "newest", "megabytes"),
@@ -731,7 +716,7 @@ UPDATE_TIME = _experiment(
         [
             _curves("samples", "seconds", ylabel="update by 10 examples, s", **LOG),
             _curves("samples", "new_class", options={"xscale": "log"}),
-        ],
+        ]
     ),
     keys=("data", "learner", "per_class", "seed"),
     exact=("samples", "accuracy", "new_class"),
@@ -796,7 +781,7 @@ NIGHTLY = _experiment(
             _curves("classes", "accuracy"),
             _curves("classes", "newest"),
             _curves("classes", "seconds", ylabel="one night, s", options={"yscale": "log"}),
-        ],
+        ]
     ),
     keys=("data", "learner", "classes", "seed"),
     exact=("accuracy", "newest"),

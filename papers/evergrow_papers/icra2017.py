@@ -601,7 +601,7 @@ FIG2 = Experiment(
     },
     where={"n_new": (1, 2, 5, 10)},
     figure=Panels(
-        [_over_examples(y=y, series="recoding", styles=RECODINGS[::2]) for y in ACCURACIES[:2]],
+        [_over_examples(y=y, series="recoding", styles=RECODINGS[::2]) for y in ACCURACIES[:2]]
     ),
     keys=("data", "recoding", "n_new", "seed"),
     exact=ACCURACIES,
@@ -743,9 +743,7 @@ UPDATE_TIME = Experiment(
             where={"method": INCREMENTAL},
         ),
     },
-    figure=Panels(
-        [Panel("n_before", "seconds", "method", TIMED, ticks="measured", options=LOG)],
-    ),
+    figure=Panels([Panel("n_before", "seconds", "method", TIMED, ticks="measured", options=LOG)]),
     keys=("data", "n_before", "method", "seed"),
     exact=("same_answers",),
     timed=("seconds",),
