@@ -18,6 +18,7 @@ from evergrow.workspace.events import ExampleBlock
 from evergrow.workspace.model.assessment import Assessment, NoveltyLimits, sign_of, wilson
 from evergrow.workspace.model.evaluation import assess, is_due
 from evergrow.workspace.model.least_squares import Hyperparameters, TrainedModel
+from tests.workspace.builders import new_workspace
 
 Array = np.ndarray[Any, Any]
 
@@ -366,3 +367,25 @@ def test_teaching_one_example_costs_little_however_many_are_known() -> None:
             best = min(best, perf_counter() - start)
         times.append(best)
     assert times[1] < 3 * times[0] + 1e-3
+
+
+def test_guesses_to_review_differ_from_each_other(tmp_path: Path) -> None:
+    # Twelve copies of one picture, hardly less certain than four others.
+    copies = np.tile([[1.0, 0.0, 0.0]], (12, 1))
+    others = np.array([[0.0, 1, 0], [0, 0, 1], [0, -1, 0], [0, 0, -1]])
+    rows = np.concatenate([copies, others]).astype(np.float32)
+    with new_workspace(tmp_path) as workspace:
+        for fine in ("red", "blue"):
+            workspace.teach([NewExample(one, "cup", fine=fine) for one in rows[:2]])
+        workspace.teach([NewExample(one, "cup") for one in rows])
+        ids = [*range(5, 21)]
+        cup = workspace.class_named("cup")
+        workspace.split("cup")
+        shares = [0.30] * 12 + [0.31] * 4
+        guesses = [(id_, cup.fine[0].id, p) for id_, p in zip(ids, shares, strict=True)]
+        workspace._writer.record_guesses(cup.id, guesses)
+        listed = [one for one in workspace.review(limit=4) if one.reason == "guess"]
+        assert len({one.example.id for one in listed} & set(ids[12:])) >= 3
+        chances = [one.probability for one in listed]
+        assert chances == sorted(chances)
+        assert len(workspace.review(limit=100)) >= 16
