@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -358,7 +359,7 @@ def measure_codebooks(
     options: Any = {"windows": windows, "descriptor": descriptor, "on_object": on_object}
     found: list[Row] = []
     for (value, n), counts in count_words(context, task, codebooks, seed, **options).items():
-        for pooling in (BINARY,) if poolings is None else poolings[value]:
+        for pooling in (poolings or {}).get(value, (BINARY,)):
             curve = rank_images(task, counts, codebooks[value], pooling)
             x, y = curve.false_positive_rate, curve.true_positive_rate
             measured = {
@@ -399,11 +400,8 @@ def names_with_outlines(context: Context) -> list[str]:
     return [n for n in context.names if n != "drawings" or not context.is_built_in("photographs")]
 
 
-def first_of(values: Sequence[Any]) -> Any:
-    """The value that was measured first."""
-    return values[0]
-
-
+# The value that was measured first.
+first_of = itemgetter(0)
 _experiment = partial(Experiment, sources=SOURCES, timed=TIMED)
 ERC_STYLE = styles({(): "ERC forest"})
 
@@ -547,8 +545,9 @@ def _fig2_measure(context: Context, run: Run) -> list[Row]:
     }
     rows: list[Row] = []
     if task.outlines[0] is not None:
-        on_object = describe_training(context, task, seed, on_object=True)
-        by_masks = forest(context, seed).fit(*on_object)
+        by_masks = forest(context, seed).fit(
+            *describe_training(context, task, seed, on_object=True)
+        )
         rows += measure_leaves(task, by_masks, seed, {MASKED: None})
     rows += measure_leaves(task, codebook, seed, {ALL_UNMIXED: None, **leaves})
     found: list[Any] = [{**task.place(run), **row} for row in rows]
@@ -576,8 +575,7 @@ def _draw_fig2(figure: Figure, table: Table) -> None:
     shown = [row for row in table if row.get("patches")]
     examples = {name: each for row in shown[::-1] for name, each in row["examples"].items()}
     n = min(map(len, examples.values()))
-    ratios = (1.1 * len(shown), *[1] * len(shown))
-    left, *right = figure.subplots(1, 1 + len(shown), width_ratios=ratios)
+    left, *right = figure.subplots(1, 1 + len(shown))
     pixels = [image for images in examples.values() for image in images[:n]]
     show(left, tile(pixels, n), f"images: {', '.join(examples)}")
     for axes, row in zip(right, shown, strict=True):
@@ -758,8 +756,7 @@ def make_codebook(context: Context, kind: str, seed: int) -> Any:
     n_words = context.scaled(*N_LEAVES)
     if kind == KMEANS:
         # Centres hardly move after 20 epochs.
-        options: dict[str, Any] = {"start": "random", "max_epochs": 20}
-        return KMeansCodebook(N_TREES * n_words, random_state=seed, **options)
+        return KMeansCodebook(N_TREES * n_words, start="random", max_epochs=20, random_state=seed)
     if kind == HIERARCHICAL:
         return HierarchicalKMeans(N_TREES * n_words, random_state=seed)
     if kind == KD_TREES:
@@ -772,7 +769,6 @@ POOLED = {
     ERC: (BINARY, INFORMATION, SHARES, VOTES),
     UNSUPERVISED: (BINARY, INFORMATION),
     SMALL: (BINARY, INFORMATION),
-    **dict.fromkeys((KD_TREES, KMEANS, HIERARCHICAL), (BINARY,)),
 }
 
 
@@ -796,27 +792,17 @@ def _fig4a_measure(context: Context, run: Run) -> list[Row]:
 
 
 def _falling(table: Table) -> list[Verdict]:
-    """What is lost from the best number of windows to the most.
-
-    The best of several is above the last by noise alone, so the second last is asked if it is the
-    last.
-    """
+    """What is lost from the best number of windows to the most."""
     *fewer, most = sorted(table.values("windows"))
     found = max([*fewer, most], key=lambda n: table.mean("rate", windows=n))
+    # The best of several is above the last by noise alone, so the last is compared with another.
     chosen = fewer[-1] if found == most else found
     return [rates("windows", chosen, most).verdict(table, WORDS)]
 
 
-def _on_photographs(parts: Any, text: str, printed: str = "", **where: Any) -> Claim:
-    """A claim that is judged on the first data set only."""
-    return Claim(text, parts, printed, where={"data": first_of, "pooling": BINARY, **where})
-
-
-def _of_trees(parts: Any, text: str, printed: str = "", **where: Any) -> Claim:
-    """A claim that is judged on every data set, since it needs no k-means."""
-    return Claim(text, parts, printed, where=where, each=("data",))
-
-
+# Claims about trees are judged on every data set, as they need no k-means.
+_of_trees = partial(Claim, each=("data",))
+WITH_MOST: dict[str, Any] = {"data": ANY, "pooling": ANY, "windows": last}
 FOREST_WORDS = {"codebook": ERC, "pooling": BINARY}
 TREE_WORDS = {"codebook": UNSUPERVISED, "pooling": INFORMATION}
 FIG4A_WORDS = (
@@ -859,80 +845,71 @@ FIG4A = _experiment(
     runs=_fig4a_runs,
     measure=_fig4a_measure,
     claims={
-        "k-means": _on_photographs(
-            [rates("codebook", ERC, KMEANS)],
+        "k-means": Claim(
             "ERC forests are clearly more accurate than k-means (here with 1000 windows).",
-            windows=MOST_FOR_KMEANS,
+            [rates("codebook", ERC, KMEANS)],
+            where={"windows": MOST_FOR_KMEANS},
         ),
-        "windows": _on_photographs(
-            [rates("windows", last, first)],
+        "windows": Claim(
             "More windows per image give better rates (here most against fewest, for ERC forests).",
-            codebook=ERC,
+            [rates("windows", last, first)],
+            where={"codebook": ERC},
         ),
-        "few windows": _on_photographs(
-            [rates("codebook", KMEANS, UNSUPERVISED, below=LITTLE)],
+        "few windows": Claim(
             "With few windows unsupervised trees are as good as k-means (a point below at most).",
-            windows=first,
+            [rates("codebook", KMEANS, UNSUPERVISED, below=LITTLE)],
+            where={"windows": first},
         ),
         "full of ones": _of_trees(
-            _falling,
             "With many windows the binary codes of unsupervised trees fill with ones and their "
             "rate falls.",
-            codebook=UNSUPERVISED,
-            pooling=BINARY,
+            _falling,
+            where={"data": ANY, "codebook": UNSUPERVISED},
         ),
         "repaired": _of_trees(
-            [rates("pooling", INFORMATION, BINARY)],
             "With many windows thresholds by mutual information repair unsupervised trees.",
-            codebook=UNSUPERVISED,
-            windows=last,
+            [rates("pooling", INFORMATION, BINARY)],
+            where={**WITH_MOST, "codebook": UNSUPERVISED},
         ),
         "far better": _of_trees(
-            [Compare("rate", FOREST_WORDS, TREE_WORDS, above=5.0, unit="percent")],
             "ERC forests are far better than unsupervised trees with these thresholds (here at "
             "least 5 points).",
-            windows=last,
+            [Compare("rate", FOREST_WORDS, TREE_WORDS, above=5.0, unit="percent")],
+            where=WITH_MOST,
         ),
         "votes": _of_trees(
-            [rates("pooling", BINARY, VOTES, above=5.0)],
             "Words are better than the votes of the trees themselves, by at least 5 points.",
+            [rates("pooling", BINARY, VOTES, above=5.0)],
             "5 to 10 points",
-            codebook=ERC,
-            windows=last,
+            where={**WITH_MOST, "codebook": ERC},
         ),
-        "binary codes": _on_photographs(
-            [rates("pooling", other, BINARY, below=LITTLE) for other in (INFORMATION, SHARES)],
+        "binary codes": Claim(
             "Neither thresholds by mutual information nor shares of counts beat binary codes of "
             "ERC forests (by more than a point).",
-            codebook=ERC,
-            pooling=ANY,
-            windows=last,
+            [rates("pooling", other, BINARY, below=LITTLE) for other in (INFORMATION, SHARES)],
+            where={"codebook": ERC, "pooling": ANY, "windows": last},
         ),
-        "kd-trees": _on_photographs(
-            [rates("codebook", ERC, KD_TREES)],
+        "kd-trees": Claim(
             "ERC forests are better than randomised kd-trees, which do not see the classes.",
-            windows=last,
+            [rates("codebook", ERC, KD_TREES)],
+            where={"windows": last},
         ),
-        "compromise": _on_photographs(
+        "compromise": Claim(
+            "Hierarchical k-means is a compromise: faster than k-means, less accurate.",
             [
-                Compare(
-                    "seconds_coding", {"codebook": KMEANS}, {"codebook": HIERARCHICAL}, unit="times"
-                ),
+                points("seconds_coding", "codebook", KMEANS, HIERARCHICAL, unit="times"),
                 rates("codebook", KMEANS, HIERARCHICAL),
             ],
-            "Hierarchical k-means is a compromise: faster than k-means, less accurate.",
-            windows=MOST_FOR_KMEANS,
+            where={"windows": MOST_FOR_KMEANS},
         ),
-        "faster": _on_photographs(
-            [
-                Compare(column, {"codebook": KMEANS}, {"codebook": ERC}, above=5.0, unit="times")
-                for column in TIMED
-            ],
+        "faster": Claim(
             "ERC forests are much faster than k-means, in learning and in coding (here 5 times at "
             "least).",
+            [points(column, "codebook", KMEANS, ERC, above=5.0, unit="times") for column in TIMED],
             "10 000 times fewer operations to learn",
         ),
     },
+    where={"data": first_of, "pooling": BINARY},
     figure=_draw_fig4a,
     keys=("data", "object", "seed", "codebook", "pooling", "windows"),
     exact=("rate", "area", "filled"),
@@ -1166,11 +1143,6 @@ def _settings_measure(context: Context, run: Run) -> list[Row]:
     return [{**row, **told, "words": None} for row in rows]
 
 
-def _cars_are_harder(table: Table) -> list[Verdict]:
-    bikes, cars, *_ = table.values("object")
-    return [rates("object", bikes, cars).verdict(table, WORDS)]
-
-
 def _draw_settings(figure: Figure, table: Table) -> None:
     things, log = table.values("object"), {"xscale": "log"}
     panels = [
@@ -1216,7 +1188,7 @@ SETTINGS = _experiment(
         ),
         "cars": Claim(
             "Cars are harder than bikes.",
-            _cars_are_harder,
+            lambda table: [rates("object", *table.values("object")[:2]).verdict(table, WORDS)],
             "84.4 % for bikes, 79.9 % for cars",
             where={"part": CATEGORY, "value": HAAR},
         ),

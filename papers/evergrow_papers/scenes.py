@@ -136,9 +136,8 @@ def draw_scene(kind: str, number: int) -> tuple[Array, Array]:
     random = np.random.default_rng([zlib.crc32(kind.encode()), number])
     top, bottom = (np.array(_colour(random), dtype=np.float64) for _ in range(2))
     share = np.linspace(0, 1, FINER * HEIGHT)[:, None, None]
-    rows = (1 - share) * top + share * bottom
-    gradient = np.broadcast_to(rows, (FINER * HEIGHT, FINER * WIDTH, 3)).astype(np.uint8)
-    scene = image.fromarray(np.ascontiguousarray(gradient))
+    rows = ((1 - share) * top + share * bottom).astype(np.uint8)
+    scene = image.fromarray(np.repeat(rows, FINER * WIDTH, axis=1))
     mask = image.new("L", scene.size)
     canvas = draw.Draw(scene)
     _scatter(canvas, random, int(random.integers(8, 16)), (12.0, 60.0))
