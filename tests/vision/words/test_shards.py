@@ -67,16 +67,6 @@ def no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 @every_engine
 @every_codebook
 @pytest.mark.usefixtures("no_arrays")
-def test_a_codebook_of_shards_is_that_of_the_array(make: Any, engine: Any, plain: Shards) -> None:
-    expected = make().fit(ROWS, ROW_LABELS)
-    with use_engine(engine):
-        codebook = make().fit(plain, plain.labels)
-        np.testing.assert_array_equal(codebook.transform(plain), expected.transform(ROWS))
-
-
-@every_engine
-@every_codebook
-@pytest.mark.usefixtures("no_arrays")
 def test_a_codebook_of_images_in_shards_is_that_of_the_images(
     make: Any, engine: Any, ragged: Shards
 ) -> None:
@@ -117,25 +107,6 @@ def test_a_bag_of_shards_is_that_of_the_images(options: Any, engine: Any, ragged
         vectors = bag.transform(ragged)
     difference = vectors != expected.transform(IMAGES)
     assert not difference.sum()
-
-
-def test_a_bag_reads_no_more_rows_than_it_learns_from(
-    ragged: Shards, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    plain_at = Shards._at
-
-    def at(self: Shards, numbers: Any) -> Any:
-        asked.append(len(numbers))
-        return plain_at(self, numbers)
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError("rows were read that nothing is learnt from")
-
-    monkeypatch.setattr(Shards, "_at", at)
-    monkeypatch.setattr(Shards, "_span", refuse)
-    BagOfWords(KMeansCodebook(9), n_training_descriptors=150, random_state=0).fit(ragged)
-    assert asked == [150]
 
 
 def test_images_in_memory_are_coded_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:

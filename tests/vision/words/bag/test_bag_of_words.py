@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,25 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
-from evergrow import ImageError, RaggedArray
+import evergrow
+from evergrow import ImageError, NCMMetric, RaggedArray
 from evergrow.foundation.errors import BadImageWarning
 from evergrow.vision import (
     BagOfWords,
-    DensePatches,
     ERCForest,
     KMeansCodebook,
     LocalFeatures,
     RandomKDTrees,
-    RandomPatches,
 )
 from evergrow.vision.words.bag.pooling import POOLINGS, mutual_information_thresholds
 from evergrow.vision.words.bag.training_set import even_quotas
+from tests.estimators import model_files
 from tests.reference import bag_of_words as twin
-from tests.vision.words.cases import features, striped, two_kinds
+from tests.vision.words.cases import CODEBOOKS, descriptors, features, striped, two_kinds
 
 IMAGES, Y = two_kinds()
 PICTURES, KINDS, MASKS = striped()
@@ -66,13 +64,6 @@ def test_a_vector_is_the_pooled_counts_of_the_words(pooling: Any) -> None:
     assert vectors.shape == (20, bag.n_words_) == (20, 18)
 
 
-def test_thresholds_say_most_about_the_training_images() -> None:
-    bag = bag_of(pooling="mutual_information").fit(IMAGES, Y)
-    counts = bag.codebook_.encode(IMAGES).toarray()
-    assert bag.thresholds_.tolist() == twin.thresholds(counts, (Y == "dog").astype(int))
-    assert bag_of().fit(IMAGES, Y).thresholds_ is None
-
-
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_fitting_and_coding_at_once_gives_the_same(pooling: Any) -> None:
     at_once = bag_of(pooling=pooling).fit_transform(IMAGES, Y)
@@ -90,33 +81,6 @@ def test_vectors_may_be_an_ordinary_matrix() -> None:
 def test_ragged_arrays_do_as_well_as_lists() -> None:
     listed, ragged = (bag_of().fit(images) for images in (IMAGES, RaggedArray.of(IMAGES)))
     assert (listed.transform(IMAGES) != ragged.transform(RaggedArray.of(IMAGES))).nnz == 0
-
-
-def test_images_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    bag = bag_of().fit(IMAGES)
-    monkeypatch.setattr("evergrow.vision.words.codebooks.counts._BLOCK_BYTES", 1)
-    taken: list[int] = []
-    known: list[int] = []
-    code = RandomKDTrees.transform
-
-    def watched(self: Any, D: Any) -> Any:
-        known.append(len(taken))
-        return code(self, D)
-
-    def one_by_one() -> Any:
-        for image in IMAGES:
-            taken.append(len(image))
-            yield image
-
-    monkeypatch.setattr(RandomKDTrees, "transform", watched)
-    assert bag.transform(one_by_one()).shape == (20, 18)
-    assert known[0] < 10
-
-
-def test_any_number_of_jobs_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evergrow.vision.words.codebooks.counts._BLOCK_BYTES", 1)
-    first, second = (bag_of(n_jobs=n).fit_transform(IMAGES) for n in (None, 2))
-    assert (first != second).nnz == 0
 
 
 def test_a_seed_of_the_codebook_is_its_own() -> None:
@@ -163,12 +127,6 @@ def test_without_a_codebook_it_grows_an_erc_forest() -> None:
         BagOfWords().fit(IMAGES)
 
 
-def test_it_serves_a_linear_classifier() -> None:
-    images, y = two_kinds(40)
-    model = make_pipeline(BagOfWords(ERCForest(n_words=30), random_state=0), LinearSVC())
-    assert cross_val_score(model, images, y, cv=3).mean() > 0.9
-
-
 def test_pictures_are_described_first() -> None:
     bag = bag_of(features=features()).fit(PICTURES)
     described = features().transform(PICTURES)
@@ -185,26 +143,6 @@ def test_no_more_patches_are_described_than_are_learnt_from(n: int, lengths: lis
     drawn, y = bag.fit(PICTURES, KINDS).codebook_.taught_
     assert sorted(drawn.lengths) == lengths
     assert len(y) == len(lengths)
-
-
-@pytest.mark.parametrize("patches", [RandomPatches(7), DensePatches(step=5, n=7)], ids=repr)
-def test_no_image_teaches_more_patches_than_it_is_described_with(patches: Any) -> None:
-    few = features().set_params(patches=patches)
-    bag = BagOfWords(Spy(1, n_words=3), features=few, random_state=0).fit(PICTURES)
-    assert bag.codebook_.taught_[0].lengths.tolist() == [7] * 12
-
-
-def test_one_picture_in_place_of_several_is_refused() -> None:
-    bag = bag_of(features=features())
-    with pytest.raises(TypeError, match="put it into a list"):
-        bag.fit(PICTURES[0])
-    with pytest.raises(TypeError, match="put it into a list"):
-        bag.fit(PICTURES).transform(PICTURES[0])
-
-
-def test_a_stack_of_descriptors_is_not_an_image() -> None:
-    stack = np.random.default_rng(0).integers(0, 256, (5, 20, 3)).astype(np.uint8)
-    assert bag_of().fit_transform(stack).shape[0] == 5
 
 
 def test_masks_choose_the_patches_that_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,10 +259,6 @@ def test_counts_become_vectors(name: str, expected: Any) -> None:
     np.testing.assert_array_equal(COUNTS.toarray(), before)
 
 
-def test_what_does_not_reach_its_threshold_takes_no_memory() -> None:
-    assert POOLINGS["mutual_information"].pool(COUNTS, np.array([9, 9, 9])).nnz == 0
-
-
 def test_thresholds_are_needed_where_they_are_learnt() -> None:
     with pytest.raises(ValueError, match="needs thresholds"):
         POOLINGS["mutual_information"].pool(COUNTS, None)
@@ -342,7 +276,88 @@ def test_thresholds_are_those_of_the_twin(block: int, seed: int, n_classes: int,
     assert found.tolist() == twin.thresholds(counts, codes)
 
 
-def test_a_word_that_all_images_have_gets_a_threshold_above_one() -> None:
-    counts = sparse.csr_array(np.array([[5], [7], [1], [2]]))
-    codes = np.array([0, 0, 1, 1], dtype=np.int32)
-    assert mutual_information_thresholds(counts, codes).tolist() == [3]
+IMAGES, Y = two_kinds()
+FILE = "bag.evergrow"
+
+
+@pytest.mark.parametrize(
+    "codebook", [*(make() for make in CODEBOOKS.values()), ERCForest(n_words=9)], ids=repr
+)
+def test_a_loaded_bag_gives_the_same_vectors(codebook: Any, tmp_path: Path) -> None:
+    bag = BagOfWords(codebook, pooling="mutual_information", random_state=3).fit(IMAGES, Y)
+    loaded = model_files.reload(bag, tmp_path)
+    assert (loaded.transform(IMAGES) != bag.transform(IMAGES)).nnz == 0
+    assert loaded.codebook.get_params() == bag.codebook_.get_params()
+    assert loaded.random_state == 3
+    np.testing.assert_array_equal(loaded.thresholds_, bag.thresholds_)
+
+
+def test_features_are_saved_with_the_bag(tmp_path: Path) -> None:
+    pictures, kinds, _ = striped()
+    bag = BagOfWords(features=features(random_state=5), random_state=0).fit(pictures, kinds)
+    loaded = model_files.reload(bag, tmp_path)
+    assert loaded.features.get_params() == bag.features.get_params()
+    assert (loaded.transform(pictures) != bag.transform(pictures)).nnz == 0
+
+
+def test_a_pooling_set_after_fitting_waits_for_the_next_fit(tmp_path: Path) -> None:
+    bag = BagOfWords(RandomKDTrees(2, n_words=5), random_state=0).fit(IMAGES)
+    before = bag.transform(IMAGES)
+    bag.set_params(pooling="sum").save(tmp_path / FILE)
+    loaded = evergrow.load(tmp_path / FILE)
+    assert loaded.pooling == "sum"
+    assert (bag.transform(IMAGES) != before).nnz == 0
+    assert (loaded.transform(IMAGES) != before).nnz == 0
+
+
+def other_model(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+    inner, arrays = NCMMetric(2, max_iter=1).fit(descriptors(), np.arange(300) % 2)._to_file()
+    header["codebook"] = inner
+    tensors |= {f"codebook.{name}": array for name, array in arrays.items()}
+
+
+def codebook_as_features(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+    header["features"] = header["codebook"]
+    tensors |= {name.replace("codebook.", "features."): tensors[name] for name in list(tensors)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        model_files.drop("codebook"),
+        other_model,
+        codebook_as_features,
+        model_files.edit_entry("pooling", ["binary"]),
+        model_files.edit_part("parameters", codebook=None),
+        model_files.drop("thresholds"),
+        model_files.put("thresholds", lambda thresholds: thresholds[1:]),
+        model_files.put("thresholds", lambda thresholds: thresholds * 0),
+        model_files.put("codebook.child", lambda child: child * 0 + 1),
+    ],
+)
+def test_a_damaged_file_is_refused(change: model_files.Change, tmp_path: Path) -> None:
+    bag = BagOfWords(RandomKDTrees(2, n_words=5), pooling="mutual_information", random_state=0)
+    bag.fit(IMAGES, Y).save(tmp_path / FILE)
+    model_files.check_refused(tmp_path / FILE, change)
+
+
+def test_features_of_another_length_than_the_codebook_takes_are_refused(tmp_path: Path) -> None:
+    pictures, _, _ = striped(4)
+    bag = BagOfWords(RandomKDTrees(1, n_words=3), features=features()).fit(pictures)
+    bag.save(tmp_path / FILE)
+    other = model_files.edit_entry("features/parameters/descriptor", "sift")
+    model_files.check_refused(tmp_path / FILE, other, "have 128 values, its codebook takes 768")
+
+
+def test_foreign_codebooks_and_functions_are_not_saved(tmp_path: Path) -> None:
+    class Mine(RandomKDTrees):
+        pass
+
+    with pytest.raises(TypeError, match="only Evergrow's own"):
+        BagOfWords(Mine(1, n_words=3)).fit(IMAGES).save(tmp_path / FILE)
+    pictures, _, _ = striped(4)
+    own = features().set_params(descriptor=lambda patches: patches.reshape(len(patches), -1))
+    bag = BagOfWords(RandomKDTrees(1, n_words=3), features=own).fit(pictures)
+    with pytest.raises(TypeError, match="cannot be saved"):
+        bag.save(tmp_path / FILE)
+    assert not list(tmp_path.iterdir())

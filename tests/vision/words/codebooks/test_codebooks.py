@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evergrow import RaggedArray
 from evergrow.vision import HierarchicalKMeans, KMeansCodebook, RandomKDTrees
 from evergrow.vision.words.codebooks.kmeans_codebook import nearest
+from tests.estimators import model_files
 from tests.reference.bag_of_words import word_counts
 from tests.vision.words.cases import CODEBOOKS, descriptors
 
@@ -48,32 +50,6 @@ def test_words_are_counted_image_by_image(codebook: Any) -> None:
     assert counts.shape == (4, codebook.n_words_)
     assert counts.dtype == np.int32
     assert counts.indices.dtype == np.int32
-
-
-@every_codebook
-def test_lists_of_matrices_do_as_well_as_ragged_arrays(make: Any) -> None:
-    images = RaggedArray(D, [0, 100, 300])
-    listed = [image.astype(np.float64) for image in images]
-    ragged, plain, rows = (make().fit(data) for data in (images, listed, D))
-    np.testing.assert_array_equal(ragged.transform(images), rows.transform(D))
-    np.testing.assert_array_equal(plain.transform(listed), rows.transform(D))
-    assert (ragged.encode(images) != plain.encode(listed)).nnz == 0
-
-
-def test_small_blocks_of_images_count_the_same(
-    codebook: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    images = RaggedArray(D, [0, 5, 5, 120, 300])
-    expected = codebook.encode(images)
-    monkeypatch.setattr("evergrow.vision.words.codebooks.counts._BLOCK_BYTES", 1000)
-    assert (codebook.encode(images) != expected).nnz == 0
-
-
-@every_codebook
-def test_images_without_descriptors_have_no_words(make: Any) -> None:
-    counts = make().fit(D).encode([np.zeros((0, 6)), np.zeros((0, 6))])
-    assert counts.shape[0] == 2
-    assert counts.nnz == 0
 
 
 @every_codebook
@@ -145,16 +121,6 @@ def test_a_branch_leads_to_its_nearest_centre() -> None:
         assert np.count_nonzero(leaf[:node]) == word
 
 
-@pytest.mark.parametrize("n_words", [2, 7, 40])
-def test_a_vocabulary_tree_has_the_wanted_number_of_leaves(n_words: int) -> None:
-    assert HierarchicalKMeans(n_words, branching=4, random_state=0).fit(D).n_words_ == n_words
-
-
-def test_kd_trees_take_any_number_of_jobs() -> None:
-    words = [CODEBOOKS["kd-trees"](n_jobs=n).fit(D).transform(D) for n in (None, 2)]
-    np.testing.assert_array_equal(*words)
-
-
 def test_kd_trees_halve_their_cells() -> None:
     words = RandomKDTrees(1, n_words=4, random_state=0).fit(D).transform(D)[:, 0]
     assert np.bincount(words).tolist() == [75] * 4
@@ -209,12 +175,6 @@ def test_images_must_be_matrices_to_be_counted(make: Any) -> None:
         codebook.encode([])
 
 
-@every_codebook
-def test_nothing_is_learnt_from_images_without_descriptors(make: Any) -> None:
-    with pytest.raises(ValueError, match="0 sample"):
-        make().fit([np.zeros((0, 6)), np.zeros((0, 6))])
-
-
 @pytest.mark.parametrize("name", ["k-means", "hierarchical"])
 def test_descriptors_too_large_for_distances_are_named(name: str) -> None:
     codebook = CODEBOOKS[name]()
@@ -245,3 +205,103 @@ def test_descriptors_too_large_for_distances_are_named(name: str) -> None:
 def test_a_wrong_parameter_is_named(codebook: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         codebook.fit(FEW)
+
+
+@every_codebook
+def test_a_loaded_codebook_gives_the_same_words(make: Any, tmp_path: Path) -> None:
+    codebook = make().fit(pd.DataFrame(D, columns=list("abcdef")))
+    loaded = model_files.reload(codebook, tmp_path)
+    frame = pd.DataFrame(D, columns=list("abcdef"))
+    np.testing.assert_array_equal(loaded.transform(frame), codebook.transform(frame))
+    assert loaded.get_params() == codebook.get_params()
+    assert vars(loaded).keys() == vars(codebook).keys()
+    assert loaded.feature_names_in_.tolist() == list("abcdef")
+
+
+@every_codebook
+def test_a_file_with_a_wrong_parameter_is_refused(make: Any, tmp_path: Path) -> None:
+    make().fit(D).save(tmp_path / "words.evergrow")
+    model_files.check_refused(
+        tmp_path / "words.evergrow",
+        model_files.edit_part("parameters", n_words=-1),
+        "n_words must be",
+    )
+
+
+def shorter(name: str) -> model_files.Change:
+    return model_files.put(name, lambda array: array[:-1])
+
+
+def node_below_itself(_: dict[str, Any], arrays: dict[str, Any]) -> None:
+    # Every node but the root has one parent, but node 1 is its own.
+    child = np.array([3, 1, 0, 0, 0], dtype=np.int32)
+    arrays["child"] = child
+    if "centre" in arrays:
+        arrays["centre"] = arrays["centre"][:5]
+        arrays["n_children"] = np.where(child, 2, 0).astype(np.int32)
+    else:
+        arrays["n_nodes"] = np.array([5])
+        arrays["word"] = np.array([-1, -1, 0, 1, 2], dtype=np.int32)
+        arrays["feature"], arrays["threshold"] = arrays["feature"][:5], arrays["threshold"][:5]
+
+
+DAMAGE: dict[str, list[model_files.Change]] = {
+    "k-means": [
+        model_files.drop("centres"),
+        model_files.put_first("centres", np.nan),
+        model_files.put_first("centres", 1e30),
+        model_files.put("centres", lambda centres: centres[:0]),
+        model_files.put("centres", lambda centres: centres.astype(np.float64)),
+    ],
+    "hierarchical": [
+        model_files.drop("child"),
+        shorter("child"),
+        model_files.put_first("centre", np.inf),
+        model_files.put_first("child", 2),
+        model_files.put_first("child", -1),
+        model_files.put_at("child", 1, 1),
+        model_files.put_first("child", 2**31 - 1),
+        model_files.put_first("n_children", 2),
+        model_files.put_first("n_children", 2**31 - 1),
+        model_files.put_first("n_children", -3),
+        model_files.put_at("n_children", -1, 2),
+        model_files.put_at("child", slice(None), 0),
+        node_below_itself,
+    ],
+    "kd-trees": [
+        model_files.drop("word"),
+        shorter("threshold"),
+        shorter("n_nodes"),
+        model_files.put_first("threshold", np.nan),
+        model_files.put_first("feature", 6),
+        model_files.put_first("feature", -1),
+        model_files.put_first("n_features", 0),
+        model_files.put_first("child", 0),
+        model_files.put_first("child", -1),
+        model_files.put_first("child", 2),
+        model_files.put_first("child", 2**31 - 1),
+        node_below_itself,
+        model_files.put_at("word", -1, 0),
+        model_files.put_at("word", -1, 99),
+        model_files.put_first("word", 0),
+        model_files.put_first("n_nodes", 2**62),
+        model_files.put_first("n_nodes", -1),
+        model_files.put_at("n_nodes", slice(None), 0),
+    ],
+}
+CASES = [(name, change) for name, changes in DAMAGE.items() for change in changes]
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+def test_damaged_arrays_are_refused(name: str, change: Any, tmp_path: Path) -> None:
+    CODEBOOKS[name]().fit(D).save(tmp_path / "words.evergrow")
+    model_files.check_refused(tmp_path / "words.evergrow", change, "model file")
+
+
+@every_codebook
+def test_a_codebook_of_a_foreign_class_is_not_saved(make: Any, tmp_path: Path) -> None:
+    codebook = make().fit(D)
+    foreign = type("Mine", (type(codebook),), {"__module__": "mine"})
+    codebook.__class__ = foreign
+    with pytest.raises(TypeError, match="only Evergrow's own"):
+        codebook.save(tmp_path / "words.evergrow")

@@ -54,24 +54,12 @@ def test_votes_separate_digits():
     assert fitted(n_estimators=20, n_words=None).score(X[TEST], Y[TEST]) > 0.9
 
 
-def test_more_words_separate_digits_better():
-    few, many = fitted(n_words=20), fitted(n_words=200)
-    assert many.score(X[TEST], Y[TEST]) > few.score(X[TEST], Y[TEST])
-
-
 def test_supervision_gives_words_that_say_more_about_the_class():
     def purity(forest):
         return forest.word_shares_.max(axis=1).mean()
 
     blind = ERCForest(n_words=60, supervised=False, random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert purity(fitted()) > purity(blind) + 0.1
-
-
-def test_without_supervision_words_have_similar_sizes():
-    blind = ERCForest(n_words=60, supervised=False, random_state=0).fit(X[TRAIN])
-    sizes = [np.bincount(column, minlength=60) for column in blind.transform(X[TRAIN]).T]
-    sharp = [np.bincount(column, minlength=60) for column in fitted().transform(X[TRAIN]).T]
-    assert np.std(sizes) < np.std(sharp)
 
 
 def test_without_labels_there_are_no_classes():
@@ -171,17 +159,6 @@ def test_a_reader_sees_one_forest_while_another_thread_teaches_it():
     assert np.array_equal(counts[[0]].toarray(), counts[[39]].toarray())
 
 
-def test_the_forest_copies_its_descriptors():
-    mine = X[TRAIN][Y[TRAIN] < 8].astype(np.float32)
-    forests = [
-        ERCForest(n_words=40, random_state=0).fit(mine, Y[TRAIN][Y[TRAIN] < 8]) for _ in "ab"
-    ]
-    forests[0].partial_fit(X[Y >= 8], Y[Y >= 8])
-    mine[:] = np.nan
-    forests[1].partial_fit(X[Y >= 8], Y[Y >= 8])
-    assert np.array_equal(forests[0].transform(X), forests[1].transform(X))
-
-
 def test_announced_classes_get_words_when_they_come():
     forest = ERCForest(n_words=40, random_state=0)
     forest.partial_fit(*OLD, classes=np.arange(10))
@@ -195,20 +172,6 @@ def test_a_changed_number_of_trees_is_refused():
     forest = fitted().set_params(n_estimators=7)
     with pytest.raises(ValueError, match="changed to 7, but the forest has 5"):
         forest.partial_fit(X, Y)
-
-
-def test_trees_with_room_do_not_grow_without_new_classes():
-    forest = fitted(n_words=None)
-    words = forest.words_per_tree_
-    forest.partial_fit(X[TEST], Y[TEST])
-    assert np.array_equal(forest.words_per_tree_, words)
-
-
-def test_frames_are_counted_without_a_word_about_names():
-    frame = pytest.importorskip("pandas").DataFrame(X)
-    frame.columns = [f"f{i}" for i in range(64)]
-    forest = ERCForest(2, n_words=5, random_state=0).fit(frame, Y)
-    assert forest.encode([frame[:10]]).sum() == 20
 
 
 def test_known_classes_change_shares_but_no_words():
@@ -230,11 +193,6 @@ def test_new_classes_need_the_descriptors_of_the_old_ones():
     assert pickle.dumps(forest) == before
 
 
-def test_the_first_partial_fit_is_a_fit():
-    forest = ERCForest(n_words=60, random_state=0).partial_fit(X[TRAIN], Y[TRAIN])
-    assert np.array_equal(forest.transform(X), fitted().transform(X))
-
-
 def test_the_number_of_trials_is_chosen_by_votes_on_held_out_images():
     # One useful feature among many: few trials hardly ever find it.
     random = np.random.default_rng(0)
@@ -244,17 +202,6 @@ def test_the_number_of_trials_is_chosen_by_votes_on_held_out_images():
     images = RaggedArray(noise, np.arange(0, 601, 20))
     forest = ERCForest(n_words=10, max_trials="auto", random_state=0).fit(images, y[::20])
     assert forest.max_trials_ > 8
-
-
-def test_with_single_images_the_square_root_stands():
-    forest = ERCForest(max_trials="auto").fit([X[:10], X[10:20]], ["a", "b"])
-    assert forest.max_trials_ == 8
-
-
-def test_a_copy_learns_on_its_own():
-    forest = fitted()
-    pickle.loads(pickle.dumps(forest)).partial_fit(X[:3], [20, 21, 22])
-    assert len(forest.classes_) == 10
 
 
 def test_saved_loaded_and_updated_is_updated(tmp_path):
@@ -276,12 +223,6 @@ def test_saved_for_inference_it_is_small_and_finds_no_words_for_new_classes(tmp_
     assert np.array_equal(again.predict_proba(X), forest.predict_proba(X))
     with pytest.raises(ValueError, match="keep_descriptors=True"):
         again.partial_fit(X[:2], [77, 78])
-
-
-def test_a_forest_without_labels_is_saved(tmp_path):
-    blind = ERCForest(supervised=False, n_words=9, random_state=0).fit(X)
-    again = model_files.reload(blind, tmp_path)
-    assert np.array_equal(again.transform(X), blind.transform(X))
 
 
 @pytest.fixture(scope="module")
