@@ -545,9 +545,8 @@ def _fig2_measure(context: Context, run: Run) -> list[Row]:
     }
     rows: list[Row] = []
     if task.outlines[0] is not None:
-        by_masks = forest(context, seed).fit(
-            *describe_training(context, task, seed, on_object=True)
-        )
+        alone = describe_training(context, task, seed, on_object=True)
+        by_masks = forest(context, seed).fit(*alone)
         rows += measure_leaves(task, by_masks, seed, {MASKED: None})
     rows += measure_leaves(task, codebook, seed, {ALL_UNMIXED: None, **leaves})
     found: list[Any] = [{**task.place(run), **row} for row in rows]
@@ -588,9 +587,7 @@ def _less_plain(table: Table) -> list[Verdict]:
     if len(table.column("on_object")):
         return []
     name = "plain patches in the leaves against all patches of these images"
-    return [
-        percent(table, lambda rows: rows.mean("plain") - rows.mean("all_plain"), name=name).below()
-    ]
+    return [percent(table, lambda r: r.mean("plain") - r.mean("all_plain"), name=name).below()]
 
 
 def _mostly_parts(table: Table) -> list[Verdict]:
