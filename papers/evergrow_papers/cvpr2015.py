@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryForestClassifier
 from evergrow.estimators import ForestGuesser, guess_fine
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
 from evergrow_papers.data import Array, Dataset, digits, mixture, take_square_roots
@@ -234,6 +235,10 @@ class TwoLevels:
 def near_groups(X: Array, fine: Array) -> Array:
     """Groups of classes with near means; their number is the square root of the classes'."""
     n_classes = int(fine.max()) + 1
+    if n_classes < 4:
+        raise InvalidInputError(
+            f"{n_classes} classes make no groups; experiments with subcategories need at least 4"
+        )
     means = np.array([X[fine == label].mean(axis=0) for label in range(n_classes)])
     groups = fcluster(linkage(means, "ward"), round(n_classes**0.5), criterion="maxclust")
     return np.asarray(groups, dtype=np.int64) - 1
