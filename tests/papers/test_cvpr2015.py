@@ -257,5 +257,5 @@ def test_guesses_that_contradict_the_coarse_class_may_be_left_out(monkeypatch, d
 
 def test_too_few_classes_for_groups_are_refused():
     X, y = np.eye(3)[[0, 1, 2, 0, 1, 2]], np.tile(np.arange(3), 2)
-    with pytest.raises(ValueError, match="3 classes make no groups; .* need at least 4"):
+    with pytest.raises(ValueError, match=r"3 classes make no groups; .* need at least 4"):
         cvpr2015.near_groups(X, y)
