@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 import evergrow
-from evergrow import BadImageWarning, CacheWarning, Embedder, ImageError
+from evergrow import CacheWarning, Embedder, ImageError
 from evergrow.vision import OnnxModel, Preprocessing, ReadLimits
 from evergrow.vision.embedding import networks, pipeline
 from tests.estimators import model_files
@@ -76,13 +75,6 @@ def test_vectors_equal_the_output_of_the_network(n: Any, options: dict[str, Any]
     found = Embedder(network, preprocessing=PLAIN, cache=False, **options).fit_transform(FILES)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected(IMAGES), atol=1e-5)
-
-
-def test_every_kind_of_source_gives_the_same_vector(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(FILES[0])
-    sources = [tmp_path / "a.png", FILES[0], IMAGES[0], Image.fromarray(IMAGES[0])]
-    found = Embedder(model).transform(sources)
-    np.testing.assert_array_equal(found, np.repeat(found[:1], 4, axis=0))
 
 
 def test_an_output_with_sides_of_one_pixel_is_flattened(tmp_path: Path) -> None:
@@ -144,39 +136,10 @@ def test_wrong_images_are_refused(
         Embedder(model, **options).transform(images)
 
 
-def test_no_images_and_only_bad_ones_give_an_empty_matrix(model: Path) -> None:
-    assert Embedder(model).transform([]).shape == (0, 5)
-    with pytest.warns(BadImageWarning):
-        found = Embedder(model).extract([b"text"], on_error="skip")
-    assert found.features.shape == (0, 5)
-
-
-def test_bad_images_are_left_out_of_extract_with_a_warning(model: Path) -> None:
-    embedder = Embedder(model, batch_size=2)
-    with pytest.warns(BadImageWarning, match="2 images were left out"):
-        found = embedder.extract([b"text", FILES[0], FILES[1], b"more"], on_error="skip")
-    assert found.kept.tolist() == [1, 2]
-    assert [problem.index for problem in found.problems] == [0, 3]
-    np.testing.assert_array_equal(found.features, embedder.transform(FILES[:2]))
-
-
 def test_limits_also_apply_to_cached_images(model: Path) -> None:
     Embedder(model).transform(FILES)
     with pytest.raises(ImageError, match="limit of 9"):
         Embedder(model, limits=ReadLimits(max_pixels=9)).transform(FILES)
-
-
-def test_a_callable_gets_few_large_images_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = []
-
-    def mean(images: list[Any]) -> Any:
-        sizes.append(len(images))
-        return mean_colours(images)
-
-    monkeypatch.setattr("evergrow.vision.embedding.pipeline.MAX_GROUP_BYTES", 3 * IMAGES[0].nbytes)
-    Embedder(mean).transform(FILES)
-    # The first finds the number of features.
-    assert sizes == [1, 3, 3, 1]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -338,14 +301,6 @@ def test_processes_that_begin_one_cache_together_do_no_harm(model: Path, tmp_pat
     connection.close()
 
 
-def test_parameters_can_be_changed_at_any_time(model: Path, tmp_path: Path) -> None:
-    onnx.save(onnx_model(scale=2.0), tmp_path / "other.onnx")
-    embedder = Embedder(model)
-    first = embedder.transform(FILES)
-    embedder.set_params(model=tmp_path / "other.onnx")
-    np.testing.assert_allclose(embedder.transform(FILES), 2 * first, rtol=1e-5)
-
-
 def test_features_are_named_and_pipelines_work(model: Path) -> None:
     embedder = Embedder(model)
     assert embedder.n_features_out_ == 5
@@ -430,11 +385,6 @@ def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: 
     assert loaded.limits == ReadLimits(max_bytes=5)
 
 
-def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="a model file contains no code"):
-        Embedder(lambda images: np.zeros((len(images), 2))).save(tmp_path / "model.evergrow")
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -455,11 +405,6 @@ def test_an_embedder_with_a_callable_refuses_to_be_saved(tmp_path: Path) -> None
 def test_a_hostile_file_is_refused(model: Path, tmp_path: Path, change: model_files.Change) -> None:
     Embedder(model, preprocessing=PLAIN).save(tmp_path / "good.evergrow")
     model_files.check_refused(tmp_path / "good.evergrow", change)
-
-
-def test_the_content_of_an_onnx_file_is_a_model_too(model: Path) -> None:
-    found = Embedder(OnnxModel(model.read_bytes())).transform(FILES)
-    np.testing.assert_array_equal(found, Embedder(model).transform(FILES))
 
 
 def test_importing_evergrow_does_not_import_what_only_images_need() -> None:

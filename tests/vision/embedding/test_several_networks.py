@@ -1,4 +1,4 @@
-"""Larger networks, and several networks next to each other."""
+"""Larger networks, several next to each other, and averages of their earlier stages."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 from sklearn.base import clone
 
 import evergrow
 from evergrow import Embedder
 from evergrow.foundation.engine import use_engine
 from evergrow.vision import OnnxModel, Preprocessing
-from evergrow.vision.embedding import model_zoo, networks
+from evergrow.vision.embedding import efficientnet, model_zoo, networks
+from evergrow.vision.embedding.efficientnet import Architecture, Stage, add_stages
 from tests.estimators import model_files
 from tests.foundation.engines import Shuffled
+from tests.reference.inverted_residual import convolve, inverted_residual, normalise, relu6
 from tests.vision.embedding.models import channels_last_model, onnx_model, staged_model
+from tests.vision.embedding.test_efficientnet import NORM, block_weights, random_weights
 from tests.vision.images.drawn import encoded, noise
 
 IMAGES = [noise(seed=i) for i in range(5)]
 FILES = [encoded(image) for image in IMAGES]
 FIRST = OnnxModel(onnx_model().SerializeToString())
-STAGED = OnnxModel(staged_model(16).SerializeToString())
 LAST = OnnxModel(channels_last_model().SerializeToString())
 PLAIN = Preprocessing(size=8, mean=127, scale=128)
 
@@ -96,28 +99,6 @@ def test_blocks_of_several_networks_follow_each_other() -> None:
     assert embedder.n_features_out_ == 11
 
 
-@pytest.mark.slow
-def test_known_networks_give_blocks_their_names() -> None:
-    embedder = Embedder(["efficientnet-lite0", STAGED], stages=(2,), cache=False)
-    names = ["efficientnet-lite0/head", "efficientnet-lite0/stage2", "1/head", "1/stage2"]
-    assert list(embedder.blocks_) == names
-    found = embedder.transform(FILES[:2])
-    for block in np.split(found, np.cumsum(list(embedder.blocks_.values()))[:-1], axis=1):
-        np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1, rtol=1e-5)
-
-
-def test_one_network_twice_has_numbers_for_names() -> None:
-    embedder = Embedder([FIRST, FIRST], preprocessing=(PLAIN, None), cache=False)
-    assert embedder.blocks_ == {"0/head": 5, "1/head": 5}
-    assert not np.allclose(*np.split(embedder.transform(FILES), 2, axis=1))
-
-
-def test_a_list_of_one_is_that_network() -> None:
-    np.testing.assert_array_equal(
-        Embedder([FIRST]).transform(FILES), Embedder(FIRST, cache=False).transform(FILES)
-    )
-
-
 def test_several_networks_have_a_cache_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Embedder([FIRST, LAST]).transform(FILES)
     other = Embedder([LAST, FIRST]).transform(FILES)
@@ -181,3 +162,120 @@ def test_tasks_of_an_engine_run_several_networks(monkeypatch: pytest.MonkeyPatch
     expected = embedder.transform(FILES)
     with use_engine(Shuffled()):
         np.testing.assert_allclose(embedder.transform(FILES), expected, rtol=1e-6)
+
+
+STAGED = OnnxModel(staged_model().SerializeToString())
+SMALL = Architecture(
+    "small",
+    8,
+    (
+        Stage(1, kernel=3, stride=1, expansion=1, channels=4),
+        Stage(2, kernel=3, stride=2, expansion=2, channels=6),
+        Stage(2, kernel=3, stride=1, expansion=2, channels=6),
+        Stage(1, kernel=5, stride=2, expansion=2, channels=8),
+    ),
+)
+
+
+def small_weights() -> dict[str, Any]:
+    """Random weights of the small network, under the names that the converter expects."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "_conv_stem.weight": (32, 3, 3, 3),
+        "_conv_head.weight": (1280, SMALL.stages[-1].channels, 1, 1),
+    }
+    shapes |= {f"_bn0.{part}": (32,) for part in NORM}
+    shapes |= {f"_bn1.{part}": (1280,) for part in NORM}
+    weights = random_weights(shapes)
+    for number, (stage, channels, _) in enumerate(efficientnet._blocks(SMALL.stages, 32)):
+        own = block_weights(channels, stage)
+        weights |= {f"_blocks.{number}{name[1:]}": value for name, value in own.items()}
+    return weights
+
+
+def test_stages_are_the_averages_of_what_their_twins_compute() -> None:
+    weights = small_weights()
+    content = efficientnet.efficientnet_onnx(SMALL, weights)
+    content = add_stages(SMALL, content, (4, 1, 2, 3))
+    image = np.random.default_rng(1).normal(size=(3, 8, 8)).astype(np.float32)
+    _, *found = ReferenceEvaluator(onnx.load_from_string(content)).run(
+        None, {"images": image[None]}
+    )
+    norm = {part: weights[f"_bn0.{part}"] for part in NORM}
+    current = relu6(normalise(convolve(image, weights["_conv_stem.weight"], 2), norm))
+    averages, number = [], 0
+    for stage in SMALL.stages:
+        for place in range(stage.n_blocks):
+            stride = stage.stride if place == 0 else 1
+            current = inverted_residual(current, weights, f"_blocks.{number}", stride)
+            number += 1
+        averages.append(current.mean(axis=(1, 2)))
+    for vector, stage in zip(found, (4, 1, 2, 3), strict=True):
+        np.testing.assert_allclose(vector[0], averages[stage - 1], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_stages_of_an_onnx_file_are_named_outputs(averaged: bool) -> None:
+    model = OnnxModel(staged_model(averaged=averaged).SerializeToString())
+    embedder = Embedder(model, stages=(2,), preprocessing=PLAIN, cache=False)
+    assert embedder.blocks_ == {"head": 5, "stage2": 3}
+    means = np.stack([PLAIN(image).mean(axis=(1, 2)) for image in IMAGES])
+    head = Embedder(model, preprocessing=PLAIN, cache=False).transform(FILES)
+    expected = np.hstack([unit(head), unit(means)])
+    np.testing.assert_allclose(embedder.transform(FILES), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "stages", "message"),
+    [
+        ("efficientnet-lite0", (5, 8), "no stage 8: it has the stages 1, 2, 3, 4, 5, 6, 7"),
+        (STAGED, (2, 3), "no stage 3: it has the stages 2. .* such as 'stage3'"),
+        (OnnxModel(onnx_model().SerializeToString()), (1,), "no stage 1: it has no stages"),
+        (len, (1,), r"stages must be \(\) if the model is a callable"),
+        ("efficientnet-lite0", (5, 5), "stages must be a tuple of distinct numbers"),
+        ("efficientnet-lite0", (0,), "stages must be"),
+        ("efficientnet-lite0", "567", "stages must be"),
+        ("efficientnet-lite0", 5, "stages must be"),
+        ("efficientnet-lite0", (True,), "stages must be"),
+    ],
+)
+def test_stages_that_a_network_lacks_are_refused(model: Any, stages: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Embedder(model, stages=stages, cache=False).fit()
+
+
+def test_a_second_output_must_be_called_a_stage() -> None:
+    model = staged_model()
+    model.graph.node[-1].output[0] = model.graph.output[1].name = "other"
+    with pytest.raises(ValueError, match="apart from outputs called stage1, stage2"):
+        Embedder(OnnxModel(model.SerializeToString()), cache=False).fit()
+
+
+@pytest.mark.parametrize("way", ["saved", "pickled", "cloned", "changed"])
+def test_stages_are_kept(way: str, tmp_path: Path) -> None:
+    embedder = Embedder(STAGED, stages=(2,), cache=False)
+    first = embedder.transform(FILES)
+    if way == "saved":
+        embedder.save(tmp_path / "model.evergrow")
+        embedder = evergrow.load(tmp_path / "model.evergrow")
+    elif way == "pickled":
+        embedder = pickle.loads(pickle.dumps(embedder))
+    elif way == "cloned":
+        embedder = clone(embedder)
+    else:
+        embedder.set_params(stages=()).transform(FILES)
+        embedder.set_params(stages=[np.int64(2)])
+    assert tuple(embedder.stages) == (2,)
+    np.testing.assert_array_equal(embedder.transform(FILES), first)
+
+
+@pytest.mark.parametrize("stages", [[3], [-1], [2, 2], "2", [2.5], None])
+def test_a_file_with_other_stages_is_refused(stages: Any, tmp_path: Path) -> None:
+    Embedder(STAGED, stages=(2,), cache=False).save(tmp_path / "good.evergrow")
+    change = model_files.edit_part("parameters", stages=stages)
+    if stages == [3]:
+        # Known only when the network is loaded.
+        loaded = evergrow.load(model_files.rewritten(tmp_path / "good.evergrow", change))
+        with pytest.raises(ValueError, match="no stage 3"):
+            loaded.transform(FILES)
+    else:
+        model_files.check_refused(tmp_path / "good.evergrow", change)

@@ -54,13 +54,6 @@ def test_shards_hold_the_vectors_of_all_images(
     assert NCMClassifier().fit(shards, shards.labels).score(shards, shards.labels) == 1.0
 
 
-def test_the_same_folder_again_adds_nothing(shard: Any, tmp_path: Path) -> None:
-    shard()
-    before = (tmp_path / "shards" / "shards.json").read_bytes()
-    assert shard() == Sharded(0, 15)
-    assert (tmp_path / "shards" / "shards.json").read_bytes() == before
-
-
 def test_a_moved_folder_adds_nothing(shard: Any, tmp_path: Path, photos: Path) -> None:
     shard()
     moved = photos.rename(tmp_path / "moved")
@@ -75,12 +68,6 @@ def test_only_new_and_changed_images_are_added(shard: Any, tmp_path: Path, photo
     shards = open_shards(tmp_path / "shards")
     assert shards.classes.tolist() == ["blue", "green", "red", "grey"]
     assert shards.labels[15:].tolist() == ["blue", "grey", "red"]
-
-
-def test_the_same_picture_of_another_class_is_another_image(shard: Any, photos: Path) -> None:
-    shard()
-    (photos / "red").rename(photos / "scarlet")
-    assert shard() == Sharded(5, 10)
 
 
 def test_other_workers_write_the_same_shards(
@@ -163,11 +150,6 @@ def test_vectors_of_another_network_do_not_go_into_one_folder(
     folder_of(photos, "grey", n=1)
     with pytest.raises(ShardError, match="computed by another network"):
         shard(model=other)
-
-
-def test_half_precision_is_stored_if_requested(shard: Any, tmp_path: Path) -> None:
-    shard(dtype="float16")
-    assert open_shards(tmp_path / "shards").dtype == np.float16
 
 
 def test_folders_named_by_numbers_are_classes_of_that_kind(
