@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 from evergrow.compare import Dataset
-from evergrow.compare.learners import ComparedLearner, Estimator
+from evergrow.compare.learners import ComparedLearner
 from evergrow.compare.measurement import Point, Result, Standing
 
 
@@ -21,9 +21,8 @@ def mixture(n_classes=20, n_features=32, n_train=50, n_test=20, *, distance=0.35
 
 
 def learner(name="lda", **changes):
-    factory = Estimator("evergrow", "NCMClassifier", {"metric": "mahalanobis"})
-    settings = {"family": "means and least squares", "factory": factory, **changes}
-    return ComparedLearner(name, f"the {name}", **settings)
+    family = changes.pop("family", "means and least squares")
+    return ComparedLearner(family, "evergrow", name, f"the {name}", "NCMClassifier", **changes)
 
 
 def result(**changes):

@@ -6,12 +6,12 @@ import pytest
 
 import evergrow
 from evergrow.compare import learners
-from evergrow.compare.learners import LEARNERS, choose, known_learners
+from evergrow.compare.learners import choose, known_learners
 from evergrow.compare.measurement import measure
 from evergrow.compare.setup import make_setups
 from tests.compare.made import mixture
 
-OURS = [each for each in known_learners() if each.factory.module.startswith("evergrow")]
+OURS = [each for each in known_learners() if each.module.startswith("evergrow")]
 
 
 @pytest.fixture(scope="module")
@@ -19,17 +19,12 @@ def setup():
     return make_setups(mixture(4, 8, n_train=30, n_test=20, distance=2.0))
 
 
-def test_every_name_is_there_once():
-    names = [each.name for each in LEARNERS]
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize(
     "learner", [each for each in known_learners() if each.in_quick], ids=lambda each: each.name
 )
 def test_every_learner_follows_the_stream_and_beats_chance(learner, setup):
     if not learner.is_installed:
-        pytest.skip(f"{learner.factory.module} is not installed")
+        pytest.skip(f"{learner.module} is not installed")
     where = setup[learner.family == "river"]
     result = measure(learner, where, n_jobs=1)
     assert (result.points[-1].n_classes, result.stopped_at) == (4, None)
@@ -43,17 +38,12 @@ def test_every_learner_follows_the_stream_and_beats_chance(learner, setup):
 def test_the_call_that_is_shown_makes_what_was_measured(learner):
     names = {name: getattr(evergrow, name) for name in evergrow.__all__}
     if learner.family == "peers":
-        names = vars(pytest.importorskip(learner.factory.module))
-    shown = eval(learner.factory.code, names)
-    built = learner.factory.build(seed=3, n_jobs=1)
+        names = vars(pytest.importorskip(learner.module))
+    shown = eval(learner.code, names)
+    built = learner.build(seed=3, n_jobs=1)
     assert type(shown) is type(built)
     shared = {k: v for k, v in built.get_params(False).items() if k in ("n_jobs", "random_state")}
     assert repr(shown.set_params(**shared)) == repr(built)
-
-
-def test_seed_and_threads_reach_the_estimator():
-    forest = choose(only=["random-forest"])[0].factory.build(seed=3, n_jobs=1)
-    assert (forest.random_state, forest.n_jobs) == (3, 1)
 
 
 def test_a_family_is_chosen_and_left_out_by_its_name():

@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeClassifier
 from evergrow import NCMClassifier
 from evergrow.compare import Retrained
 from evergrow.compare import measurement as module
-from evergrow.compare.learners import ComparedLearner, Estimator, choose
+from evergrow.compare.learners import choose
 from evergrow.compare.measurement import Standing, difference, measure
 from evergrow.compare.setup import make_setups
 from tests.compare.made import answered, answers, mixture, standing
@@ -95,18 +95,8 @@ def test_a_training_that_would_take_too_long_is_not_started(monkeypatch, limit, 
 
 
 def test_a_warning_becomes_a_remark(setup):
-    factory = Estimator("sklearn.linear_model", "LogisticRegression", {"max_iter": 1})
-    hasty = ComparedLearner("hasty", "hasty", "scikit-learn", factory, way="retrained")
-    remarks = measure(hasty, setup).remarks
+    remarks = measure(replace(one("logistic"), parameters={"max_iter": 1}), setup).remarks
     assert any(remark.startswith("warned: lbfgs failed to converge") for remark in remarks)
-
-
-@pytest.mark.parametrize("name", ["lda", "least-squares", "ncm-forest", "linear-svc"])
-def test_a_class_with_one_sample_takes_part(setup, name):
-    data = setup.data
-    keep = (data.y_train != 5) | (np.cumsum(data.y_train == 5) == 1)
-    single = replace(data, X_train=data.X_train[keep], y_train=data.y_train[keep])
-    assert measure(one(name), make_setups(single)[0], n_jobs=1).stopped_at is None
 
 
 @pytest.mark.parametrize("name", ["lda", "ridge", "ncm-forest"])
@@ -119,14 +109,6 @@ def test_classes_without_test_samples_may_come_first(setup, name):
     assert np.isnan(result.points[0].class_mean)
     assert 0 < Standing(one(name), (result,), some.checkpoints)["on_the_way"] <= 1
     assert 0 <= result.forgetting <= 1
-
-
-@pytest.mark.parametrize("name", ["lda", "least-squares", "ncm-forest", "linear-svc", "sgd"])
-def test_the_second_of_two_classes_comes_in_an_update(name):
-    two = make_setups(mixture(2, 8, n_train=20, n_test=10, distance=1.0))[0]
-    result = measure(one(name), two, n_jobs=1)
-    assert result.seconds_per_update > 0
-    assert result.points[-1].class_mean > 0.5
 
 
 def test_a_single_batch_has_no_update(setup):
@@ -171,7 +153,7 @@ def test_a_gap_is_the_mean_over_classes_of_any_size():
     assert difference(first, second)[0] == pytest.approx(-0.15)
 
 
-@pytest.mark.parametrize(("n_classes", "n_orders"), [(2, 1), (3, 1), (5, 1), (20, 1), (4, 3)])
+@pytest.mark.parametrize(("n_classes", "n_orders"), [(2, 1), (20, 1), (4, 3)])
 def test_equal_learners_are_seldom_called_different(n_classes, n_orders):
     rng = np.random.default_rng(n_classes)
 
@@ -186,11 +168,6 @@ def test_equal_learners_are_seldom_called_different(n_classes, n_orders):
 
     pairs = [difference(drawn(), drawn()) for _ in range(300)]
     assert np.mean([abs(gap) > noise for gap, noise in pairs]) <= 0.06
-
-
-def test_a_difference_is_at_most_a_hundred_points():
-    first, second = answered("first", ["1" * 9, "0" * 9]), answered("second", ["0" * 9, "1" * 9])
-    assert difference(first, second) == (0.0, 1.0)
 
 
 def test_classes_without_test_samples_do_not_count():

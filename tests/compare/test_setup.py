@@ -33,13 +33,9 @@ def test_one_of_two_classes_comes_first(data):
     assert (setup.points, setup.checkpoints, sample.points) == ((1, 2), (2,), (1, 2))
 
 
-def test_a_quick_run_takes_part_of_the_data(data):
+def test_quick_runs_and_subsamples_take_part_of_the_data(data):
     setup, _ = make_setups(data, quick=True)
-    assert len(setup.data.classes) == 20
-    assert setup.data.sha256 == data.sha256
-
-
-def test_the_subsample_is_small_whatever_the_features():
+    assert (len(setup.data.classes), setup.data.sha256) == (20, data.sha256)
     _, small = make_setups(mixture(40, 2000, n_train=12, n_test=5))
     assert len(small.data.y_train) * 2000 <= 256_000
 

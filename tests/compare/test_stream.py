@@ -132,14 +132,6 @@ def test_a_learner_is_shown_each_class_and_tested_on_known_ones(digits):
     assert np.isnan([measured[0].comparisons, measured[0].n_distances]).all()
 
 
-def test_accuracies_are_those_of_the_estimator(digits):
-    model = NCMClassifier()
-    last = [*follow(model, digits, SORTED)][-1]
-    assert last.accuracy == model.score(digits.X_test, digits.y_test)
-    newest = np.isin(digits.y_test, [5, 6, 7, 8, 9])
-    assert last.newest == model.score(digits.X_test[newest], digits.y_test[newest])
-
-
 def test_a_forest_reports_comparisons_and_distances(digits):
     forest = NCMForestClassifier(3, random_state=0)
     first, *_, last = follow(forest, digits, SORTED)
@@ -166,11 +158,6 @@ def test_ask_says_after_which_steps_a_learner_predicts(digits):
         accuracies.append([m.accuracy for m in follow(retrained, digits, stream, ask=ask)])
     assert asked == [12, 4]
     assert accuracies[0] == accuracies[1]
-
-
-def test_predicting_before_learning_is_refused():
-    with pytest.raises(ValueError, match="call partial_fit first"):
-        Retrained(KNeighborsClassifier).predict([[0.0]])
 
 
 def test_classes_without_test_samples_may_come_first():

@@ -180,7 +180,7 @@ def _write_advice(advice: Sequence[Advice]) -> None:
 
     for choice, group in group_by_choice(advice):
         if choice is not None:
-            write_text(f"Recommended: {choice.learner.title}, {choice.learner.factory.code}")
+            write_text(f"Recommended: {choice.learner.title}, {choice.learner.code}")
             if choice.learner.name in _LEARNERS_OF_FIT:
                 name = _LEARNERS_OF_FIT[choice.learner.name]
                 write_text(f"  For photographs: evergrow fit FOLDER -o FILE --learner {name}")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import math
 import os
 import platform
+import shutil
 import tempfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from evergrow.compare.setup import Facts, Setup, make_setups
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import install_command
-from evergrow.foundation.params import Integer, Rule, Satisfies, check_parameters
+from evergrow.foundation.params import Integer, Number, Rule, Satisfies, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
 
@@ -39,13 +39,13 @@ _RULES: dict[str, list[Rule]] = {
     "time_limit": [
         Satisfies(
             "a number of seconds above 0",
-            lambda limit: isinstance(limit, Real) and not isinstance(limit, bool) and limit > 0,
+            lambda limit: limit == math.inf or Number(0.0, open_low=True).admits(limit),
         )
     ],
     "n_jobs": [
         Satisfies(
             "a number of threads, or -1 for one per processor",
-            lambda n: n != 0 and Integer(-(2**31)).admits(n),
+            lambda n: Integer(-(2**31)).admits(n) and n != 0,
         )
     ],
 }
@@ -64,7 +64,6 @@ class Comparison:
     sample_facts: Facts | None
     advice: tuple[Advice, ...]
     remarks: tuple[str, ...]
-    """Remarks on the data and on the learners."""
     record: Mapping[str, Any]
     """Versions, settings and hashes, as in ``comparison.json``."""
 
@@ -158,14 +157,17 @@ def compare(
     has_slow = len(main) < len(chosen)
     sampled = [each for each in chosen if each.on_sample] if has_slow else []
     tasks = [*((each, whole) for each in main), *((each, sample) for each in sampled)]
-    checkpoints = _Checkpoints(target, fresh=fresh)
     fixed = {"protocol": protocol, "quick": quick, "n_jobs": n_jobs, "version": __version__}
+    runs = target / ".runs"
+    if fresh:
+        shutil.rmtree(runs, ignore_errors=True)
+    runs.mkdir(exist_ok=True)
     standings: list[Standing] = []
     with progress_bar("Comparing learners", len(tasks), verbose) as show:
         for learner, setup in tasks:
             if show is not None:
                 show(len(standings))
-            standings.append(_standing(learner, setup, checkpoints, fixed, repetitions, time_limit))
+            standings.append(_standing(learner, setup, runs, fixed, repetitions, time_limit))
     on_all, on_sample = standings[: len(main)], standings[len(main) :]
     facts = Facts.of(whole.data)
     found = Comparison(
@@ -221,7 +223,7 @@ def _ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
 def _standing(
     learner: ComparedLearner,
     setup: Setup,
-    checkpoints: _Checkpoints,
+    runs: Path,
     fixed: Mapping[str, Any],
     repetitions: int,
     time_limit: float,
@@ -229,8 +231,8 @@ def _standing(
     """Return all results of a learner, or the reason why there are none."""
     problem = ""
     if not learner.is_installed:
-        package = learner.factory.module
-        problem = f"{package} is not installed: {install_command('integrations', package)}"
+        command = install_command("integrations", learner.module)
+        problem = f"{learner.module} is not installed: {command}"
     elif fixed["quick"] and not learner.in_quick:
         problem = "left out of a quick run"
     if problem:
@@ -239,7 +241,7 @@ def _standing(
     for repetition in range(repetitions):
         setting = {
             "learner": learner.name,
-            "code": learner.factory.code,
+            "code": learner.code,
             "data": setup.data.sha256,
             "n_train": len(setup.data.y_train),
             "classes": setup.points[-1],
@@ -249,7 +251,9 @@ def _standing(
             "repetition": repetition,
             **fixed,
         }
-        result = checkpoints.get(setting)
+        key = hashlib.sha256(json.dumps(setting).encode()).hexdigest()
+        path = runs / f"{learner.name}-{key[:20]}.json"
+        result = _read_checkpoint(path)
         # A learner that was stopped is measured again if there is more time.
         if not result or (result.stopped_at is not None and result.time_limit < time_limit):
             try:
@@ -260,7 +264,7 @@ def _standing(
             except Exception as error:  # noqa: BLE001
                 problem = f"failed: {_describe(error)}"
                 return Standing(learner, (), setup.checkpoints, problem)
-            checkpoints.add(setting, result)
+            _write_checkpoint(path, setting, result)
         results.append(result)
     return Standing(learner, tuple(results), setup.checkpoints)
 
@@ -271,59 +275,25 @@ def _describe(error: Exception) -> str:
     return shorten(": ".join(filter(None, (kind, str(error)))), 300)
 
 
-class _Checkpoints:
-    """A file with one line of JSON per finished run: its setting, its result and a checksum.
-
-    A damaged line, as after a power failure, is ignored: its run is measured again.
-    """
-
-    def __init__(self, folder: Path, *, fresh: bool) -> None:
-        self._path = folder / ".runs" / "comparison.jsonl"
-        self._path.parent.mkdir(exist_ok=True)
-        if fresh:
-            self._path.unlink(missing_ok=True)
-        self._results: dict[str, Any] = {}
-        text = ""
-        if self._path.exists():
-            text = self._path.read_text(encoding="utf-8", errors="replace")
-        for line in text.splitlines():
-            try:
-                record = json.loads(line)
-                found, run, checksum = (record[each] for each in ("format", "run", "checksum"))
-            except (ValueError, KeyError, TypeError):
-                continue
-            if found != FORMAT_VERSION:
-                raise InvalidInputError(
-                    f"{str(self._path)!r} has results of format {found!r}, and this version reads "
-                    f"format {FORMAT_VERSION}: name another folder, or measure again with fresh"
-                )
-            if checksum == _checksum(run):
-                self._results[json.dumps(run["setting"])] = run["result"]
-        if text and not text.endswith("\n"):
-            # The next run starts on a line of its own.
-            self._append("")
-
-    def get(self, setting: Mapping[str, Any]) -> Result | None:
-        """Return a cached result, or None if there is none."""
-        found = self._results.get(json.dumps(setting))
-        return None if found is None else Result.from_json(found)
-
-    def add(self, setting: Mapping[str, Any], result: Result) -> None:
-        """Write a result to disk."""
-        # As it is read back: tuples become lists.
-        run = json.loads(json.dumps({"setting": setting, "result": asdict(result)}))
-        line = {"format": FORMAT_VERSION, "run": run, "checksum": _checksum(run)}
-        self._append(json.dumps(line))
-
-    def _append(self, line: str) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+def _read_checkpoint(path: Path) -> Result | None:
+    """Return a cached result, or None if there is none or it is damaged."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        found = record["format"]
+        if found == FORMAT_VERSION:
+            return Result.from_json(record["result"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    raise InvalidInputError(
+        f"{str(path)!r} has a result of format {found!r}, and this version reads format "
+        f"{FORMAT_VERSION}: name another folder, or measure again with fresh"
+    )
 
 
-def _checksum(run: Any) -> int:
-    return zlib.crc32(json.dumps(run).encode())
+def _write_checkpoint(path: Path, setting: Mapping[str, Any], result: Result) -> None:
+    record = {"format": FORMAT_VERSION, "setting": setting, "result": asdict(result)}
+    with atomic_write(path) as file:
+        file.write(json.dumps(record).encode())
 
 
 # --- Files
@@ -363,9 +333,11 @@ def _as_csv(found: Comparison) -> str:
     rows.writerow(["learner", "title", "shown", *(column.name for column in COLUMNS), "said"])
     for shown, standings in (("all", found.standings), ("subsample", found.on_sample)):
         for each in standings:
-            values = [column.value(each) for column in COLUMNS]
-            shortened = [v if isinstance(v, str) else f"{v:.6g}".replace("nan", "") for v in values]
-            rows.writerow([each.learner.name, each.learner.title, shown, *shortened, each.notes])
+            texts = [
+                value if isinstance(value, str) else f"{value:.6g}".replace("nan", "")
+                for value in (column.value(each) for column in COLUMNS)
+            ]
+            rows.writerow([each.learner.name, each.learner.title, shown, *texts, each.notes])
     return written.getvalue()
 
 
@@ -373,8 +345,8 @@ def _as_json(standing: Standing) -> dict[str, Any]:
     return {
         "learner": standing.learner.name,
         "title": standing.learner.title,
-        "package": standing.learner.factory.module.partition(".")[0],
-        "code": standing.learner.factory.code,
+        "package": standing.learner.module.partition(".")[0],
+        "code": standing.learner.code,
         **{column.name: column.value(standing) for column in COLUMNS},
         "said": standing.notes,
         "results": [asdict(result) for result in standing.results],

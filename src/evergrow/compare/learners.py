@@ -6,12 +6,11 @@ To add a learner to all comparisons, add an entry to ``LEARNERS``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -28,70 +27,25 @@ Way = Literal["grows", "told", "retrained"]
 
 
 @dataclass(frozen=True)
-class Estimator:
-    """A scikit-learn compatible estimator, imported when it is built."""
-
-    module: str
-    name: str
-    parameters: Mapping[str, Any]
-    unit_length: bool = False
-    """Whether samples are scaled to length 1 first."""
-    threaded: bool = True
-    """Whether ``n_jobs`` has an effect, if it is a parameter at all."""
-
-    @property
-    def code(self) -> str:
-        """The Python call that creates it, for display."""
-        # Defaults only make the call longer.
-        given = (
-            f"{name}={value!r}".replace(", nodes=None", "")
-            for name, value in self.parameters.items()
-        )
-        call = f"{self.name}({', '.join(given)})"
-        return f"make_pipeline(Normalizer(), {call})" if self.unit_length else call
-
-    def build(self, seed: int, n_jobs: int) -> Any:
-        """Create one; set ``n_jobs`` and ``random_state`` where it has them."""
-        model = getattr(import_module(self.module), self.name)(**self.parameters)
-        shared = {"random_state": seed} | ({"n_jobs": n_jobs} if self.threaded else {})
-        accepted = model.get_params(deep=False)
-        model.set_params(**{name: value for name, value in shared.items() if name in accepted})
-        if not self.unit_length:
-            return model
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import Normalizer
-
-        return make_pipeline(Normalizer(), model)
-
-
-@dataclass(frozen=True)
-class RiverModel:
-    """A river model, which learns one example at a time."""
-
-    code: str
-    make: Callable[[int], Any]
-    """Creates the model from a seed."""
-    module: str = "river"
-
-    def build(self, seed: int, n_jobs: int) -> Any:  # noqa: ARG002
-        """Create one, which has no threads."""
-        # Its module imports river.
-        from evergrow.integrations.river import BatchClassifier
-
-        return BatchClassifier(self.make(seed))
-
-
-@dataclass(frozen=True)
 class ComparedLearner:
-    """A learner in a comparison."""
+    """A learner in a comparison: an estimator with parameters, imported when it is built."""
 
+    family: Family
+    module: str
     name: str
     """The name for ``--only`` and ``--skip``."""
     title: str
     """The name in tables."""
-    family: Family
-    factory: Estimator | RiverModel
+    estimator: str
+    """The name of the class, or the call that ``make`` stands for."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    make: Callable[[int], Any] | None = None
+    """Creates a model of river from a seed."""
     way: Way = "grows"
+    unit_length: bool = False
+    """Whether samples are scaled to length 1 first."""
+    threaded: bool = True
+    """Whether ``n_jobs`` has an effect, if it is a parameter at all."""
     holds_examples: bool = False
     """Whether the trained model itself stores the examples."""
     on_sample: bool = False
@@ -105,15 +59,44 @@ class ComparedLearner:
     def is_installed(self) -> bool:
         """Whether its module can be imported."""
         try:
-            return find_spec(self.factory.module) is not None
+            return find_spec(self.module) is not None
         except ModuleNotFoundError:
             return False
+
+    @property
+    def code(self) -> str:
+        """The Python call that creates it, for display."""
+        if self.make:
+            return self.estimator
+        # Defaults only make the call longer.
+        given = [f"{k}={v!r}".replace(", nodes=None", "") for k, v in self.parameters.items()]
+        call = f"{self.estimator}({', '.join(given)})"
+        return f"make_pipeline(Normalizer(), {call})" if self.unit_length else call
+
+    def build(self, seed: int, n_jobs: int) -> Any:
+        """Create a model; set ``n_jobs`` and ``random_state`` where it has them."""
+        if self.make:
+            model = self.make(seed)
+            # Its module imports river.
+            from evergrow.integrations.river import BatchClassifier
+
+            return BatchClassifier(model)
+        model = getattr(import_module(self.module), self.estimator)(**self.parameters)
+        shared = {"random_state": seed} | ({"n_jobs": n_jobs} if self.threaded else {})
+        accepted = model.get_params(deep=False)
+        model.set_params(**{name: value for name, value in shared.items() if name in accepted})
+        if not self.unit_length:
+            return model
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import Normalizer
+
+        return make_pipeline(Normalizer(), model)
 
     def create(self, seed: int, n_jobs: int, classes: Array) -> Learner:
         """Create an untrained learner for a stream of these classes."""
         if self.way == "retrained":
-            return Retrained(lambda: self.factory.build(seed, n_jobs))
-        model = cast(Learner, self.factory.build(seed, n_jobs))
+            return Retrained(lambda: self.build(seed, n_jobs))
+        model = cast(Learner, self.build(seed, n_jobs))
         return _Told(model, classes) if self.way == "told" else model
 
 
@@ -131,30 +114,6 @@ class _Told:
         return cast(Array, self.model.predict(X))
 
 
-def _learner(
-    family: Family,
-    module: str,
-    name: str,
-    title: str,
-    estimator: str,
-    parameters: Mapping[str, Any] = MappingProxyType({}),
-    *,
-    unit_length: bool = False,
-    threaded: bool = True,
-    **properties: Any,
-) -> ComparedLearner:
-    factory = Estimator(module, estimator, parameters, unit_length, threaded)
-    return ComparedLearner(name, title, family, factory, **properties)
-
-
-def _river(name: str, title: str, code: str, make: Callable[[int], Any]) -> ComparedLearner:
-    return ComparedLearner(name, title, "river", RiverModel(code, make), on_sample=True)
-
-
-def _river_forest(name: str) -> Callable[[int], Any]:
-    return lambda seed: getattr(import_module("river.forest"), name)(seed=seed)
-
-
 def _river_softmax(seed: int) -> Any:  # noqa: ARG001
     from river import linear_model, optim, preprocessing
 
@@ -162,11 +121,12 @@ def _river_softmax(seed: int) -> Any:  # noqa: ARG001
     return scaler | linear_model.SoftmaxRegression(optimizer=optim.SGD(0.01))
 
 
-_forest = partial(_learner, "forests", "evergrow")
-_linear = partial(_learner, "means and least squares", "evergrow")
-_sklearn = partial(_learner, "scikit-learn", way="retrained")
+_forest = partial(ComparedLearner, "forests", "evergrow")
+_linear = partial(ComparedLearner, "means and least squares", "evergrow")
+_sklearn = partial(ComparedLearner, "scikit-learn", way="retrained")
 # The heads of other papers come with the distribution evergrow-papers.
-_peer = partial(_learner, "peers", "evergrow_papers.peers")
+_peer = partial(ComparedLearner, "peers", "evergrow_papers.peers")
+_river = partial(ComparedLearner, "river", "river", on_sample=True)
 _NCM, _RECOMMENDED = "NCMForestClassifier", {"update": "igt", "refresh": "auto"}
 _TREES, _FEATURES = {"n_estimators": 50}, {"n_random_features": 4000}
 
@@ -272,13 +232,23 @@ LEARNERS: tuple[ComparedLearner, ...] = (
         "StreamingLDAClassifier",
         note="running means and covariance, shrunk by 0.0001 (Hayes and Kanan 2020)",
     ),
-    _river("adaptive-forest", "ARF", "forest.ARFClassifier()", _river_forest("ARFClassifier")),
-    _river("mondrian-forest", "AMF", "forest.AMFClassifier()", _river_forest("AMFClassifier")),
+    _river(
+        "adaptive-forest",
+        "ARF",
+        "forest.ARFClassifier()",
+        make=lambda seed: import_module("river.forest").ARFClassifier(seed=seed),
+    ),
+    _river(
+        "mondrian-forest",
+        "AMF",
+        "forest.AMFClassifier()",
+        make=lambda seed: import_module("river.forest").AMFClassifier(seed=seed),
+    ),
     _river(
         "softmax",
         "softmax regression",
         "preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(0.01))",
-        _river_softmax,
+        make=_river_softmax,
     ),
 )
 

@@ -111,7 +111,6 @@ class _TimedLearner:
 
     def __init__(self, learner: Learner, time_limit: float) -> None:
         self.learner = learner
-        self.n_updates = -1
         self.answer_seconds = math.nan
         self.predicted: Array = np.array([])
         self._time_limit = time_limit
@@ -124,10 +123,9 @@ class _TimedLearner:
         return time.perf_counter() - self._began
 
     def partial_fit(self, X: Any, y: Any) -> None:
-        if self.n_updates >= 0 and self._spent > self._time_limit:
+        if self._n_rows and self._spent > self._time_limit:
             raise _OutOfTimeError
         self.learner.partial_fit(X, y)
-        self.n_updates += 1
         self._n_rows += len(y)
 
     def predict(self, X: Any) -> Array:
@@ -166,10 +164,10 @@ def measure(
     retrained = learner.way == "retrained"
     if retrained:
         # Import the package before the clock starts.
-        learner.factory.build(seed, n_jobs)
+        learner.build(seed, n_jobs)
     timed = _TimedLearner(learner.create(seed, n_jobs, data.classes), time_limit)
     measured = []
-    n_updates, finished = 0, False
+    finished = False
     with (
         threadpool_limits(joblib.effective_n_jobs(n_jobs)),
         warnings.catch_warnings(record=True) as caught,
@@ -178,15 +176,16 @@ def measure(
         try:
             ask: Literal["always", "measured"] = "measured" if retrained else "always"
             for each in follow(timed, data, stream, ask=ask):
-                measured.append(each)
-                n_updates = timed.n_updates
+                measured.append(each)  # noqa: PERF402
             finished = True
         except _OutOfTimeError:
             pass
     n_bytes, alone = _stored_bytes(timed.learner, learner)
     # Retrained learners train only where they are measured, also the first time.
-    count = len(measured) - 1 if retrained else n_updates
-    trained = bool(measured) and (retrained or count > 0)
+    sizes = [each.n_classes for each in measured]
+    known = sizes if retrained else stream.sizes(len(data.classes))
+    count = known.index(sizes[-1]) if sizes else 0
+    trained = bool(sizes) and (retrained or count > 0)
     # More points would raise forgetting, so that it is taken at shared ones; one point shows none.
     shared = [each for each in measured if each.n_classes in setup.checkpoints]
     compared = finished and len(shared) > 1
@@ -205,7 +204,7 @@ def measure(
         answer_seconds=timed.answer_seconds,
         n_bytes=n_bytes,
         model_bytes=alone,
-        stopped_at=None if finished else max((m.n_classes for m in measured), default=0),
+        stopped_at=None if finished else max(sizes, default=0),
         time_limit=time_limit,
         remarks=tuple(sorted(f"warned: {shorten(text, 100)}" for text in warned)),
     )

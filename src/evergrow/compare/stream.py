@@ -332,39 +332,26 @@ def _measured(learner: Learner, data: Dataset, step: Step, meter: _Meter) -> Mea
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Measurements of a learner at one point of a stream.
-
-    Attributes
-    ----------
-    n_classes : int
-        Number of classes so far.
-    accuracy : float
-        Accuracy on the test samples of all classes so far.
-    newest : float
-        Accuracy on the newest classes.
-    class_accuracies : ndarray
-        Accuracy of each class, in order of arrival; NaN without test samples.
-    seconds : float
-        Wall-clock time of all training so far.
-    last_seconds : float
-        Wall-clock time of the latest update.
-    n_distances : float
-        Number of distances computed in training so far; NaN if the learner does not count them.
-    comparisons : float
-        Number of comparisons per tree and test sample; NaN if the learner does not count them.
-    cpu_seconds : float
-        Processor time of all threads in all training so far.
-    """
+    """Measurements of a learner at one point of a stream."""
 
     n_classes: int
+    """Number of classes so far."""
     accuracy: float
+    """Accuracy on the test samples of all classes so far."""
     newest: float
+    """Accuracy on the newest classes."""
     class_accuracies: Array
+    """Accuracy of each class, in order of arrival; NaN without test samples."""
     seconds: float
+    """Wall-clock time of all training so far."""
     last_seconds: float
+    """Wall-clock time of the latest update."""
     n_distances: float
+    """Number of distances computed in training so far; NaN if the learner does not count them."""
     comparisons: float
+    """Number of comparisons per tree and test sample; NaN if the learner does not count them."""
     cpu_seconds: float = float("nan")
+    """Processor time of all threads in all training so far."""
 
 
 def forgetting(measured: Sequence[Measured]) -> Array:
@@ -375,14 +362,10 @@ def forgetting(measured: Sequence[Measured]) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from evergrow.compare import Measured, forgetting
-    >>> at = [
-    ...     Measured(len(each), 0.0, 0.0, np.array(each), 0.0, 0.0, np.nan, np.nan)
-    ...     for each in ([1.0, 0.5], [0.75, 0.5, 1.0])
-    ... ]
-    >>> forgetting(at).tolist()
-    [0.25, 0.0, 0.0]
+    >>> from evergrow import NCMClassifier
+    >>> from evergrow.compare import ClassStream, follow, forgetting, load_dataset
+    >>> forgetting([*follow(NCMClassifier(), load_dataset("digits"), ClassStream(2, 4))]).shape
+    (10,)
     """
     if not measured:
         raise InvalidInputError("forgetting needs at least one measurement")
