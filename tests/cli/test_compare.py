@@ -71,57 +71,11 @@ def test_the_learners_are_listed_without_data(run):
     assert "random-forest" in result.stdout
 
 
-def nan_in_row_3():
-    X = mixture(6, 8, n_train=15, n_test=10).X_train.copy()
-    X[3, 0] = np.nan
-    return X
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"X_train": nan_in_row_3()}, "3"),
-        ({"y_train": None}, "y_train"),
-        ({"X_train": np.array([{}] * 90, dtype=object)}, "object"),
-        ({"y_train": np.zeros(7, dtype=int)}, "7"),
-    ],
-    ids=["not finite", "no labels", "objects", "few labels"],
-)
-def test_bad_features_are_reported_in_one_line(run, tmp_path, changes, message):
-    result = run.fails("compare", saved(tmp_path / "f.npz", **changes), *FEW)
+def test_bad_features_are_reported_in_one_line(run, tmp_path):
+    result = run.fails("compare", saved(tmp_path / "f.npz", y_train=np.zeros(7, dtype=int)), *FEW)
     assert result.stderr.startswith("Error: ")
-    assert message in result.stderr
+    assert "7" in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_a_file_that_is_not_an_npz_archive_is_refused(run, tmp_path):
-    (tmp_path / "f.npz").write_text("no arrays")
-    run.fails("compare f.npz", says="f.npz")
-
-
-def test_a_class_with_one_sample_is_remarked(run, tmp_path):
-    y = np.repeat(np.arange(6), 15)
-    keep = (y != 2) | (np.cumsum(y == 2) == 1)
-    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
-    path = saved(tmp_path / "f.npz", X_train=data.X_train[keep], y_train=y[keep])
-    result = run.ok("compare", path, *FEW)
-    assert "Note: 1 of 6 classes has a single training example." in result.stdout
-
-
-def test_fewer_classes_than_initial_ones_is_an_error(run, tmp_path):
-    run.fails(
-        "compare",
-        saved(tmp_path / "f.npz"),
-        *FEW,
-        "--initial",
-        "7",
-        says="begins with 7 classes, but there are only 6",
-    )
-
-
-def test_an_output_that_cannot_be_written_is_refused_first(run, tmp_path):
-    (tmp_path / "taken").touch()
-    run.fails("compare nowhere.npz --out taken", says="cannot write to the folder 'taken'")
 
 
 def test_a_wrong_learner_is_answered_with_the_near_one(run):
@@ -154,65 +108,11 @@ def test_it_fails_if_every_learner_does(run, tmp_path, monkeypatch):
     assert result.stderr.endswith("Error: no learner could be measured; see the notes above\n")
 
 
-def test_single_samples_that_come_first_leave_no_learner_behind(run, tmp_path):
-    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
-    # Four of six classes have one sample, so that two of them come first in some order.
-    single = np.isin(data.y_train, [0, 1, 2, 3])
-    rows = [*np.flatnonzero(~single), *(int(np.argmax(data.y_train == k)) for k in range(4))]
-    np.savez(tmp_path / "f.npz", X=data.X_train[rows], y=data.y_train[rows])
-    for seed in range(3):
-        result = run.ok("compare f.npz", *FEW, "--seed", seed)
-        assert "failed" not in result.stdout
-
-
-@pytest.mark.slow
-def test_river_alone_gets_no_recommendation(run, tmp_path):
-    pytest.importorskip("river")
-    result = run.ok("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
-    assert result.stdout.startswith("A subsample: ")
-    assert "nothing is recommended" in result.stdout
-
-
-def test_two_classes_are_compared_with_an_update(run, tmp_path):
-    data = mixture(2, 8, n_train=15, n_test=10, distance=1.0)
-    np.savez(tmp_path / "f.npz", X=data.X_train, y=data.y_train)
-    result = run.ok("compare f.npz", *FEW)
-    assert "In general: " in result.stdout
-    assert "No learner updates" not in result.stdout
-
-
-def test_an_interrupted_comparison_goes_on_with_the_next(run, tmp_path, monkeypatch):
-    path = saved(tmp_path / "f.npz")
-    real = comparison.measure
-
-    def interrupt(learner, *arguments, **options):
-        if learner.name == "ridge":
-            raise KeyboardInterrupt
-        return real(learner, *arguments, **options)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(comparison, "measure", interrupt)
-        run.fails("compare", path, *FEW, code=130)
-    seen = []
-    monkeypatch.setattr(
-        comparison, "measure", lambda each, *a, **o: seen.append(each.name) or real(each, *a, **o)
-    )
-    run.ok("compare", path, *FEW)
-    assert seen == ["ridge"]
-
-
 def test_a_folder_of_shards_is_compared(run, tmp_path):
     data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
     write_shards(tmp_path / "rows", [(data.X_train, data.y_train)])
     result = run.ok("compare rows --only class-means")
     assert result.stdout.startswith("rows: 66 samples, 6 classes")
-
-
-@pytest.mark.slow
-def test_a_folder_may_be_called_like_the_example(run, tmp_path):
-    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
-    write_shards(tmp_path / "digits", [(data.X_train, data.y_train)])
-    assert run.ok("compare digits", *FEW).stdout.startswith("digits: 66 samples")
 
 
 @pytest.mark.slow
@@ -237,18 +137,6 @@ def test_other_protocols_are_followed_and_named(run, tmp_path, protocol):
     page = (tmp_path / "comparison" / "comparison.html").read_text()
     expected = {"single": "got 1 more at a time", "blurry": "of every other class 30% of the"}
     assert expected[protocol] in page
-
-
-def test_one_protocol_does_not_read_the_results_of_another(run, tmp_path, monkeypatch):
-    path = saved(tmp_path / "f.npz")
-    run.ok("compare", path, *FEW, "--initial", "2", "--chunk", "1")
-    seen = []
-    real = comparison.measure
-    monkeypatch.setattr(
-        comparison, "measure", lambda each, *a, **o: seen.append(each.name) or real(each, *a, **o)
-    )
-    run.ok("compare", path, *FEW, "--protocol", "single")
-    assert len(seen) == 2
 
 
 def test_a_folder_without_images_is_an_error(run, tmp_path):

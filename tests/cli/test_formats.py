@@ -160,17 +160,6 @@ def test_classes_called_train_and_test_can_be_learnt(run, tmp_path):
     assert evergrow.load("m.evergrow").classes_.tolist() == ["test", "train"]
 
 
-def test_splits_of_a_table_are_used(run, tmp_path):
-    rows = pictures(tmp_path, n=4)
-    splits = ["train", "train", "val", "test"] * 2
-    lines = [f"{name},{label},{split}" for (name, label), split in zip(rows, splits, strict=True)]
-    (tmp_path / "t.csv").write_text("\n".join(["file,class,split", *lines]))
-    result = run.ok(f"fit t.csv -o m.evergrow {HSL}")
-    assert evergrow.load("m.evergrow").class_counts_.tolist() == [2, 2]
-    assert "Accuracy on the split 't.csv/val': 100.0%, 2 of 2 right." in result.stderr
-    assert run.ok("evaluate m.evergrow t.csv").stdout.startswith("accuracy\t1.0000\t2\t2\t0")
-
-
 @pytest.mark.parametrize("kind", ["heic", "avif"])
 def test_photographs_of_phones_are_learnt_and_answered(run, tmp_path, kind):
     import pillow_heif
@@ -337,13 +326,6 @@ def test_an_interrupted_video_leaves_no_file(run, trained, tmp_path, monkeypatch
     run.fails(f"predict {trained} clip.mp4 --every 1 -o a.csv", code=130)
     assert clip.is_released
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_camera_that_stops_is_an_error(run, trained, monkeypatch):
-    camera = FakeCamera("red", n=3)
-    monkeypatch.setattr("evergrow.vision.images.video.open_camera", lambda _: camera)
-    result = run.fails(f"predict {trained} --camera 1 --every 1", says="it stopped sending")
-    assert len(result.stdout.splitlines()) == 3
 
 
 @pytest.mark.parametrize(

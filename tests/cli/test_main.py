@@ -193,12 +193,6 @@ def test_a_narrow_terminal_keeps_names_and_numbers(monkeypatch, capsysbinary):
     assert lines[3] == "and more"
 
 
-def test_an_empty_table_has_its_headings(monkeypatch, capsysbinary):
-    monkeypatch.setenv("COLUMNS", "80")
-    write_table({"name": "left", "scope": "left"}, [])
-    assert written(capsysbinary)[0].split() == ["name", "scope"]
-
-
 def test_control_characters_stay_in_their_cell(monkeypatch, capsysbinary):
     monkeypatch.setenv("COLUMNS", "80")
     write_table({"": "left", " ": "left"}, [("two\nlines", "\x1b[31m")])

@@ -95,13 +95,6 @@ def test_all_that_cannot_be_read_in_a_folder_is_named(run, trained, photos, tmp_
     assert sum(line.endswith("folder': a link is not followed") for line in lines) == 1
 
 
-def test_only_bad_images_are_all_named(run, trained, tmp_path):
-    (tmp_path / "bad.jpg").write_text("no image")
-    result = run.fails(f"predict {trained} bad.jpg")
-    assert result.stdout == ""
-    assert "'bad.jpg'" in result.stderr
-
-
 def test_a_table_without_answers_has_no_headings(run, trained, tmp_path, monkeypatch):
     terminal(monkeypatch, 80)
     (tmp_path / "bad.jpg").write_text("no image")
@@ -249,12 +242,6 @@ def test_evaluate_warns_of_images_that_the_model_has_learnt(run, trained, photos
     result = run.ok(f"evaluate {trained} test --json --quiet")
     assert json.loads(result.stdout)["n_learnt"] == 3
     assert "Warning: the model has learnt 3 of the 7 images, so the accuracy" in result.stderr
-
-
-def test_evaluate_needs_one_known_class(run, trained, tmp_path):
-    folder_of(tmp_path / "test", "blue", n=1)
-    says = "the model knows none of the classes 'blue'; it knows 'green', 'red'\n"
-    run.fails(f"evaluate {trained} test", says=says)
 
 
 def test_evaluate_suggests_known_classes_if_it_knows_none(run, trained, tmp_path):

@@ -63,14 +63,6 @@ def test_verify_finds_a_damaged_shard(run, table, tmp_path):
     run.fails("shard --verify -o shards", says="000000.npy")
 
 
-def test_a_damaged_table_is_reported_in_one_line(run, tmp_path):
-    np.savez_compressed(tmp_path / "a.npz", X=X)
-    content = bytearray((tmp_path / "a.npz").read_bytes())
-    content[len(content) // 2] ^= 0x15
-    (tmp_path / "a.npz").write_bytes(content)
-    run.fails("shard a.npz -o shards", says="'X' in 'a.npz' is damaged")
-
-
 def test_numbers_are_stored_in_the_requested_precision(run, table, tmp_path):
     for name in ("float16", "float32", "float64"):
         run.ok(f"shard {table} -o", name, "--dtype", name)
@@ -150,23 +142,6 @@ def test_columns_are_chosen_by_name(run, parts, tmp_path, names):
     shards = open_shards(tmp_path / "shards")
     np.testing.assert_array_equal(shards[:], X)
     assert (shards.classes is None) == ("--label" not in names)
-
-
-def test_a_folder_of_tables_is_appended(run, parts):
-    command = "shard parts -o shards --embedding vector"
-    assert "20 rows added" in run.ok(command).stderr
-    assert "0 rows added, 20 already present" in run.ok(command).stderr
-
-
-def test_a_bad_row_is_named_and_nothing_is_written(run, parts, tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rows = X.copy()
-    rows[13, 2] = np.nan
-    pq.write_table(pa.table({"vector": list(rows)}), tmp_path / "bad.parquet")
-    result = run("shard bad.parquet -o shards")
-    assert result.exit_code != 0
-    assert "row 13 of 'bad.parquet' holds nan at place 2" in " ".join(result.stderr.split())
-    assert not (tmp_path / "shards").exists()
 
 
 def test_shards_become_a_parquet_file(run, table, tmp_path):

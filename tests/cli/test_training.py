@@ -95,15 +95,6 @@ def test_a_folder_of_transformers_is_a_network(run, tmp_path):
     assert not (tmp_path / "n.evergrow").exists()
 
 
-@pytest.mark.slow
-def test_a_workspace_has_a_network_of_a_folder(run, tmp_path):
-    network = write_folder("vit", tmp_path / "vit")
-    photos = folder_of(tmp_path / "photos", "red", "green", n=3)
-    run.ok(f"init things --features {network} -q")
-    run.ok(f"learn things {photos}")
-    assert "red" in run.ok(f"predict things {photos}/red/0.png").stdout
-
-
 def test_quiet_says_nothing(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", n=2)
     result = run(f"fit {photos} -o m.evergrow --features hsl -q -y")
@@ -278,17 +269,6 @@ def test_one_class_or_nested_folders_are_not_learnt_unasked(run, tmp_path):
     assert evergrow.load("m.evergrow").classes_.tolist() == ["data"]
     # One class more is what 'add' is for.
     run.ok("add m.evergrow one")
-
-
-def test_splits_are_used_and_said(run, tmp_path):
-    folder_of(tmp_path / "photos" / "train", "red", "green", n=3)
-    folder_of(tmp_path / "photos" / "val", "red", "green", n=2, seed=5)
-    result = run.ok("fit photos -o m.evergrow --features hsl")
-    assert "Using the split 'photos/train'." in result.stderr
-    assert evergrow.load("m.evergrow").class_counts_.tolist() == [3, 3]
-    result = run.ok("evaluate m.evergrow photos")
-    assert "Using the split 'photos/val'." in result.stderr
-    assert result.stdout.splitlines()[0].split("\t")[3] == "4"
 
 
 def test_names_of_classes_may_hold_anything(run, tmp_path):
@@ -498,12 +478,6 @@ def test_a_lock_that_was_left_behind_does_not_block(run, model, tmp_path):
     more = folder_of(tmp_path / "more", "blue", n=1)
     run.ok(f"add {model} {more}")
     assert not lock_path(model).exists()
-
-
-def test_forget_takes_a_class_out(run, model):
-    result = run.ok(f"forget {model} red")
-    assert "1 class, 6 images." in result.stderr
-    assert evergrow.load(model).classes_.tolist() == ["green"]
 
 
 @pytest.mark.parametrize(

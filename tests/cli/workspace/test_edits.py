@@ -1,12 +1,10 @@
 """rename, merge, split, forget, undo, export, check, backup: one command, one change, one word."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import evergrow
 from evergrow.workspace import NewExample, Workspace
 from tests.cli.workspace.conftest import N_PICTURES, counts
 from tests.vision.classifier.pictures import folder_of
@@ -61,11 +59,6 @@ def test_classes_that_were_forgotten_before_can_be_erased(run, things):
     assert not any(path.is_file() for path in (things / "images").rglob("*"))
 
 
-def test_a_misspelt_class_forgets_none(run, things):
-    run.fails(f"forget {things} red gren", says="gren")
-    assert counts(things) == {"green": N_PICTURES, "red": N_PICTURES}
-
-
 @pytest.mark.parametrize(
     "arguments", [["things", "red", "-o", "x"], ["m.evergrow", "a", "--erase"]]
 )
@@ -91,23 +84,6 @@ def test_a_class_is_split_and_joined(run, things, tmp_path):
 def test_a_class_without_finer_names_cannot_be_split(run, things):
     result = run.fails(f"split {things} red")
     assert "finer" in result.stderr or "fine" in result.stderr
-
-
-def test_an_exported_model_answers_like_the_workspace(run, things, photos):
-    run.ok(f"export {things} -o model.evergrow")
-    ours = run(f"predict {things} {photos} --json --top 2").stdout.splitlines()
-    theirs = run(f"predict model.evergrow {photos} --json --top 2").stdout.splitlines()
-    for one, other in zip(map(json.loads, ours), map(json.loads, theirs), strict=True):
-        assert one["label"] == other["label"]
-        assert one["top"][0]["probability"] == pytest.approx(other["top"][0]["probability"])
-    assert type(evergrow.load("model.evergrow")).__name__ == "ImageClassifier"
-
-
-def test_an_export_replaces_nothing_unless_forced(run, things):
-    Path("model.evergrow").write_text("old")
-    run.fails(f"export {things} -o model.evergrow")
-    assert Path("model.evergrow").read_text() == "old"
-    run.ok(f"export {things} -o model.evergrow --force")
 
 
 def test_a_sound_workspace_is_called_so(run, things):
@@ -272,19 +248,6 @@ def test_networks_that_cannot_be_used_are_an_error_of_one_line(
 def test_options_that_make_no_sense_are_refused(run, things, options):
     run.fails("re-embed", things, *options, code=2)
     assert blocks(things) == {"head": 5}
-
-
-def test_a_workspace_in_use_is_refused(run, things, staged_network):
-    with Workspace.open(things):
-        run.fails("re-embed", things, "--features", staged_network, says="is in use")
-    assert blocks(things) == {"head": 5}
-
-
-def test_a_workspace_of_another_format_is_refused(run, things, staged_network):
-    manifest = json.loads((things / "workspace.json").read_text())
-    (things / "workspace.json").write_text(json.dumps({**manifest, "format": 99}))
-    result = run.fails("re-embed", things, "--features", staged_network, says="has format 99, and")
-    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_init_takes_stages(run, staged_network):

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import evergrow
 from evergrow.export.html import runtime
 from evergrow.export.onnx.comparison import OnnxAnswers
 from evergrow.vision import find_labelled
@@ -61,14 +60,6 @@ def test_a_workspace_and_its_model_file_become_pages(run, has_runtime, things, t
         assert path.read_bytes().startswith(b"<!doctype html>")
 
 
-def test_an_existing_page_is_replaced_only_by_force(run, has_runtime, things, tmp_path):
-    page = tmp_path / "things.html"
-    page.write_text("mine")
-    assert "--force" in run(f"export {things} -o {page}").stderr
-    assert page.read_text() == "mine"
-    run.ok(f"export {things} -o {page} --force")
-
-
 def test_without_runtime_and_npm_the_error_says_what_to_do(
     run, lacks_runtime, things, monkeypatch, tmp_path
 ):
@@ -77,14 +68,6 @@ def test_without_runtime_and_npm_the_error_says_what_to_do(
     assert result.exit_code == 1
     assert "install Node.js" in result.stderr
     assert not (tmp_path / "things.html").exists()
-
-
-def test_npm_that_fails_is_an_error(run, lacks_runtime, things, monkeypatch, tmp_path):
-    monkeypatch.setattr(runtime.shutil, "which", lambda _: "/bin/false")
-    result = run(f"export {things} -o {tmp_path / 'things.html'}")
-    assert result.exit_code == 1
-    assert "Fetching onnxruntime-web" in result.stderr
-    assert "npm cannot fetch" in result.stderr
 
 
 HOSTILE = ["left/right", "NUL", "..", "Mug", "mug", "labels.csv", "=1+1", "قهوة ☕", "m" * 200]
@@ -141,13 +124,6 @@ def test_classes_of_any_name_and_their_fine_classes_come_back(
             rows = list(csv.DictReader(file))
         tables.append(Counter((row["label"], row["fine"], row["image"]) for row in rows))
     assert tables[0] == tables[1]
-
-
-@pytest.mark.slow
-def test_pictures_are_learnt_by_a_model_file(run, hostile, tmp_path):
-    run.ok(f"export {hostile} -o pictures.zip -q")
-    run.ok("fit pictures.zip -o model.evergrow --features hsl -q")
-    assert set(evergrow.load("model.evergrow").classes_) == set(HOSTILE)
 
 
 def test_a_zip_file_of_something_else_is_an_error(run, things, tmp_path):

@@ -33,16 +33,6 @@ def test_learning_again_learns_nothing_twice(run, things, tmp_path):
     assert counts(things)["blue"] == 4
 
 
-def test_pictures_are_stored_unchanged(run, things, tmp_path):
-    photos = folder_of(tmp_path / "photos", "blue", n=1)
-    run(f"learn {things} {photos}")
-    with Workspace.open(things, read_only=True) as workspace:
-        (example,) = workspace.examples(label="blue").items
-        assert workspace.picture(example.id) == (photos / "blue" / "0.png").read_bytes()
-        assert workspace.thumbnail(example.id).startswith(b"\xff\xd8")
-    assert (example.media_type, example.width, example.height) == ("image/png", 32, 24)
-
-
 def test_folders_within_are_finer_names(run, things, tmp_path):
     folder_of(tmp_path / "photos" / "colour", "blue", "grey", n=2)
     folder_of(tmp_path / "photos", "colour", n=0)
@@ -93,18 +83,6 @@ def test_new_classes_are_named_and_those_nearly_known_are_asked_about(run, thing
     asked = "'greeen' is new; did you mean the known class 'green'? If so, 'evergrow merge' joins"
     assert f"New classes: 'blue', 'greeen'.\nWarning: {asked} both\n" in told
     assert "New class" not in run.ok(f"learn {things} {photos}").stderr
-
-
-def test_nothing_new_has_nothing_to_undo(run, things, tmp_path):
-    photos = folder_of(tmp_path / "photos", "blue", n=1)
-    run(f"learn {things} {photos}")
-    assert "undo" not in run(f"learn {things} {photos}").stderr
-
-
-def test_an_error_before_the_first_picture_reports_no_count(run, things, tmp_path):
-    (tmp_path / "empty").mkdir()
-    result = run.fails(f"learn {things} {tmp_path / 'empty'}", says="has no subfolders")
-    assert "Taught" not in result.stderr
 
 
 def test_known_pictures_get_finer_names(run, things, tmp_path):
@@ -234,13 +212,6 @@ def test_lessons_are_learnt_once(run, things, lessons, write):
     assert counts(things)["blue"] == 3
 
 
-def test_a_file_that_grew_brings_its_new_lessons(run, things, lessons, write):
-    first = {**lessons, "lessons": lessons["lessons"][:1]}
-    run.ok(f"learn {things} {write(first)}")
-    assert "Taught 2 images in" in run.ok(f"learn {things} {write(lessons)}").stderr
-    assert counts(things)["blue"] == 3
-
-
 def test_lessons_that_were_undone_are_not_learnt_again(run, things, lessons, write):
     run.ok(f"learn {things} {write(lessons)}")
     run.ok(f"undo {things}")
@@ -257,18 +228,6 @@ def test_a_lesson_that_was_moved_on_the_page_moves_with_the_option(run, things, 
     assert counts(things)["blue"] == 3
     run.ok(f"learn {things} {write(lessons)} --move")
     assert (counts(things)["blue"], counts(things)["navy"]) == (2, 1)
-
-
-def test_the_pictures_are_stored(run, things, lessons, write):
-    run.ok(f"learn {things} {write(lessons)}")
-    with Workspace.open(things, read_only=True) as workspace:
-        stored = [one.image for one in workspace.examples(label="blue").items]
-    assert sorted(stored) == sorted(one["sha256"] for one in lessons["lessons"])
-
-
-def test_no_lessons_teach_nothing(run, things, lessons, write):
-    run.ok(f"learn {things} {write({**lessons, 'lessons': []})}")
-    assert counts(things) == {"green": N_PICTURES, "red": N_PICTURES}
 
 
 def changed(lessons, **entries):

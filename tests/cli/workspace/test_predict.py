@@ -65,19 +65,6 @@ def test_csv_of_a_workspace_has_a_column_for_finer_names(run, trained_workspace,
     assert (row[1], row[3], row[4], row[6]) == ("red", "true", "green", "")
 
 
-def test_bad_images_are_named(run, trained_workspace, photos, tmp_path):
-    (tmp_path / "bad.jpg").write_text("no image")
-    result = run.fails(f"predict {trained_workspace} bad.jpg", photos / "red")
-    assert len(result.stdout.splitlines()) == 3
-    assert "bad.jpg" in result.stderr
-    assert run(f"predict {trained_workspace} bad.jpg").stdout == ""
-
-
-def test_a_workspace_is_measured_like_a_model_file(run, trained_workspace, photos):
-    result = run.ok(f"evaluate {trained_workspace} {photos}")
-    assert result.stdout.startswith("accuracy\t1.0000\t6\t6\t0\n")
-
-
 def test_what_a_workspace_calls_unknown_is_explained(run, trained_workspace, strange, tmp_path):
     (tmp_path / "test" / "red").mkdir(parents=True)
     strange.rename(tmp_path / "test" / "red" / "1.png")
@@ -282,23 +269,6 @@ def test_an_unknown_picture_is_the_same_everywhere(
     assert exported.learner_.is_known(rows).tolist() == [True, False]
     assert exported.learner_.predict(rows).tolist() == ["red", "unknown"]
     assert asked_over_http(things, pictures) == (expected, expected)
-
-
-def test_the_best_class_of_an_unknown_picture_is_listed(
-    run: Any, things: Path, pictures: list[str]
-) -> None:
-    shares = [
-        one["probability"]
-        for one in json.loads(run.ok(f"predict {things} --json --top 2", pictures[1]).stdout)["top"]
-    ]
-    (fields,) = csv.reader(
-        run.ok(f"predict {things} --top 2", pictures[1]).stdout.splitlines(), delimiter="\t"
-    )
-    assert fields[1:] == ["unknown", "", "green", f"{shares[0]:.4f}"]
-    (row,) = csv.DictReader(
-        io.StringIO(run.ok(f"predict {things} --csv --top 2", pictures[1]).stdout)
-    )
-    assert (row["label"], row["label_2"]) == ("unknown", "green")
 
 
 def test_a_class_may_be_called_unknown(run: Any, things: Path, pictures: list[str]) -> None:
