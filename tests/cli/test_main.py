@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 import evergrow
 from evergrow.cli import main
-from evergrow.cli.group import _OTHER_NAMES
+from evergrow.cli.group import _OTHER_NAMES, Commands
 from evergrow.cli.output import write_table
 from evergrow.vision import ImageClassifier
 from tests.cli.conftest import terminal
@@ -41,7 +42,7 @@ def test_the_help_lists_each_command_once_in_a_section_and_cuts_nothing(monkeypa
     listed = [line.split()[0] for line in lines if line[:2] == "  " and line[2:17].strip()]
     for name in main.commands:
         assert listed.count(name) == 1
-    for title in ("Models from folders of images:", "Workspaces:", "Service:", "Research:"):
+    for title in ("Models from folders of images:", "Workspaces:", "Service:", "Comparisons:"):
         assert title in lines
 
 
@@ -262,3 +263,13 @@ def test_two_forms_exclude_each_other(run, trained, photos, forms):
         code=2,
         says=f"{first} and {second} exclude each other",
     )
+
+
+def test_a_command_of_another_package_that_does_not_fit_says_so():
+    group = Commands("evergrow", commands={"fit": main.commands["fit"]})
+    for name in ("fit", "repeat"):
+        group.add_from_package("Papers", EntryPoint(name, "evergrow.no_such:command", "commands"))
+    assert group.commands["fit"] is main.commands["fit"]
+    result = CliRunner().invoke(group, ["repeat", "--quick", "now"])
+    assert result.exit_code == 1
+    assert "'evergrow repeat' does not fit this version of Evergrow" in result.output

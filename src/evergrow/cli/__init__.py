@@ -95,5 +95,4 @@ for title, commands in _COMMANDS.items():
 
 # Other packages add commands of their own, such as those that repeat the papers.
 for entry in sorted(entry_points(group="evergrow.commands"), key=lambda each: each.name):
-    added = entry.load()
-    main.add_to_section("Papers", added, added.get_short_help_str(limit=100))
+    main.add_from_package("Papers", entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import click
@@ -56,6 +57,17 @@ class Commands(click.Group):
         self.add_command(command)
         self.sections.setdefault(title, []).append(command)
 
+    def add_from_package(self, title: str, entry: EntryPoint) -> None:
+        """Add a command of another package; one that does not fit Evergrow says so when called."""
+        if entry.name in self.commands:
+            return
+        try:
+            command: click.Command = entry.load()
+        except (AttributeError, ImportError) as error:
+            why = f"'evergrow {entry.name}' does not fit this version of Evergrow: {error}"
+            command = _command_that_fails(entry.name, why)
+        self.add_to_section(title, command, command.get_short_help_str(limit=100))
+
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections; summaries are wrapped, not cut."""
         # All sections have the second column at the same place.
@@ -96,6 +108,15 @@ class Commands(click.Group):
             if ctx.params.get("debug"):
                 raise
             raise _message_for(error) from error
+
+
+def _command_that_fails(name: str, why: str) -> click.Command:
+    @click.command(name, context_settings={"ignore_unknown_options": True}, help=why)
+    @click.argument("arguments", nargs=-1)
+    def fail(arguments: tuple[str, ...]) -> None:  # noqa: ARG001
+        raise click.ClickException(why)
+
+    return fail
 
 
 def _message_for(error: Exception) -> click.ClickException:
