@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from evergrow import NCMClassifier, NCMForestClassifier
+from evergrow import NCMForestClassifier
 from evergrow.compare import (
     ClassStream,
-    Dataset,
     Measured,
     Retrained,
     follow,
@@ -158,15 +157,6 @@ def test_ask_says_after_which_steps_a_learner_predicts(digits):
         accuracies.append([m.accuracy for m in follow(retrained, digits, stream, ask=ask)])
     assert asked == [12, 4]
     assert accuracies[0] == accuracies[1]
-
-
-def test_classes_without_test_samples_may_come_first():
-    X = np.eye(4, dtype=np.float32)
-    data = Dataset("odd", X, np.array([0, 0, 1, 1]), X[2:], np.array([1, 1]))
-    first, last = follow(NCMClassifier(), data, ClassStream(initial=1, order="sorted"))
-    assert np.isnan([first.accuracy, first.newest, *first.class_accuracies]).all()
-    assert last.accuracy == 1.0
-    np.testing.assert_array_equal(last.class_accuracies, [np.nan, 1.0])
 
 
 def test_a_class_that_gets_better_has_forgotten_nothing():

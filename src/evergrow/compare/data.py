@@ -121,8 +121,12 @@ class Dataset:
             raise InvalidInputError(
                 f"at least one sample of each class is needed, got {n_train, n_test}"
             )
-        test = np.arange(len(self.y_test)) if n_test is None else _first(self.y_test, n_test)
-        return self._select(_first(self.y_train, n_train), test)
+
+        def first(y: Array, n: int) -> Array:
+            return np.sort(np.concatenate([np.flatnonzero(y == k)[:n] for k in np.unique(y)]))
+
+        n_tested = len(self.y_test) if n_test is None else n_test
+        return self._select(first(self.y_train, n_train), first(self.y_test, n_tested))
 
     def long_tailed(self, imbalance: float, *, random_state: int = 0) -> Dataset:
         """Return fewer training samples, so that classes have unequal sizes.
@@ -162,11 +166,6 @@ class Dataset:
             X_test=self.X_test[test],
             y_test=self.y_test[test],
         )
-
-
-def _first(y: Array, n: int) -> Array:
-    rows = [np.flatnonzero(y == label)[:n] for label in np.unique(y)]
-    return np.sort(np.concatenate(rows))
 
 
 def load_dataset(

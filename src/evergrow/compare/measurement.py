@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from evergrow.compare.data import Dataset
 from evergrow.compare.learners import ComparedLearner
 from evergrow.compare.setup import Setup
 from evergrow.compare.stream import N_NEWEST, Learner, Retrained, follow, forgetting, model_bytes
@@ -132,7 +131,7 @@ class _TimedLearner:
         if isinstance(self.learner, Retrained) and self.learner.model is None:
             self._train(X[:1])
         start = time.perf_counter()
-        self.predicted = self.learner.predict(X)
+        self.predicted = np.asarray(self.learner.predict(X))
         # A single prediction is part of training.
         if len(X) > 1:
             self.answer_seconds = (time.perf_counter() - start) / len(X)
@@ -180,6 +179,8 @@ def measure(
             finished = True
         except _OutOfTimeError:
             pass
+    y = data.y_test[np.isin(data.y_test, data.classes)]
+    right = np.where(timed.predicted == y, "1", "0") if finished else y
     n_bytes, alone = _stored_bytes(timed.learner, learner)
     # Retrained learners train only where they are measured, also the first time.
     sizes = [each.n_classes for each in measured]
@@ -196,7 +197,7 @@ def measure(
             Point(each.n_classes, each.accuracy, _mean_known(of), _mean_known(of[-N_NEWEST:]))
             for each, of in zip(measured, shares, strict=True)
         ),
-        answers=_correct_by_class(timed.predicted, data) if finished else (),
+        answers=tuple("".join(right[y == label]) for label in data.classes) if finished else (),
         forgetting=_mean_known(forgetting(shared)) if compared else math.nan,
         seconds_per_update=_per_update([m.seconds for m in measured], count, retrained),
         cpu_seconds_per_update=_per_update([m.cpu_seconds for m in measured], count, retrained),
@@ -208,13 +209,6 @@ def measure(
         time_limit=time_limit,
         remarks=tuple(sorted(f"warned: {shorten(text, 100)}" for text in warned)),
     )
-
-
-def _correct_by_class(predicted: Array, data: Dataset) -> tuple[str, ...]:
-    """Return which final predictions are correct, as :class:`Result` stores them."""
-    y = data.y_test[np.isin(data.y_test, data.classes)]
-    digits = np.where(np.asarray(predicted) == y, "1", "0")
-    return tuple("".join(digits[y == label]) for label in data.classes)
 
 
 def _per_update(totals: list[float], count: int, retrained: bool) -> float:

@@ -301,11 +301,8 @@ def _draw_costs(numbered: Numbered, styles: Styles, important: Collection[int]) 
         return ""
     axes = _make_axes(5.6)
     for number, each in numbered:
-        colour, seconds, accuracy = (
-            styles[number]["color"],
-            each["seconds_per_update"],
-            each["class_mean"],
-        )
+        seconds, accuracy = each["seconds_per_update"], each["class_mean"]
+        colour = styles[number]["color"]
         axes.plot(
             seconds,
             accuracy,
