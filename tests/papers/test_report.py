@@ -89,6 +89,8 @@ def test_borders_are_smoother_by_their_excess_length(length, expected):
     lengths = {"axis": 10.0, "SVM": length, report.TRUE: 4.0}
     rows = [{"split": split, "boundary": each} for split, each in lengths.items()]
     assert agrees(report.FIG2, "smoother, SVM", rows) is expected
+    without_true_borders = rows[:2]
+    assert agrees(report.FIG2, "smoother, SVM", without_true_borders) is None
 
 
 @pytest.mark.parametrize(("change", "expected"), [(0.0, True), (0.05, False), (-0.05, False)])
