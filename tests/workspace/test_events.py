@@ -65,14 +65,6 @@ def test_renaming_a_class_publishes_only_its_name(workspace):
     assert workspace._writer.publisher.projection.events == [ClassNamed(2, 1, "mug", None)]
 
 
-def test_a_restored_class_is_named_again(workspace):
-    workspace.teach([new_example("cup")])
-    workspace.forget("cup")
-    workspace._writer.publisher.projection.events.clear()
-    workspace.undo()
-    assert workspace._writer.publisher.projection.kinds() == [ClassNamed, ExamplesAdded]
-
-
 def test_an_erased_class_is_removed_from_projections_with_its_embeddings(workspace):
     workspace.teach([new_example("cup", 1), new_example("pen", 2)])
     workspace._writer.publisher.projection.events.clear()
@@ -82,15 +74,6 @@ def test_an_erased_class_is_removed_from_projections_with_its_embeddings(workspa
     assert removed.block.rows.tobytes() == row(("cup", 1)).tobytes()
     assert isinstance(erased, ExamplesErased)
     assert (erased.ids.tolist(), erased.class_ids.tolist()) == ([2], [2])
-
-
-def test_a_replay_does_not_contain_erased_examples(workspace):
-    workspace.teach([new_example("cup", 1), new_example("pen", 2)])
-    workspace.forget("cup", erase=True)
-    added, erased = workspace.log.replay()
-    assert added.block.ids.tolist() == [2]
-    assert isinstance(erased, ExamplesErased)
-    assert workspace.log.last_erasure == 3
 
 
 def test_a_replay_gives_the_events_in_recorded_order(workspace):
@@ -130,19 +113,6 @@ def test_a_replay_comes_in_blocks_of_bounded_size(workspace, monkeypatch, block)
     blocks = [event.block for event in workspace.log.replay()]
     assert np.concatenate([one.ids for one in blocks]).tolist() == list(range(1, 8))
     assert max(len(one) for one in blocks) == min(block, 7)
-
-
-def test_a_replay_from_the_middle_continues_there(workspace):
-    workspace.teach([new_example("cup", n) for n in range(4)])
-    early = Mirror()
-    early.take(list(workspace.log.replay()))
-    middle = workspace.version
-    workspace.relabel(2, label="pen")
-    workspace.remove(3)
-    early.take(list(workspace.log.replay(middle)))
-    late = Mirror()
-    late.take(list(workspace.log.replay()))
-    assert early.places == late.places
 
 
 def test_a_projection_that_fails_is_rebuilt_and_the_change_is_kept(workspace):
@@ -185,21 +155,6 @@ def test_a_sample_of_examples_is_the_same_every_time(workspace):
     assert len(first) == 5
     assert first.tolist() == workspace.log.examples(limit=5).ids.tolist()
     assert len(workspace.log.examples(limit=100)) == 30
-
-
-def test_the_newest_change_and_guess_of_a_class_are_recorded(workspace):
-    workspace.teach([new_example("cup", 1, fine="red"), new_example("pen", 2)])
-    history = workspace.log
-    assert (history.changed_at(1), history.changed_at(3), history.guessed_at(1)) == (1, 2, 0)
-    workspace.relabel(1, fine="blue")
-    seq = workspace._writer.record_guesses(1, [])
-    assert (history.changed_at(1), history.guessed_at(1)) == (3, seq)
-
-
-def test_a_workspace_without_examples_has_no_events(workspace):
-    assert list(workspace.log.replay()) == []
-    assert len(workspace.log.examples()) == 0
-    assert workspace.log.n_features is None
 
 
 class Broken:

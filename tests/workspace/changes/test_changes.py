@@ -40,33 +40,11 @@ def workspace(workspace):
     return workspace
 
 
-def test_a_relabelled_example_moves_to_its_class(workspace):
-    change = workspace.relabel(3, label="pen")
-    assert (change.kind, change.n_examples, change.event) == ("relabel", 1, 5)
-    assert counts(workspace) == {"cup": 2, "pen": 2}
-
-
-def test_relabelling_can_create_a_class(workspace):
-    workspace.relabel(3, label="mug", fine="tall")
-    assert labels(workspace)[3] == ("mug", "tall")
-
-
 def test_a_class_is_gone_with_its_last_example(workspace):
     workspace.relabel(4, label="cup")
     assert counts(workspace) == {"cup": 4}
     with pytest.raises(NoSuchClassError, match="class 'pen' does not exist"):
         workspace.class_named("pen")
-
-
-def test_a_fine_name_is_removed_when_the_class_changes(workspace):
-    workspace.relabel(1, label="pen")
-    assert labels(workspace)[1] == ("pen", None)
-
-
-def test_a_fine_name_stays_when_the_class_stays(workspace):
-    workspace.relabel(1, label="cup", fine="blue")
-    workspace.relabel(1, label="cup")
-    assert labels(workspace)[1] == ("cup", "blue")
 
 
 def test_a_fine_name_can_be_removed(workspace):
@@ -84,11 +62,6 @@ def test_many_examples_are_relabelled_by_one_change(workspace):
     assert (change.event, change.n_examples) == (5, 3)
     assert change.summary == "3 examples are 'pen' and 'wide' in it now"
     assert [labels(workspace)[n] for n in (1, 2, 4)] == [("pen", "wide")] * 3
-
-
-def test_many_examples_are_removed_by_one_change(workspace):
-    assert workspace.remove([1, 1, 4]).n_examples == 2
-    assert counts(workspace) == {"cup": 2}
 
 
 @pytest.mark.parametrize("numbers", [[], [1, 99], list(range(1, 502))])
@@ -114,12 +87,6 @@ def test_a_removed_example_does_not_exist_any_more(workspace):
         workspace.remove(4)
 
 
-def test_a_forgotten_class_is_gone_with_its_examples(workspace):
-    change = workspace.forget("cup")
-    assert change.n_examples == 3
-    assert labels(workspace) == {4: ("pen", "red")}
-
-
 def test_a_renamed_class_is_the_same_class(workspace):
     before = workspace.class_named("cup")
     workspace.rename("cup", "mug")
@@ -140,17 +107,6 @@ def test_a_fine_class_can_be_renamed(workspace):
 def test_renaming_to_an_existing_class_suggests_merging(workspace):
     with pytest.raises(ConflictError, match="there is a class 'pen' already: merge 'cup' into it"):
         workspace.rename("cup", "pen")
-
-
-def test_a_name_is_free_once_its_class_is_gone(workspace):
-    workspace.forget("pen")
-    workspace.rename("cup", "pen")
-    assert counts(workspace) == {"pen": 3}
-
-
-def test_renaming_to_the_same_name_changes_nothing(workspace):
-    assert workspace.rename("cup", " cup ").n_examples == 0
-    assert workspace.version == 4
 
 
 def test_merged_classes_are_one_with_all_fine_names(workspace):
@@ -217,14 +173,6 @@ def test_a_guess_never_replaces_a_given_fine_name(workspace):
     workspace._writer.record_guesses(cup.id, [(2, cup.fine[0].id, 0.9), (4, cup.fine[0].id, 0.9)])
     assert labels(workspace)[2] == ("cup", "blue")
     assert workspace.example(4).fine == "red"
-    assert workspace.check() == []
-
-
-def test_guesses_of_a_removed_fine_class_are_removed(workspace):
-    cup = workspace.class_named("cup")
-    workspace._writer.record_guesses(cup.id, [(3, cup.fine[0].id, 0.75)])
-    workspace.remove(1)
-    assert workspace.example(3).fine is None
     assert workspace.check() == []
 
 

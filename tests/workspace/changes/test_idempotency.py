@@ -64,12 +64,6 @@ def test_a_change_with_a_known_key_is_not_made_again(workspace):
     assert counts(workspace) == {"cup": 2}
 
 
-def test_a_key_of_an_example_is_refused_for_a_change(workspace):
-    workspace.teach([new_example("cup", request=request_with_key("k"))])
-    with pytest.raises(KeyReusedError):
-        workspace.undo(request=request_with_key("k"))
-
-
 def test_a_key_of_a_change_is_refused_for_an_example(workspace):
     workspace.teach([new_example("cup")])
     workspace.undo(request=request_with_key("k"))

@@ -54,34 +54,11 @@ def test_undo_restores_the_state_before_a_change(workspace, kind):
     assert change.summary == f"Undone: {SUMMARIES[kind]}"
 
 
-def test_undoing_twice_undoes_two_changes(workspace):
-    workspace.rename("cup", "mug")
-    workspace.remove(1)
-    workspace.undo()
-    workspace.undo()
-    assert counts(workspace) == {"cup": 4, "pen": 1}
-
-
 def test_undoing_an_unsplit_splits_the_class_again(workspace):
     workspace.split("cup")
     workspace.unsplit("cup")
     workspace.undo()
     assert workspace.class_named("cup").split
-
-
-def test_all_changes_can_be_undone(workspace):
-    for _ in range(5):
-        workspace.undo()
-    assert counts(workspace) == {}
-    with pytest.raises(ConflictError, match="there is nothing to undo"):
-        workspace.undo()
-
-
-def test_an_undone_change_is_not_done_again(workspace):
-    workspace.rename("cup", "mug")
-    workspace.undo()
-    workspace.undo()
-    assert counts(workspace) == {"cup": 4}
 
 
 def test_only_the_named_change_is_undone(workspace):
@@ -141,14 +118,6 @@ def test_all_changes_since_an_event_are_undone(workspace):
     assert change.event == workspace.version
     assert state(workspace) == before
     assert workspace.check() == []
-
-
-def test_a_number_of_changes_is_undone(workspace):
-    for name in ("a", "b", "c"):
-        workspace.rename(workspace.classes().items[0].name, name)
-    workspace.undo(count=2)
-    assert "a" in counts(workspace)
-    assert workspace.undoable().kind == "rename"
 
 
 def test_projections_get_the_events_of_several_undone_changes(workspace):
@@ -248,12 +217,6 @@ def test_a_step_is_described_by_all_of_its_changes(workspace):
     assert (step.kinds, step.labels, step.n_labels) == ({"forget": 2}, ("cup", "pen"), 2)
     assert workspace.undo().summary == "Undone: 5 examples of 2 classes restored"
     assert workspace.check() == []
-
-
-def test_the_names_of_a_class_before_and_after_are_told(workspace):
-    for name in ("mug", "beaker"):
-        workspace.rename(workspace.class_named("cup" if name == "mug" else "mug").name, name)
-    assert workspace.undo(count=2).summary == "Undone: 'beaker' is 'cup' again"
 
 
 def test_a_name_that_became_free_is_given_back_in_order(workspace):

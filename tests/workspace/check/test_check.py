@@ -150,13 +150,6 @@ def test_a_damaged_embedding_is_found_and_its_example_erased(folder):
         assert workspace.undoable().event is None
 
 
-def test_a_damaged_embedding_of_a_removed_example_is_found_too(folder):
-    flip(folder / "embeddings" / "000001.npy", 128 + 12 + 3)
-    assert found(folder) == [("damage", "the embeddings of 1 example are lost (6)")]
-    check_workspace(folder, repair=True)
-    assert check_workspace(folder) == []
-
-
 @pytest.mark.parametrize("how", ["missing", "cut", "another header"])
 def test_a_damaged_file_of_embeddings_is_found_and_repaired(folder, how):
     path = folder / "embeddings" / "000000.npy"
@@ -218,13 +211,6 @@ def test_missing_and_damaged_images_are_found(folder, how):
     (finding,) = check_workspace(folder)
     assert finding.what == f"1 image file {how}: {path.name}"
     assert "restore them from a backup" in finding.mend
-
-
-def test_teaching_a_damaged_image_again_restores_it(folder):
-    os.truncate(images(folder)[0], 3)
-    with Workspace.open(folder) as workspace:
-        workspace.teach([new_example("mug", n, picture=picture(n)) for n in range(3)])
-        assert workspace.check() == []
 
 
 def test_leftovers_are_harmless_and_removed(folder):
@@ -289,12 +275,6 @@ def test_a_damaged_page_of_the_database_is_found(folder):
         content[page * 4096 : page * 4096 + 16] = b"\xff" * 16
     path.write_bytes(content)
     assert check_workspace(folder)[0].severity == "damage"
-
-
-def test_a_damaged_manifest_is_found(folder):
-    (folder / "workspace.json").write_text("{")
-    (finding,) = check_workspace(folder)
-    assert "workspace.json' is damaged" in finding.what
 
 
 @pytest.mark.parametrize("how", ["damaged", "of the future", "interrupted"])

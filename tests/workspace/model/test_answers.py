@@ -56,17 +56,6 @@ def test_predictions_start_with_the_first_example(tmp_path: Path) -> None:
         assert answer.novelty is None
 
 
-def test_the_best_classes_come_first_with_their_probabilities(workspace: Workspace) -> None:
-    X, codes = cones(30, seed=1)
-    found = workspace.predict(X, top=2)
-    assert [answer.top[0][0] for answer in found] == [NAMES[k] for k in codes]
-    for answer in found:
-        assert len(answer.top) == 2
-        assert answer.top[0][1] == answer.probability
-        assert answer.label == (answer.top[0][0] if answer.known else None)
-        assert answer.top[0][1] >= answer.top[1][1]
-
-
 def test_something_unseen_is_predicted_as_unknown(workspace: Workspace) -> None:
     workspace.assess()
     unseen, codes = cones(200, seed=2, classes=6)
@@ -115,19 +104,6 @@ def test_columns_never_move(workspace: Workspace) -> None:
     assert workspace.snapshot.class_ids.tolist()[:2] == [first[0], first[2]]
     workspace.undo()
     assert workspace.snapshot.class_ids.tolist()[:3] == first
-
-
-def test_merged_classes_are_as_if_taught_as_one(workspace: Workspace, tmp_path: Path) -> None:
-    with taught(tmp_path / "v", 3) as other:
-        workspace.merge("bee", "ant")
-        X, codes = cones(240)
-        labels = ["ant" if NAMES[k] == "bee" else NAMES[k] for k in codes]
-        for name in NAMES:
-            other.forget(name)
-        other.teach([NewExample(x, label) for x, label in zip(X, labels, strict=True)])
-        queries, _ = cones(20, seed=6)
-        found, expected = workspace.snapshot.scores(queries), other.snapshot.scores(queries)
-        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_invalid_embeddings_are_refused_with_a_reason(workspace: Workspace) -> None:
@@ -203,19 +179,6 @@ def test_guesses_follow_what_is_given_later(tmp_path: Path) -> None:
         assert (newest.fine, newest.fine_kind) == ("red", "guessed")
 
 
-def test_undoing_an_unsplit_restores_guesses(tmp_path: Path) -> None:
-    with taught(tmp_path / "w", 30) as workspace:
-        X, codes = fine_examples(8, 0.2)
-        workspace.teach(
-            [NewExample(x, "ant", ["red", "blue"][k]) for x, k in zip(X, codes, strict=True)]
-        )
-        workspace.split("ant")
-        workspace.unsplit("ant")
-        workspace.undo()
-        workspace.update_guesses()
-        assert len(workspace.examples(label="ant", guessed=True).items) == 10
-
-
 def test_uncertain_fine_predictions_back_off_to_the_coarse_class() -> None:
     X, codes = fine_examples(120, 2.0)
     X_test, codes_test = fine_examples(4000, 2.0, seed=1)
@@ -226,13 +189,6 @@ def test_uncertain_fine_predictions_back_off_to_the_coarse_class() -> None:
     right = fine_ids == codes_test + 10
     assert right[given].mean() > PRECISION - 0.06
     assert right[~given].mean() < right[given].mean()
-
-
-def test_fine_names_that_cannot_be_distinguished_are_not_predicted() -> None:
-    rng = np.random.default_rng(0)
-    model = FineModel.of(rng.normal(size=(60, 4)), np.arange(60) % 4)
-    _, sure = model.guess(rng.normal(size=(500, 4)))
-    assert (sure >= model.threshold).mean() < 0.1
 
 
 def test_the_exported_model_predicts_as_the_workspace_and_can_be_trained_further(

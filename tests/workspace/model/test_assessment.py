@@ -212,16 +212,6 @@ def test_an_assessment_is_due_when_a_class_comes_goes_or_has_its_second_example(
     assert is_due(found, {k: n for k, n in counts.items() if k != 9})
 
 
-def test_a_stream_of_classes_with_one_example_makes_few_assessments_due() -> None:
-    many = replace(assessed(*mixture(40)), class_counts=dict.fromkeys(range(100), 10))
-    n_new = next(
-        n
-        for n in range(1, 100)
-        if is_due(many, {**many.class_counts, **dict.fromkeys(range(100, 100 + n), 1)})
-    )
-    assert n_new == 5
-
-
 def test_after_a_class_with_one_example_all_scores_decide_again(tmp_path: Path) -> None:
     X, class_ids = mixture(40)
     with Workspace.create(tmp_path / "w", features=None) as workspace:

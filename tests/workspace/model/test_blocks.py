@@ -67,37 +67,6 @@ def test_a_block_of_noise_is_not_used(staged):
     assert used(staged) == ["head"]
 
 
-def test_a_few_examples_do_not_choose(staged):
-    staged.teach(examples(4))
-    assert staged.assess().hyperparameters.used_blocks == (0,)
-
-
-def test_a_helpful_block_makes_answers_better(staged):
-    staged.teach(examples(60))
-    X, names = rows(300, seed=5)
-
-    def n_right() -> int:
-        return sum(a.top[0][0] == b for a, b in zip(staged.predict(X), names, strict=True))
-
-    before = n_right()
-    staged.assess()
-    assert n_right() > before + 50
-    assert staged.assessment.accuracy.rate > 0.95
-
-
-def test_the_choice_is_recorded_and_a_replay_gives_the_same_model(staged, tmp_path):
-    staged.teach(examples(60))
-    staged.assess()
-    staged.teach(examples(6, seed=1))
-    before, body = scores(staged), staged.events(limit=20).items
-    chosen = next(event.body for event in body if event.kind == "choose")
-    assert chosen["used_blocks"] == [0, 1]
-    staged.close()
-    with Workspace.open(tmp_path / "staged") as again:
-        assert used(again) == ["head", "stage2"]
-        np.testing.assert_allclose(scores(again), before, rtol=1e-8, atol=1e-10)
-
-
 def test_a_snapshot_gives_the_same_model(staged, tmp_path):
     staged.teach(examples(60))
     staged.assess()
@@ -155,34 +124,6 @@ def test_weights_are_those_of_a_model_of_the_used_columns_alone():
         np.testing.assert_allclose(found[..., :5], expected, rtol=1e-9, atol=1e-12)
     whole, alone = whole.remove(X[:9], class_ids[:9]), alone.remove(X[:9, :5], class_ids[:9])
     np.testing.assert_allclose(whole.scoring()[1], alone.scoring()[1], rtol=1e-9, atol=1e-12)
-
-
-def test_unknown_things_are_told_by_the_used_columns():
-    X, names = rows(40)
-    class_ids = np.unique(names, return_inverse=True)[1] + 1
-    chosen = Hyperparameters(0.5, 0.3, 0.1)
-    whole = TrainedModel(hyperparameters=chosen, blocks=BLOCKS).add(X, class_ids)
-    alone = TrainedModel(hyperparameters=chosen).add(X[:, :5], class_ids)
-    new = rows(20, seed=3)[0]
-    found, expected = whole.summed_scores().best(new), alone.summed_scores().best(new[:, :5])
-    np.testing.assert_array_equal(found.columns, expected.columns)
-    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9)
-    np.testing.assert_allclose(found.others, expected.others, rtol=1e-6, atol=1e-9)
-
-
-def test_left_out_accuracies_are_those_of_retraining(staged):
-    X, names = rows(45, seed=2)
-    staged.teach([NewExample(row, name) for row, name in zip(X, names, strict=True)])
-    found = staged.assess()
-    class_ids = np.unique(names, return_inverse=True)[1] + 1
-    n_right = 0
-    for i in range(len(X)):
-        others = np.arange(len(X)) != i
-        learnt = TrainedModel(hyperparameters=found.hyperparameters, blocks=BLOCKS)
-        learnt = learnt.add(X[others], class_ids[others])
-        weights, offsets = learnt.scoring()
-        n_right += learnt.class_ids[(weights @ X[i] + offsets).argmax()] == class_ids[i]
-    assert sum(one.n_right for one in found.recognised.values()) == n_right
 
 
 @pytest.mark.parametrize("helpful", [True, False])

@@ -43,13 +43,6 @@ def test_adding_one_by_one_equals_adding_all_at_once() -> None:
     assert_same(learnt, TrainedModel().add(X, class_ids))
 
 
-def test_removed_examples_leave_no_trace() -> None:
-    X, class_ids = examples()
-    learnt = TrainedModel().add(X, class_ids)
-    learnt.scoring()
-    assert_same(learnt.remove(X[:9], class_ids[:9]), TrainedModel().add(X[9:], class_ids[9:]))
-
-
 def test_a_class_that_is_removed_completely_leaves_no_trace() -> None:
     X, class_ids = examples()
     mine = class_ids == 2
@@ -64,20 +57,6 @@ def test_moved_examples_count_as_added_to_their_new_class() -> None:
     learnt.scoring()
     to = np.where(np.arange(len(X)) < 9, 7, class_ids)
     assert_same(learnt.move(X, class_ids, to), TrainedModel().add(X, to))
-
-
-def test_removing_all_examples_gives_an_empty_model() -> None:
-    X, class_ids = examples()
-    learnt = (
-        TrainedModel(hyperparameters=Hyperparameters(penalty=2.0))
-        .add(X, class_ids)
-        .remove(X, class_ids)
-    )
-    assert learnt.n_examples == 0
-    assert_same(
-        learnt.add(X, class_ids),
-        TrainedModel(hyperparameters=Hyperparameters(penalty=2.0)).add(X, class_ids),
-    )
 
 
 def test_a_failed_operation_changes_nothing() -> None:

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -252,22 +251,3 @@ def test_a_snapshot_on_a_full_disk_leaves_no_files(
     assert list((workspace.layout.models).iterdir()) == []
     monkeypatch.undo()
     assert workspace.save_snapshot()
-
-
-@pytest.mark.slow
-def test_hundreds_of_mixed_events_are_replayed_quickly() -> None:
-    with scratch() as folder:
-        workspace = new_workspace(folder)
-        rng = np.random.default_rng(0)
-        for i in range(1, 81):
-            workspace.teach(new_examples(rng, 1))
-            workspace.relabel(i, label=str(rng.choice(("ant", "bee"))), fine="red")
-            workspace.remove(i)
-            workspace.undo()
-        workspace.close()
-        start = perf_counter()
-        with Workspace.open(folder) as again:
-            seconds = perf_counter() - start
-            assert again.version >= 300
-    # A tenth of this on an idle machine.
-    assert seconds < 2

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import sqlite3
-import threading
 from contextlib import closing, contextmanager, nullcontext
 
 import numpy as np
@@ -46,11 +44,6 @@ def test_a_new_workspace_is_empty_and_passes_the_check(tmp_path):
     with new_workspace(tmp_path) as workspace:
         assert (workspace.version, counts(workspace), workspace.check()) == (0, {}, [])
     assert is_workspace(tmp_path / "workspace")
-
-
-def test_a_workspace_is_created_in_an_empty_folder(tmp_path):
-    Workspace.create(tmp_path, features=None).close()
-    assert is_workspace(tmp_path)
 
 
 def test_a_workspace_is_not_created_over_another(folder):
@@ -104,14 +97,6 @@ def test_a_folder_that_is_not_a_workspace_is_an_error_with_a_remedy(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_workspace_opened_twice_is_refused_with_the_process(folder):
-    with (
-        Workspace.open(folder),
-        pytest.raises(WorkspaceLockedError, match=f"is in use by process {os.getpid()} since 20"),
-    ):
-        Workspace.open(folder)
-
-
 @contextmanager
 def elsewhere(act):
     """Another process that acts, says what came of it and waits; killed at the end."""
@@ -144,17 +129,6 @@ def test_a_workspace_is_refused_while_another_process_has_it(folder):
         with Workspace.open(folder, read_only=True) as reading:
             assert counts(reading) == {"cup": 1, "pen": 1}
     Workspace.open(folder).close()
-
-
-def test_a_workspace_can_be_opened_again_once_closed(folder):
-    Workspace.open(folder).close()
-    Workspace.open(folder).close()
-
-
-def test_closing_twice_has_no_effect(folder):
-    workspace = Workspace.open(folder)
-    workspace.close()
-    workspace.close()
 
 
 def test_a_closed_workspace_refuses_requests(folder):
@@ -262,15 +236,6 @@ def test_a_manifest_with_invalid_values_is_refused(folder, values):
         Workspace.open(folder)
 
 
-def test_a_failed_opening_releases_the_lock(folder):
-    content = (folder / "workspace.json").read_text()
-    change_manifest(folder, n_features=-1)
-    with pytest.raises(WorkspaceError):
-        Workspace.open(folder)
-    (folder / "workspace.json").write_text(content)
-    Workspace.open(folder).close()
-
-
 def test_a_missing_database_is_an_error_with_a_remedy(folder):
     (folder / "examples.sqlite").unlink()
     with pytest.raises(WorkspaceError, match=r"has no examples\.sqlite: restore a backup"):
@@ -303,25 +268,6 @@ def test_the_embedder_is_stored_in_the_workspace(tmp_path):
         assert workspace.check() == []
 
 
-def test_the_status_can_be_read_while_snapshots_are_written(folder):
-    with Workspace.open(folder) as workspace:
-        stop = threading.Event()
-
-        def write():
-            while not stop.is_set():
-                workspace.teach([new_example("cup", workspace.version)])
-                workspace.save_snapshot()
-
-        thread = threading.Thread(target=write)
-        thread.start()
-        try:
-            for _ in range(300):
-                assert workspace.status().n_bytes > 0
-        finally:
-            stop.set()
-            thread.join()
-
-
 def test_files_deleted_while_they_are_counted_are_ignored(folder, monkeypatch):
     scan = os.scandir
 
@@ -349,16 +295,6 @@ def test_a_missing_empty_folder_is_created_again(tmp_path, name):
         assert (folder / name).is_dir()
         workspace.teach([new_example("cup")])
         assert workspace.check() == []
-
-
-def test_missing_folders_are_found_and_repaired(folder, tmp_path):
-    shutil.rmtree(folder / "embeddings")
-    shutil.rmtree(folder / "models")
-    with pytest.raises(WorkspaceError, match=r"000000\.npy is missing; 'evergrow check --mend'"):
-        Workspace.open(folder)
-    assert "000000.npy is missing" in check_workspace(folder)[0].what
-    assert all(one.mended for one in check_workspace(folder, repair=True))
-    assert check_workspace(folder) == []
 
 
 def test_snapshots_left_by_an_interrupted_erasure_are_deleted_on_opening(folder, monkeypatch):

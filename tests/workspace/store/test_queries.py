@@ -38,16 +38,6 @@ def test_pages_of_examples_show_each_example_once(workspace, limit):
     assert [one.id for one in items] == list(range(1, 21))
 
 
-def test_the_newest_examples_can_come_first(workspace):
-    items, _ = all_items(workspace.examples, limit=3, newest_first=True)
-    assert [one.id for one in items] == list(range(20, 0, -1))
-
-
-def test_examples_of_one_class_are_only_those(workspace):
-    items, _ = all_items(workspace.examples, limit=3, label="class 2")
-    assert [one.id for one in items] == [3, 8, 13, 18]
-
-
 def test_examples_of_a_fine_name_include_guesses(workspace):
     entry = workspace.class_named("class 2")
     workspace.relabel(3, clear_fine=True)
