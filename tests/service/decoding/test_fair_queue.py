@@ -61,13 +61,6 @@ def test_large_images_of_one_owner_count_as_many_small_ones_of_another() -> None
     assert order == ["A", "a", "b", "c", "d", "B", "e"]
 
 
-def test_requests_of_one_owner_are_served_round_robin() -> None:
-    queue = FairQueue(99)
-    queue.put(request("a", "1a", "1b", "1c"))
-    queue.put(request("a", "2a"))
-    assert [taken(queue) for _ in range(4)] == ["1a", "2a", "1b", "1c"]
-
-
 def test_an_idle_owner_does_not_save_up_time() -> None:
     queue = FairQueue(99)
     queue.put(request("busy", *"abcdefgh"))
@@ -110,13 +103,6 @@ def test_an_owner_of_slow_images_leaves_a_decoder_to_others() -> None:
     assert [job.content for job in running if job] == [b"b", b"c", b"1"]
     queue.charge(running[0].request, 5.0)  # type: ignore[union-attr]
     assert taken(queue) == "d"
-
-
-def test_an_owner_of_fast_images_may_use_all_decoders() -> None:
-    queue = FairQueue(99, n_decoders=2)
-    queue.put(request("quick", *"abc"))
-    assert taken(queue, seconds=0.1) == "a"
-    assert [job.content for job in (queue.take(), queue.take()) if job] == [b"b", b"c"]
 
 
 class Held(DecoderProcess):

@@ -37,13 +37,6 @@ def test_tokens_that_only_read_leave_memory_and_requests_to_those_that_teach() -
         assert allowance.take(TEACHER, share)
 
 
-@pytest.mark.parametrize("n_bytes", [20_000_000, 300_000_000, 1_000_000_000])
-def test_each_token_may_send_the_longest_request(n_bytes: int) -> None:
-    memory = Settings(max_request_bytes=n_bytes).body_allowance()
-    assert memory.take(READER, n_bytes)
-    assert memory.take(TEACHER, n_bytes)
-
-
 def test_nothing_is_remembered_of_tokens_that_gave_everything_back() -> None:
     memory = Settings().body_allowance()
     memory.take(READER, 5)
@@ -87,20 +80,6 @@ def test_teaching_gets_four_fifths() -> None:
         queue.put("teacher", n, 1.0 / TEACHER.weight)
     owners = [found[0] for found in (queue.pop() for _ in range(100)) if found is not None]
     assert 78 <= owners.count("teacher") <= 82
-
-
-def test_an_idle_owner_saves_up_nothing() -> None:
-    queue: FairQueue[int] = FairQueue()
-    queue.put("late", 0, 1.0)
-    queue.pop()
-    for n in range(100):
-        queue.put("busy", n, 1.0)
-    for _ in range(50):
-        queue.pop()
-    for n in range(50):
-        queue.put("late", n, 1.0)
-    owners = [found[0] for found in (queue.pop() for _ in range(20)) if found is not None]
-    assert 9 <= owners.count("late") <= 11
 
 
 def test_readers_take_turns_and_report_errors() -> None:
@@ -187,16 +166,6 @@ def test_a_token_leaves_a_thread_to_one_that_teaches() -> None:
         assert network.batches == [[1], [77]]
         network.go.release(100)
         assert (one.result(30), many.result(30)) == (1, 8)
-
-
-def test_a_request_can_be_cancelled_between_its_batches() -> None:
-    network: Any = Network()
-    with BatchEmbedder(network, max_batch=4) as embedder:
-        many = embedder.submit(READER, images(*range(32)), for_each(len))
-        assert network.began.acquire(timeout=30)
-        assert many.cancel()
-        network.go.release(100)
-    assert len(network.batches) == 1
 
 
 @pytest.mark.parametrize(
