@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from evergrow import write_shards
 from evergrow.cli.compare import _LEARNERS_OF_FIT
 from evergrow.compare import comparison
 from evergrow.compare.learners import LEARNERS
@@ -62,39 +61,52 @@ def test_built_in_data_need_no_file(run):
     assert result.stdout.startswith("digits: 200 samples, 10 classes")
 
 
-def test_quiet_leaves_out_where_the_page_is(run, tmp_path):
-    assert run("compare", saved(tmp_path / "f.npz"), *FEW, "-q").stderr == ""
-
-
 def test_the_learners_are_listed_without_data(run):
     result = run.ok("compare --list")
     assert "random-forest" in result.stdout
 
 
-def test_bad_features_are_reported_in_one_line(run, tmp_path):
-    result = run.fails("compare", saved(tmp_path / "f.npz", y_train=np.zeros(7, dtype=int)), *FEW)
+def nan_in_row_3():
+    X = mixture(6, 8, n_train=15, n_test=10).X_train.copy()
+    X[3, 0] = np.nan
+    return X
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X_train": nan_in_row_3()}, "3"),
+        ({"y_train": None}, "y_train"),
+        ({"X_train": np.array([{}] * 90, dtype=object)}, "object"),
+        ({"y_train": np.zeros(7, dtype=int)}, "7"),
+    ],
+    ids=["not finite", "no labels", "objects", "few labels"],
+)
+def test_bad_features_are_reported_in_one_line(run, tmp_path, changes, message):
+    result = run.fails("compare", saved(tmp_path / "f.npz", **changes), *FEW)
     assert result.stderr.startswith("Error: ")
-    assert "7" in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_fewer_classes_than_initial_ones_is_an_error(run, tmp_path):
+    run.fails(
+        "compare",
+        saved(tmp_path / "f.npz"),
+        *FEW,
+        "--initial",
+        "7",
+        says="begins with 7 classes, but there are only 6",
+    )
+
+
+def test_an_output_that_cannot_be_written_is_refused_first(run, tmp_path):
+    (tmp_path / "taken").touch()
+    run.fails("compare nowhere.npz --out taken", says="cannot write to the folder 'taken'")
 
 
 def test_a_wrong_learner_is_answered_with_the_near_one(run):
     run.fails("compare digits --only ldaa", says="did you mean lda")
-
-
-def test_labels_may_lie_in_a_file_of_their_own(run, tmp_path):
-    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
-    np.save(tmp_path / "X.npy", data.X_train)
-    np.save(tmp_path / "y.npy", data.y_train)
-    result = run.ok("compare X.npy --labels y.npy --only class-means")
-    assert result.stdout.startswith("X: 66 samples, 6 classes")
-
-
-def test_labels_that_are_missing_are_an_option_of_the_command(run, tmp_path):
-    np.save(tmp_path / "X.npy", np.eye(4))
-    result = run.fails("compare X.npy", says=": labels must ")
-    assert "=" not in result.stderr
-    assert "--labels" in run("compare --help").stdout
 
 
 def test_it_fails_if_every_learner_does(run, tmp_path, monkeypatch):
@@ -108,11 +120,12 @@ def test_it_fails_if_every_learner_does(run, tmp_path, monkeypatch):
     assert result.stderr.endswith("Error: no learner could be measured; see the notes above\n")
 
 
-def test_a_folder_of_shards_is_compared(run, tmp_path):
-    data = mixture(6, 8, n_train=15, n_test=10, distance=1.0)
-    write_shards(tmp_path / "rows", [(data.X_train, data.y_train)])
-    result = run.ok("compare rows --only class-means")
-    assert result.stdout.startswith("rows: 66 samples, 6 classes")
+@pytest.mark.slow
+def test_river_alone_gets_no_recommendation(run, tmp_path):
+    pytest.importorskip("river")
+    result = run.ok("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
+    assert result.stdout.startswith("A subsample: ")
+    assert "nothing is recommended" in result.stdout
 
 
 @pytest.mark.slow
@@ -137,11 +150,6 @@ def test_other_protocols_are_followed_and_named(run, tmp_path, protocol):
     page = (tmp_path / "comparison" / "comparison.html").read_text()
     expected = {"single": "got 1 more at a time", "blurry": "of every other class 30% of the"}
     assert expected[protocol] in page
-
-
-def test_a_folder_without_images_is_an_error(run, tmp_path):
-    (tmp_path / "empty").mkdir()
-    run.fails("compare empty", says="empty")
 
 
 def test_a_workspace_is_refused(run, tmp_path):
