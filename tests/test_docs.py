@@ -73,5 +73,4 @@ def test_the_page_of_papers_links_to_every_stored_result() -> None:
         r"papers/results/([\w-]+)\.md", (ROOT / "docs/papers.md").read_text("utf-8")
     )
     stored = [path.stem for path in (ROOT / "papers/results").glob("*.json")]
-    assert len(linked) == 49, "48 experiments and the index"
     assert {*linked} == {*stored, "index"}

@@ -65,14 +65,3 @@ def left_out_cosines(
             by_means=by_means,
         )[0]
     return scores
-
-
-def left_out_recoding(codes: Array, n_classes: int, sample_weight: Array, alpha: float) -> Array:
-    """Factors of each example's scores, (total / count)^alpha [Camoriano2017 Sec. V-B]."""
-    factors = []
-    for i in range(len(codes)):
-        others = np.arange(len(codes)) != i
-        counts = np.bincount(codes[others], sample_weight[others], minlength=n_classes)
-        total = counts.sum()
-        factors.append([(total / count) ** alpha if count else 0.0 for count in counts])
-    return np.array(factors)

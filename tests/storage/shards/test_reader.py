@@ -125,8 +125,6 @@ def test_a_pickle_of_other_rows_is_refused(tmp_path: Path) -> None:
 def test_parts_are_small_and_read_by_themselves(shards: Shards) -> None:
     for part in pickle.loads(pickle.dumps(shards.parts)):
         np.testing.assert_array_equal(part.read(), X[part.first : part.last])
-        codes = part.read_codes()
-        np.testing.assert_array_equal(shards.classes[codes], Y[part.first : part.last])
     assert [part.file for part in shards.parts] == [f"00000{i}.npy" for i in range(4)]
 
 

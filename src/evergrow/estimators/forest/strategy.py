@@ -34,9 +34,6 @@ class Strategy:
         It reads stored training samples.
     _needs_class_means : bool
         It works only on nodes that compare with class means.
-    _grows_again : bool
-        Its computation is expensive relative to the size of its changes. Only then is it faster to
-        update on remote workers: otherwise sending the changes takes as long as making them here.
     _changes_splits : bool
         It finds splits again with the new classes, so that all trees know them; otherwise only
         trees that were grown since a class came do.
@@ -45,7 +42,6 @@ class Strategy:
     _name: ClassVar[str]
     _needs_rows: ClassVar[bool] = True
     _needs_class_means: ClassVar[bool] = False
-    _grows_again: ClassVar[bool] = False
     _changes_splits: ClassVar[bool] = False
 
     def _chosen_nodes(
@@ -99,7 +95,6 @@ class NodeStrategy(Strategy):
     share: float | None = None
     nodes: NodeSampling | None = None
 
-    _grows_again = True
     _changes_splits = True
 
     def _chosen_nodes(

@@ -307,13 +307,6 @@ class ShardPart:
         check_once(file)
         return file.map()
 
-    def read_codes(self) -> npt.NDArray[np.int32]:
-        """Return each label as an index into the classes of the folder; -1 if it is missing."""
-        file = self.shard.sidecar_file(Path(self.path), "labels")
-        if file is None:
-            return np.full(self.shard.items, UNLABELLED, dtype=np.int32)
-        return _checked(file)
-
 
 def _checked(file: ArrayFile, *, again: bool = False) -> npt.NDArray[Any]:
     """Read a small array into memory."""

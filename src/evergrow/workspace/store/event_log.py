@@ -134,12 +134,6 @@ class EventLog:
         with self._read() as connection:
             return _last_erasure(connection)
 
-    @property
-    def last_embedding(self) -> int:
-        """Newest event that embedded all pictures again; 0 if there is none."""
-        with self._read() as connection:
-            return last_embedding(connection)
-
     def nonce(self, event: int) -> str | None:
         """Random token of an event, which differs in a diverged copy; None if there is none."""
         with self._read() as connection:

@@ -89,10 +89,12 @@ def test_left_out_samples_are_classified_as_by_the_twin(seed: int, shrinkage: fl
     judged = left_out(X, y)
     plain = Standardization.of_each(X)
     whitened = Candidate(Standardization.whitened(plain, judged.scatter, shrinkage), shrinkage)
-    assert judged.mean_accuracy(whitened) == twin.whitened_mean_accuracy(X, y, shrinkage)
+    assert judged.mean_accuracy(
+        whitened, whitened.standardization.apply(X)
+    ) == twin.whitened_mean_accuracy(X, y, shrinkage)
     scaled, Z = Candidate(plain), (X - plain.mean) * plain.scale
-    assert judged.mean_accuracy(scaled) == twin.mean_accuracy(Z, y)
-    assert judged.neighbour_accuracy(scaled) == twin.neighbour_accuracy(Z, y)
+    assert judged.mean_accuracy(scaled, scaled.standardization.apply(X)) == twin.mean_accuracy(Z, y)
+    assert judged.neighbour_accuracy(plain.apply(X)) == twin.neighbour_accuracy(Z, y)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -106,9 +108,9 @@ def test_samples_of_equal_length_are_left_out_as_by_the_twin(seed: int, shrinkag
     candidates = judged.of_equal_lengths([Candidate(plain), whitened], batch, np.arange(30))
     scaled, equal = candidates
     expected = twin.whitened_equal_accuracy(X - X.mean(axis=0), y, shrinkage)
-    assert judged.mean_accuracy(equal) == expected
+    assert judged.mean_accuracy(equal, equal.standardization.apply(X)) == expected
     Z = twin.equal_lengths((X - plain.mean) * plain.scale)
-    assert judged.mean_accuracy(scaled) == twin.mean_accuracy(Z, y)
+    assert judged.mean_accuracy(scaled, scaled.standardization.apply(X)) == twin.mean_accuracy(Z, y)
     np.testing.assert_allclose(scaled.standardization.apply(X), Z, rtol=1e-5, atol=1e-6)
 
 

@@ -186,16 +186,13 @@ class LeftOut:
         """Which samples are classified."""
         return np.asarray(self.scatter.counts[self.codes] > 1)
 
-    def mean_accuracy(self, candidate: Candidate) -> float:
+    def mean_accuracy(self, candidate: Candidate, rows: npt.NDArray[np.float32]) -> float:
         """Share of samples that are nearest to the mean of their class, which is without them.
 
         The covariance of a whitening is without them too: it is updated by one product of the
         deviation of the sample from its class mean. Only the diagonal that it is shrunk towards
         stays, and the factors that make lengths equal.
         """
-        return self._mean_accuracy(candidate, candidate.standardization.apply(self.X))
-
-    def _mean_accuracy(self, candidate: Candidate, rows: npt.NDArray[np.float32]) -> float:
         scatter, judged = self.scatter, self.is_judged
         codes, known = self.codes[judged], np.flatnonzero(scatter.counts > 0)
         x, linear = rows[judged], candidate.standardization.with_own_lengths()
@@ -218,12 +215,9 @@ class LeftOut:
         distances[np.arange(len(own)), own] *= factor**2
         return float(np.mean(np.argmin(distances, axis=1) == own))
 
-    def neighbour_accuracy(self, candidate: Candidate) -> float:
+    def neighbour_accuracy(self, rows: npt.NDArray[np.float32]) -> float:
         """Share of samples whose nearest neighbour among the others is of their class."""
-        return self._neighbour_accuracy(candidate.standardization.apply(self.X))
-
-    def _neighbour_accuracy(self, x: npt.NDArray[np.float32]) -> float:
-        distances = _square_distances(x, x)
+        distances = _square_distances(rows, rows)
         np.fill_diagonal(distances, np.inf)
         right = self.codes[np.argmin(distances, axis=1)] == self.codes
         return float(np.mean(right[self.is_judged]))
@@ -234,10 +228,10 @@ class LeftOut:
         The covariance is not without the samples of a pair, which would make them neighbours.
         """
         if candidate not in self._accuracies:
-            x = candidate.standardization.apply(self.X)
-            accuracy = self._mean_accuracy(candidate, x)
+            rows = candidate.standardization.apply(self.X)
+            accuracy = self.mean_accuracy(candidate, rows)
             if candidate.shrinkage is None:
-                accuracy = max(accuracy, self._neighbour_accuracy(x))
+                accuracy = max(accuracy, self.neighbour_accuracy(rows))
             self._accuracies[candidate] = accuracy
         return self._accuracies[candidate]
 
