@@ -17,7 +17,13 @@ from evergrow.cli import main
 from tests.test_public_names import ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "papers/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+# Notes are copied into the pages of results; their links start there.
+RESULTS, NOTES = ROOT / "papers/results", ROOT / "papers/evergrow_papers/notes"
+LINK = re.compile(r"\]\(<?([^\s#:)>]+)(?:#[^\s:)]*)?[^:)]*\)")
 # In a block of code: a command of Evergrow, after a prompt or at the beginning of the line.
 COMMAND = re.compile(r"^ *(?:\w*[$#] )?(evergrow (?:.*\\\n)*.*)$", re.MULTILINE)
 BLOCK = re.compile(r"^ *```([^\n]*)\n(.*?)^ *``` *$", re.DOTALL | re.MULTILINE)
@@ -51,6 +57,16 @@ def test_commands_of_the_docs_are_parsed(
     command.make_context(words[0], rest)
 
 
+def test_links_between_files_lead_to_a_file() -> None:
+    linked = [
+        (path, (RESULTS if path.parent == NOTES else path.parent) / link)
+        for path in (*PAGES, *RESULTS.glob("*.md"), *NOTES.glob("*.md"))
+        for link in LINK.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len(linked) > 500
+    assert [(path.name, str(link)) for path, link in linked if not link.exists()] == []
+
+
 @pytest.mark.slow
 def test_every_public_class_and_function_is_listed() -> None:
     listed = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
@@ -72,5 +88,5 @@ def test_the_page_of_papers_links_to_every_stored_result() -> None:
     linked = re.findall(
         r"papers/results/([\w-]+)\.md", (ROOT / "docs/papers.md").read_text("utf-8")
     )
-    stored = [path.stem for path in (ROOT / "papers/results").glob("*.json")]
+    stored = [path.stem for path in RESULTS.glob("*.json")]
     assert {*linked} == {*stored, "index"}
