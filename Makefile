@@ -72,7 +72,7 @@ clean: ## remove everything that was built, .venv included
 .venv/dev: requirements/ci.txt papers/pyproject.toml | .venv/package
 	@echo "== installing what the tests need" && $(LOCKED) $(BIN)/python --requirement requirements/ci.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable papers
-	@$(BIN)/python src/evergrow/export/html/runtime.py $(RUNTIME) || echo "== tests of exported pages will be skipped"
+	@NODE_OPTIONS=--use-system-ca $(BIN)/python src/evergrow/export/html/runtime.py $(RUNTIME) || echo "== tests of exported pages will be skipped"
 	@touch $@
 # torch and timm without their dependencies, of which some are builds for GPUs; torchvision apart.
 .venv/nightly: requirements/nightly.txt requirements/label-studio.txt | .venv/dev

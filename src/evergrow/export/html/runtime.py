@@ -97,7 +97,14 @@ def fetch_runtime(folder: Path | None = None) -> Path:
     if npm is None:
         raise RuntimeMissingError("npm is not installed: install Node.js, which includes it")
     with tempfile.TemporaryDirectory() as place:
-        command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--silent", "--ignore-scripts"]
+        command = [
+            npm,
+            "pack",
+            f"{PACKAGE}@{VERSION}",
+            "--silent",
+            "--ignore-scripts",
+            "--fetch-retries=1",
+        ]
         try:
             subprocess.run(  # noqa: S603
                 command, cwd=place, check=True, capture_output=True, timeout=_FETCH_SECONDS
