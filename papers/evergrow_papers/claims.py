@@ -5,10 +5,10 @@ several random seeds give each difference a 95 % interval.
 
 - "One side is higher" agrees if the whole interval is above zero. It differs if the whole interval
   is below the least difference that counts: half a percentage point, or 5 % of a time or a count.
-  Otherwise it is open.
+  Otherwise it is not decided.
 - A claim with a bound, such as "at least 10 points", agrees or differs if the interval lies on one
   side of the bound.
-- A claim of several comparisons differs if one differs, and is open if one is open.
+- A claim of several comparisons differs if one differs, and is not decided if one is not decided.
 
 To add a claim, add a row to ``claims`` of its experiment, with a short name of your own::
 
@@ -34,6 +34,7 @@ from itertools import pairwise, product
 from typing import Any, Literal, cast
 
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import format_count
 from evergrow_papers.table import Row, Table
 
 # Shares, which are shown as percentage points; percentages; logarithms of ratios; any other.
@@ -58,7 +59,7 @@ MOST_DIGITS = 2
 class Verdict:
     """Whether a comparison holds: its text, and how clear it is.
 
-    ``agrees`` is None if the comparison is open. ``clearness`` is the distance from the bound in
+    ``agrees`` is None if it is not decided. ``clearness`` is the distance from the bound in
     half-widths of the interval.
     """
 
@@ -136,7 +137,7 @@ class Difference:
         )
         mean, low, high = (self._format(end, more) for end in (self.mean, *ends))
         units = {"points": " points", "percent": " points", "times": " times", "": ""}
-        seeds = f", {self.n_seeds} seeds" if self.n_seeds else ""
+        seeds = f", {format_count(self.n_seeds, 'seed')}" if self.n_seeds else ""
         return f"{mean}{units[self.unit]} ({low} to {high}{seeds})"
 
     def _tells_apart(self, ends: Iterable[float], bounds: Sequence[float], more: int) -> bool:
@@ -288,10 +289,10 @@ def best(column: str, key: str, value: Any, others: Iterable[Any], **options: An
 
 
 def deciding(verdicts: Iterable[Verdict | bool | None]) -> Verdict:
-    """The verdict of all comparisons together: false if one is false, open if one is open.
+    """The verdict of all comparisons together: false if one is false, else None if one is None.
 
     The text is that of the comparison that decides: of those with this verdict, the clearest that
-    is false, or the least clear that is true or open.
+    is false, or the least clear that is true or None.
     """
     listed = [v if isinstance(v, Verdict) else Verdict(v) for v in verdicts]
     for agrees in (False, None, True):
@@ -330,7 +331,7 @@ class Claim:
     over : tuple of str
         Columns at each of whose values the claim must hold.
     decides : callable, default=None
-        Tells whether the rows of a group can decide the claim; otherwise it is open.
+        Tells whether the rows of a group can decide the claim; otherwise it is not decided.
     """
 
     text: str
@@ -358,8 +359,8 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """The verdict as one word."""
-        return {True: "agrees", False: "differs", None: "open"}[self.agrees]
+        """The verdict in words."""
+        return {True: "agrees", False: "differs", None: "not decided"}[self.agrees]
 
 
 @dataclass(frozen=True)
@@ -484,7 +485,7 @@ def _judge(key: str, claim: Claim, table: Table, words: Words) -> list[Finding]:
 
 
 def _check_columns(key: str, claim: Claim, table: Table) -> None:
-    """Raise an error if a claim names a column that no row has: its verdict would stay open."""
+    """Raise an error if a claim names a column that no row has: it would never be decided."""
     known = {name for row in table for name in row}
     selections = [claim.where]
     named = {*(claim.each or ()), *claim.over}

@@ -21,6 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from evergrow import AxisForestClassifier, NCMClassifier, NCMForestClassifier, NCMMetric
+from evergrow.compare import ClassStream, Dataset, Measured, Retrained, follow
+from evergrow.compare.stream import Learner
 from evergrow_papers.claims import (
     Claim,
     Compare,
@@ -32,16 +34,7 @@ from evergrow_papers.claims import (
     points,
     times,
 )
-from evergrow_papers.data import (
-    ClassStream,
-    Dataset,
-    Learner,
-    Measured,
-    Retrained,
-    follow,
-    mixture,
-    take_square_roots,
-)
+from evergrow_papers.data import mixture, take_square_roots
 from evergrow_papers.figures import Panel, Panels
 from evergrow_papers.frame import Context, Experiment, Run, Source
 from evergrow_papers.settings import NCM_TREES, TREES

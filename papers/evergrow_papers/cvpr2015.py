@@ -24,11 +24,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryForestClassifier
+from evergrow.compare import Dataset
 from evergrow.estimators import ForestGuesser, guess_fine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
-from evergrow_papers.data import Array, Dataset, digits, mixture, take_square_roots
+from evergrow_papers.data import Array, digits, mixture, take_square_roots
 from evergrow_papers.figures import Figure, Panel, Panels, draw_panels, styles
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.settings import NCM_TREES, SUBCATEGORY_TREES

@@ -17,37 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.compare import (
-    ClassStream,
-    Dataset,
-    Measured,
-    Retrained,
-    follow,
-    forgetting,
-    load_dataset,
-    model_bytes,
-)
-from evergrow.compare.stream import Learner
+from evergrow.compare import Dataset, load_dataset
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import DatasetError
-
-__all__ = [
-    "Array",
-    "ClassStream",
-    "Dataset",
-    "Learner",
-    "Measured",
-    "Retrained",
-    "digits",
-    "download",
-    "follow",
-    "forgetting",
-    "load_dataset",
-    "mixture",
-    "model_bytes",
-    "spirals",
-    "take_square_roots",
-]
 
 Array = npt.NDArray[Any]
 

@@ -11,10 +11,12 @@ To add an experiment, add a value to the module of its paper, and its notes to `
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,12 +33,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from joblib import effective_n_jobs
 
+from evergrow.compare import Dataset, load_dataset
 from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.formatting import format_count
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.version import __version__
 from evergrow_papers.claims import Claim, Finding, Words, judge
-from evergrow_papers.data import Dataset, load_dataset
 from evergrow_papers.figures import Drawing, draw_figure
 from evergrow_papers.table import Row, Table
 
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "EVERGROW_DATA"
 FORMAT = 1
+# Says, in a record, which file generated data stand in for.
+STANDS_IN = "stands_in_for"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "river", "opencv-python-headless", "onnxruntime")
 
 Run = Mapping[str, Any]
@@ -86,9 +91,10 @@ class Experiment:
         Which rows all claims judge, and the columns that claims are judged apart by.
     keys : tuple of str
         Columns that identify a row.
-    exact, timed, drawn : tuple of str
-        Columns that are the same when a run is repeated; columns of times; columns that only the
-        figure needs and no file has, so that it cannot be drawn from stored results.
+    exact, timed, texts, drawn : tuple of str
+        Columns that are the same when a run is repeated; columns of times; those of both that have
+        texts instead of numbers; columns that only the figure needs and no file has, so that it
+        cannot be drawn from stored results.
     sources : mapping of str to Source
         Data sets by the name that runs use; none if the experiment generates its data.
     published : tuple of Row
@@ -113,6 +119,7 @@ class Experiment:
     where: Row = field(default_factory=dict)
     each: tuple[str, ...] = ()
     timed: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
     published: tuple[Row, ...] = ()
@@ -220,8 +227,8 @@ class Context:
     @property
     def missing_files(self) -> tuple[str, ...]:
         """Files that a full run would read, but which are missing and replaced by built-in data."""
-        missing = (self.sources[name] for name in self.names if self.is_built_in(name))
-        return () if self.quick else tuple(s.file for s in missing if s.file is not None)
+        missing = filter(None, map(self.missing_file, self.names))
+        return () if self.quick else tuple(missing)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -246,6 +253,10 @@ class Context:
     def is_built_in(self, name: str) -> bool:
         """Tell whether a data set is the built-in one."""
         return self._path(self.sources[name]) is None
+
+    def missing_file(self, name: str) -> str | None:
+        """The file of a data set for which the built-in one stands in, if it does."""
+        return self.sources[name].file if self.is_built_in(name) else None
 
     def _path(self, source: Source) -> Path | None:
         if self.data is not None:
@@ -316,15 +327,16 @@ def run(
     """Measure an experiment and write its results.
 
     Every finished run is cached in ``folder``. After an interruption, the same call continues and
-    writes the same tables. ``fresh`` ignores the cache. ``n_workers`` processes measure runs at the
-    same time; accuracies do not depend on it, but times do.
+    writes the same tables. ``fresh`` ignores the cache, and replaces results of more seeds or of
+    other data. ``n_workers`` processes measure runs at the same time; accuracies do not depend on
+    it, but times do.
     """
     target = check_folder(folder)
-    _check_replacing(target / f"{experiment.name}.json", context)
+    runs = list(experiment.runs(context))
+    _check_replacing(experiment, target, context, runs, fresh=fresh)
     cached = RunCache(target / ".runs" / f"{experiment.name}.jsonl")
     if fresh:
         cached.clear()
-    runs = list(experiment.runs(context))
     settings = [_setting(context, each) for each in runs]
     missing = [place for place, setting in enumerate(settings) if cached.get(setting) is None]
     with progress_bar(f"Measuring {experiment.name}", len(missing), verbose) as show:
@@ -413,15 +425,40 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _check_replacing(record: Path, context: Context) -> None:
-    """Refuse to replace a full run, which may have taken an hour, by a quick one."""
-    was_quick = True
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        was_quick = json.loads(record.read_text(encoding="utf-8"))["quick"]
-    if context.quick and not was_quick:
-        raise InvalidInputError(
-            f"{record.name} is from a full run that a quick run would replace: name another folder"
-        )
+def _check_replacing(
+    experiment: Experiment, folder: Path, context: Context, runs: Sequence[Run], *, fresh: bool
+) -> None:
+    """Refuse to replace a full run, which may have taken an hour, by one that says less."""
+    try:
+        stored = read_record(experiment, folder)
+    except FileNotFoundError:
+        return
+    except InvalidInputError as error:
+        if context.quick:
+            raise InvalidInputError(
+                f"{error}; a quick run does not replace it: name another folder"
+            ) from error
+        return
+    if stored["quick"] or (not context.quick and (fresh or stored["own_data"])):
+        return
+    names, seeds = ({run[key] for run in runs if key in run} for key in ("data", "seed"))
+    real = {key: each["name"] for key, each in stored["data"].items() if STANDS_IN not in each}
+    lost = [real[key] for key in real if key not in names or context.missing_file(key)]
+    if context.quick:
+        what = "a quick run"
+    elif context.data is not None:
+        what = "a run on your own data"
+    elif lost:
+        what = f"a run without the data {' and '.join(lost)}"
+    elif len(seeds) < len(stored["seeds"]) and len(real) == len(stored["data"]):
+        what = f"a run with {format_count(len(seeds), 'seed')}"
+    else:
+        return
+    before = format_count(len(stored["seeds"]), "seed")
+    raise InvalidInputError(
+        f"{experiment.name}.json is from a full run with {before} that {what} would replace: name "
+        f"another folder{'' if context.quick else ', or use --fresh'}"
+    )
 
 
 def estimate_seconds(
@@ -434,10 +471,10 @@ def estimate_seconds(
     if not n_missing:
         return 0.0
     try:
-        record = json.loads((Path(folder) / f"{experiment.name}.json").read_text(encoding="utf-8"))
+        record = read_record(experiment, folder)
         rounds = n_missing / min(n_workers, n_missing)
-        return rounds * float(record["seconds"]) / int(record["n_runs"])
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        return float(rounds * record["seconds"] / record["n_runs"])
+    except (OSError, InvalidInputError, KeyError, ZeroDivisionError):
         return None
 
 
@@ -520,15 +557,12 @@ class RunCache:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._runs: dict[str, dict[str, Any]] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         for line in text.splitlines():
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 self._keep(line)
-        if text and not text.endswith("\n"):
-            # The next run starts on a line of its own.
-            with path.open("a", encoding="utf-8") as file:
-                file.write("\n")
+        # The next run starts on a line of its own.
+        self._start = "\n" if text and not text.endswith("\n") else ""
 
     def get(self, setting: Mapping[str, Any]) -> dict[str, Any] | None:
         """A finished run, or None if it is not in the cache."""
@@ -538,15 +572,18 @@ class RunCache:
         """Write a finished run to disk."""
         # NumPy scalars become Python numbers.
         line = json.dumps({"setting": setting, **measured}, default=lambda value: value.item())
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+            file.write(f"{self._start}{line}\n")
             file.flush()
             os.fsync(file.fileno())
+        self._start = ""
         self._keep(line)
 
     def clear(self) -> None:
         """Remove every run."""
         self._runs.clear()
+        self._start = ""
         self._path.unlink(missing_ok=True)
 
     def _keep(self, line: str) -> None:
@@ -608,7 +645,9 @@ def _record(
         "n_seeds": context.n_seeds,
         "seeds": sorted({run["seed"] for run in runs if "seed" in run}),
         "data": {
-            name: {"name": data.name, "sha256": data.sha256} for name, data in datasets.items()
+            name: {"name": data.name, "sha256": data.sha256}
+            | ({STANDS_IN: file} if (file := context.missing_file(name)) else {})
+            for name, data in datasets.items()
         },
         "versions": {name: " and ".join(numbers) for name, numbers in versions.items()},
         "processor": ", ".join(dict.fromkeys(each["processor"] for each in environments)),
@@ -631,7 +670,8 @@ def read(
 ) -> tuple[Path, Table, dict[str, Any], dict[str, str]]:
     """Read stored results: folder, table, record and CSV texts; they must be of the same run."""
     target = Path(folder)
-    record = _read_record(experiment, _read_text(target, f"{experiment.name}.json"))
+    record = read_record(experiment, target)
+    del record["findings"]
     texts = {name: _read_text(target, name) for name in experiment.files}
     table = _join(experiment, texts)
     for what, here, there in (
@@ -659,8 +699,10 @@ def _read_text(folder: Path, name: str) -> str:
         raise InvalidInputError(f"{name} is damaged: it is not text") from error
 
 
-def _read_record(experiment: Experiment, text: str) -> dict[str, Any]:
+def read_record(experiment: Experiment, folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the record of an experiment: how it was measured, and its findings."""
     name = f"{experiment.name}.json"
+    text = _read_text(Path(folder), name)
     try:
         record = json.loads(text)
     except ValueError as error:
@@ -672,19 +714,50 @@ def _read_record(experiment: Experiment, text: str) -> dict[str, Any]:
             f"{name} has format {record.get('format')!r}, and this version of Evergrow reads "
             f"format {FORMAT}: measure the experiment again"
         )
-    wanted = ("seeds", "n_rows", "quick", "own_data", "n_seeds", "n_jobs", "data", "versions")
-    missing = [key for key in (*wanted, "processor", "n_cores") if key not in record]
-    if missing:
-        raise InvalidInputError(f"{name} is damaged: it lacks {', '.join(missing)}")
-    record.pop("findings", None)
+    _check_kind(record, _RECORD, f"{name} is damaged: ")
     return record
+
+
+# What the values of a record must be: of one of these types, or lists or objects of such values.
+_RECORD = {
+    **dict.fromkeys(("quick", "own_data"), (bool,)),
+    **dict.fromkeys(("n_rows", "n_jobs", "n_cores", "n_runs", "n_workers"), (int,)),
+    "n_seeds": (int, type(None)),
+    "seeds": [(int,)],
+    "seconds": (float, int),
+    "data": {"": {"name": (str,), "sha256": (str,), STANDS_IN: (str,)}},
+    "versions": {"": (str,)},
+    "processor": (str,),
+    "findings": [{"claim": (str,), "group": (str,), "agrees": (bool, type(None))}],
+}
+_OPTIONAL = ("n_runs", "seconds", STANDS_IN)
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
+_KINDS |= {list: "a list", dict: "an object"}
+
+
+def _check_kind(value: Any, kind: Any, where: str, name: str = "") -> None:
+    """Raise an error, which begins with ``where``, if a value or one within it is of no kind."""
+    types = kind if isinstance(kind, tuple) else (type(kind),)
+    is_number = isinstance(value, int | float)
+    if type(value) not in types or (is_number and not abs(value) <= sys.float_info.max):
+        raise InvalidInputError(f"{where}{name} must be {_KINDS[types[0]]}")
+    if isinstance(kind, list):
+        for each in value:
+            _check_kind(each, kind[0], where, f"each of {name}")
+    if isinstance(kind, dict):
+        kinds = dict.fromkeys(value, kind[""]) if "" in kind else kind
+        missing = [key for key in kinds if key not in value and key not in _OPTIONAL]
+        if missing:
+            raise InvalidInputError(f"{where}{name or 'it'} lacks {', '.join(missing)}")
+        for key in (each for each in kinds if each in value):
+            _check_kind(value[key], kinds[key], where, f"{key} of {name}" if name else key)
 
 
 def _join(experiment: Experiment, texts: Mapping[str, str]) -> Table:
     """The rows of all CSV files; those of the same place have the same keys."""
     rows: list[dict[str, Any]] = []
     for name, columns in experiment.files.items():
-        found = _parse(name, texts[name], columns)
+        found = _parse(experiment, name, texts[name], columns)
         if not rows:
             rows = found.rows
             continue
@@ -698,7 +771,7 @@ def _join(experiment: Experiment, texts: Mapping[str, str]) -> Table:
     return Table(rows)
 
 
-def _parse(name: str, text: str, columns: tuple[str, ...]) -> Table:
+def _parse(experiment: Experiment, name: str, text: str, columns: tuple[str, ...]) -> Table:
     heads = text.partition("\n")[0].split(",")
     missing = [column for column in columns if column not in heads]
     if missing:
@@ -707,6 +780,12 @@ def _parse(name: str, text: str, columns: tuple[str, ...]) -> Table:
             "the experiment again"
         )
     try:
-        return Table.from_csv(text)
-    except ValueError as error:
+        table = Table.from_csv(text)
+    except (ValueError, csv.Error) as error:
         raise InvalidInputError(f"{name} is damaged: {error}") from error
+    others = {*experiment.keys, *experiment.texts} - {"seed"}
+    for column in (each for each in columns if each not in others):
+        for value in table.values(column):
+            kind = (int,) if column == "seed" else (float, int)
+            _check_kind(value, kind, f"{name} is damaged: ", column)
+    return table

@@ -26,6 +26,7 @@ from evergrow import (
     NCMMetric,
     RLSClassifier,
 )
+from evergrow.compare import ClassStream, Dataset, Retrained, follow, model_bytes
 from evergrow.vision.classifier.components import DEFAULT_STAGES
 from evergrow_papers.claims import (
     Claim,
@@ -37,16 +38,7 @@ from evergrow_papers.claims import (
     points,
     times,
 )
-from evergrow_papers.data import (
-    Array,
-    ClassStream,
-    Dataset,
-    Retrained,
-    digits,
-    follow,
-    mixture,
-    model_bytes,
-)
+from evergrow_papers.data import Array, digits, mixture
 from evergrow_papers.figures import Panel, Panels
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.nips2006 import PHOTOGRAPHS
@@ -563,6 +555,7 @@ FOREST_FEATURES = _experiment(
     figure=Panels([_curves("initial", "accuracy", names=TRANSFORMS, bars=True)], rows=("data",)),
     keys=("data", "learner", "initial", "seed"),
     exact=("features", "accuracy"),
+    texts=("features",),
     numbers=_numbers(
         "{} classes at first (0: all at once), then ten at a time; accuracy in %",
         "data",

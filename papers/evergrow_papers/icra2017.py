@@ -16,10 +16,11 @@ import numpy as np
 import scipy.linalg
 
 from evergrow import RLSClassifier, _core
+from evergrow.compare import Dataset
 from evergrow.estimators.linear import RFF
 from evergrow.foundation.threads import one_blas_thread
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, each_seed, points, times
-from evergrow_papers.data import Array, Dataset, digits, mixture
+from evergrow_papers.data import Array, digits, mixture
 from evergrow_papers.figures import COLOURS, Figure, Panel, Panels, add_legend
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.table import Row, Table, at_most, first, last

@@ -22,6 +22,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from evergrow import ERCForest
+from evergrow.compare import Dataset
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.formatting import natural_order
 from evergrow.foundation.threads import one_blas_thread
@@ -37,7 +38,7 @@ from evergrow.vision.words.codebooks.random_kd_trees import RandomKDTrees
 from evergrow.vision.words.evaluation import RocCurve, roc
 from evergrow.vision.words.plots import leaf_patches, word_map
 from evergrow_papers.claims import Claim, Compare, Difference, Verdict, Words, each_seed, points
-from evergrow_papers.data import Array, Dataset
+from evergrow_papers.data import Array
 from evergrow_papers.figures import Figure, Panel, Panels, draw_panel, draw_panels, styles
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.scenes import BACKGROUND, BICYCLE, CAR, draw_scene, draw_scenes
@@ -1311,5 +1312,3 @@ SIFT_FORESTS = Experiment(
     keys=("data", "object", "seed", "descriptor", "codebook", "pooling"),
     exact=("rate", "words", "trials"),
 )
-
-EXPERIMENTS = (FIG2, FIG3, FIG4A, FIG4B, FIG4C, FIG4D, SETTINGS, SIFT_FORESTS)

@@ -6,7 +6,6 @@ experiment differs from the paper, and reasons for claims that differ. :func:`re
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,9 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.errors import InvalidInputError, warn_user
 from evergrow.foundation.formatting import format_count
 from evergrow_papers.claims import Finding, Words
-from evergrow_papers.frame import PAPERS, Experiment, Outcome, Paper, load_paper
+from evergrow_papers.frame import (
+    PAPERS,
+    STANDS_IN,
+    Experiment,
+    Outcome,
+    Paper,
+    has_results,
+    load_paper,
+    read_record,
+)
 from evergrow_papers.table import Row, Table
 
 if TYPE_CHECKING:
@@ -82,10 +91,11 @@ def format_page(outcome: Outcome, paper: Paper, notes: Notes) -> str:
     """The page of an experiment as Markdown."""
     experiment, record = outcome.experiment, outcome.record
     # Reasons are about the stored full run on our data.
-    shows_reasons = not (record["quick"] or record["own_data"])
+    caveat = describe_run(record)
     page = {
         "experiment": experiment,
         "record": record,
+        "caveat": caveat,
         "notes": notes,
         "is_guide": paper.name == "guide",
         "findings": [
@@ -93,7 +103,7 @@ def format_page(outcome: Outcome, paper: Paper, notes: Notes) -> str:
                 "finding": each,
                 "group": each.group[:1].upper() + each.group[1:],
                 "decided_by": _decided_by(each),
-                "why": notes.reason(each) if shows_reasons and each.agrees is False else "",
+                "why": notes.reason(each) if not caveat and each.agrees is False else "",
             }
             for each in outcome.findings
         ],
@@ -105,6 +115,17 @@ def format_page(outcome: Outcome, paper: Paper, notes: Notes) -> str:
     text = _templates().get_template("page.md.j2").render(page, words={})
     used = {name: said for name, said in notes.words.items() if _is_used(name, text)}
     return str(_templates().get_template("page.md.j2").render(page, words=used))
+
+
+def describe_run(record: Mapping[str, Any]) -> str:
+    """What tells a run from a full one on the data of the paper, such as "a quick run"."""
+    files = [each[STANDS_IN] for each in record["data"].values() if STANDS_IN in each]
+    run = "a quick run" if record["quick"] else "a run"
+    if record["own_data"]:
+        return f"{run} on your own data"
+    if files:
+        return f"{run} on generated data in place of {' and '.join(files)}"
+    return run if record["quick"] else ""
 
 
 @cache
@@ -212,29 +233,50 @@ def _options(record: Mapping[str, Any]) -> str:
 
 
 def write_index(folder: str | os.PathLike[str]) -> Path:
-    """Write ``index.md``, which lists the experiments whose results are in a folder."""
+    """Write ``index.md``, which lists the experiments whose results are in a folder.
+
+    Damaged results, and those without a page, are left out with a warning.
+    """
     target = Path(folder)
     papers: list[dict[str, Any]] = []
-    records: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-    for name in PAPERS:
-        paper = load_paper(name)
-        found = []
-        for key, experiment in paper.experiments.items():
-            record = _read_record(target / f"{key}.json")
-            if record is not None and (target / f"{key}.md").exists():
-                counts = _count(record)
-                found.append({"experiment": experiment, "record": record, "counts": counts})
-                records[name == "guide"].append(record)
-        if found:
-            papers.append({"paper": paper, "experiments": found})
-    groups = {
-        "claims of the papers": _count(*records[False]),
-        "claims of our own guide": _count(*records[True]),
-    }
-    text = _templates().get_template("index.md.j2").render(papers=papers, groups=groups)
+    n_experiments = 0
+    for paper in map(load_paper, PAPERS):
+        n_experiments += len(paper.experiments)
+        found = [_entry(each, target) for each in paper.experiments.values()]
+        if any(found):
+            papers.append({"paper": paper, "experiments": [*filter(None, found)]})
+    entries = [(each["paper"].name, one) for each in papers for one in each["experiments"]]
+    text = (
+        _templates()
+        .get_template("index.md.j2")
+        .render(
+            papers=papers,
+            groups={
+                what: _count(*(one["record"] for name, one in entries if (name == "guide") is own))
+                for what, own in (("the papers", False), ("our own guide", True))
+            },
+            n_full=sum(not one["run"] for _, one in entries),
+            n_experiments=n_experiments,
+        )
+    )
     with atomic_write(target / "index.md") as file:
         file.write(text.encode())
     return target / "index.md"
+
+
+def _entry(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
+    """What the index says about an experiment; None if it has no results, or damaged ones."""
+    if not has_results(experiment, folder):
+        return None
+    try:
+        record = read_record(experiment, folder)
+        if not (folder / f"{experiment.name}.md").exists():
+            raise FileNotFoundError(f"{experiment.name}.md does not exist: write it with --render")
+    except (OSError, InvalidInputError) as error:
+        warn_user(f"the index leaves out {experiment.name}: {error}", UserWarning)
+        return None
+    run, counts = describe_run(record), _count(record)
+    return {"experiment": experiment, "record": record, "run": run, "counts": counts}
 
 
 def _count(*records: Mapping[str, Any]) -> dict[str, int]:
@@ -245,14 +287,3 @@ def _count(*records: Mapping[str, Any]) -> dict[str, int]:
         "differs": agrees.count(False),
         "open": agrees.count(None),
     }
-
-
-def _read_record(path: Path) -> dict[str, Any] | None:
-    """The record of an experiment; None if the file is missing or damaged."""
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        for finding in record["findings"]:
-            finding["claim"], finding["agrees"], finding["group"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return record

@@ -17,18 +17,10 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from evergrow import AxisForestClassifier, NCMForestClassifier, SVMForestClassifier
+from evergrow.compare import ClassStream, Dataset, Retrained, follow
 from evergrow.foundation.errors import InvalidInputError
 from evergrow_papers.claims import Claim, Compare, Words, each_seed, increasing, points, times
-from evergrow_papers.data import (
-    Array,
-    ClassStream,
-    Dataset,
-    Retrained,
-    follow,
-    mixture,
-    spirals,
-    take_square_roots,
-)
+from evergrow_papers.data import Array, mixture, spirals, take_square_roots
 from evergrow_papers.figures import COLOURS, Figure, Panel, Panels, add_legend
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
 from evergrow_papers.settings import TREES

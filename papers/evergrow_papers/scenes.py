@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from evergrow.compare import Dataset
 from evergrow.vision.images.sources import import_extra
-from evergrow_papers.data import Array, Dataset
+from evergrow_papers.data import Array
 
 BACKGROUND, BICYCLE, CAR = "background", "bicycle", "car"
 KINDS = (BICYCLE, CAR, BACKGROUND)

@@ -134,6 +134,7 @@ def test_a_verdict_shows_means_interval_and_bound():
     ("found", "text"),
     [
         # An end gets the digits that tell it from zero or from a bound.
+        (Difference(0.1, 0.02, 1), "+10.0 points (+8.0 to +12.0, 1 seed)"),
         (Difference(0.0049, 0.0045, 5), "+0.49 points (+0.04 to +0.94, 5 seeds)"),
         (Difference(math.log(1.5), 0.0, 5, "times"), "1.50 times (1.50 to 1.50, 5 seeds)"),
         (Difference(math.nan, math.inf), "not measured"),
@@ -191,7 +192,7 @@ def test_claims_take_rows_and_groups_of_their_experiment():
     assert judged(lifted, **defaults) == [("", False)]
 
 
-def test_rows_that_cannot_decide_leave_a_claim_open():
+def test_rows_that_cannot_decide_leave_a_claim_undecided():
     claim = Claim(
         "A leads.",
         LEAD,

@@ -9,9 +9,11 @@ pytest.importorskip("evergrow_papers", reason="evergrow-papers is not installed"
 
 from evergrow_papers import cvpr2015
 from evergrow_papers.cvpr2015 import Draw, TwoLevels, draw
-from evergrow_papers.data import Dataset, digits, mixture
+from evergrow_papers.data import digits, mixture
 from evergrow_papers.frame import Context
 from evergrow_papers.table import Table
+
+from evergrow.compare import Dataset
 
 PLAIN = mixture(6, 24, 40, 10, distance=0.75, n_groups=3)
 

@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("evergrow_papers", reason="evergrow-papers is not installed")
 
 from evergrow_papers import data
-from evergrow_papers.data import PUBLISHED, Published, download, load_dataset, mixture, spirals
+from evergrow_papers.data import PUBLISHED, Published, download, mixture, spirals
+
+from evergrow.compare import load_dataset
 
 rng = np.random.default_rng(0)
 

@@ -232,16 +232,87 @@ def test_a_quick_run_does_not_replace_a_full_one(done):
     assert contents(done) == before
 
 
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """An experiment on a file of the folder EVERGROW_DATA."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    data = mixture(3, 4, 20, 5)
+    np.savez(folder / "real.npz", X=data.X_train, y=data.y_train)
+    monkeypatch.setenv("EVERGROW_DATA", str(folder))
+    return made_up(sources={"mixture": frame.Source("real.npz", mixture)})
+
+
+@pytest.mark.parametrize(
+    ("folder_of_data", "options", "what"),
+    [
+        ("", {}, "without the data real"),
+        ("data", {"data": "own.npz"}, "on your own data"),
+        ("data", {"n_seeds": 1}, "with 1 seed"),
+    ],
+)
+def test_a_lesser_run_replaces_a_full_one_only_afresh(
+    files, tmp_path, monkeypatch, folder_of_data, options, what
+):
+    folder = tmp_path / "found"
+    run(folder, files)
+    before = contents(folder)
+    np.savez(tmp_path / "own.npz", X=np.eye(8), y=np.repeat([0, 1], 4))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVERGROW_DATA", folder_of_data)
+    message = f"from a full run with 3 seeds that a run {what} would replace: name another folder"
+    with pytest.raises(ValueError, match=f"{message}, or use --fresh"):
+        run(folder, files, **options)
+    assert contents(folder) == before
+    run(folder, files, fresh=True, **options)
+    assert contents(folder) != before
+
+
+def test_more_seeds_and_real_data_replace_a_full_run(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVERGROW_DATA", "")
+    run(tmp_path / "found", files, n_seeds=4)
+    monkeypatch.setenv("EVERGROW_DATA", str(tmp_path / "data"))
+    run(tmp_path / "found", files, n_seeds=2)
+    assert run(tmp_path / "found", files).record["seeds"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("folder_of_data", "options", "caveat"),
+    [
+        ("data", {}, ""),
+        ("data", {"quick": True}, "a quick run on generated data in place of real.npz"),
+        ("", {}, "a run on generated data in place of real.npz"),
+        ("data", {"data": "data/real.npz"}, "a run on your own data"),
+        ("data", {"data": "data/real.npz", "quick": True}, "a quick run on your own data"),
+    ],
+)
+def test_the_page_says_what_is_no_full_run(
+    files, tmp_path, monkeypatch, folder_of_data, options, caveat
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVERGROW_DATA", folder_of_data)
+    run(tmp_path / "found", files, **options)
+    text = (tmp_path / "found" / "guide-made-up.md").read_text()
+    line = text.removeprefix("# A made-up figure\n\n").partition("\n")[0]
+    start = f"**This page is about {caveat}. Its verdicts are of this run alone"
+    assert line.startswith(start if caveat else "nothing in particular")
+
+
 def test_time_is_estimated_from_the_last_results(tmp_path):
     experiment = made_up()
     context = frame.Context(experiment.sources, n_seeds=2)
-    assert frame.estimate_seconds(experiment, tmp_path, context) is None
+    assert frame.estimate_seconds(experiment, tmp_path / "none", context) is None
+    assert not (tmp_path / "none").exists()
     run(tmp_path, n_seeds=2)
     assert frame.estimate_seconds(experiment, tmp_path, context) == 0
     record = tmp_path / "guide-made-up.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "seconds": 8.0}))
+    runs = tmp_path / ".runs" / "guide-made-up.jsonl"
+    runs.write_bytes(runs.read_bytes() + b'{"damaged')
+    before = runs.read_bytes()
     more = frame.Context(experiment.sources, n_seeds=5)
     assert frame.estimate_seconds(experiment, tmp_path, more) == 12.0
+    assert runs.read_bytes() == before
 
 
 def test_rendering_gives_the_files_of_measuring(done):
@@ -266,6 +337,21 @@ def test_rendering_takes_new_claims_and_keeps_tables(done):
         assert after[name] == before[name]
 
 
+def changed(**values):
+    return lambda text: json.dumps({**json.loads(text), **values})
+
+
+def replaced(column, cell):
+    """A table whose last row has another cell."""
+
+    def replace(text):
+        table = frame.Table.from_csv(text)
+        table.rows[-1][column] = cell
+        return table.to_csv(text.partition("\n")[0].split(","))
+
+    return replace
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -274,10 +360,33 @@ def test_rendering_takes_new_claims_and_keeps_tables(done):
         (".json", lambda text: text.replace("-up", "-down"), "is not the record of"),
         (".json", lambda text: text.replace('"seeds"', '"sees"'), "it lacks seeds"),
         (".json", lambda text: text.replace('"format": 1', '"format": 2'), "reads format 1"),
+        (".json", changed(versions=3), "guide-made-up.json is damaged: versions must be an object"),
+        (".json", changed(versions={"numpy": 2}), "numpy of versions must be text"),
+        (".json", changed(seconds="a"), "seconds must be a number"),
+        (".json", changed(seconds=float("nan")), "seconds must be a number"),
+        (".json", changed(seeds="x"), "seeds must be a list"),
+        (".json", changed(seeds=[0, "x"]), "each of seeds must be an integer"),
+        (".json", changed(n_rows=True), "n_rows must be an integer"),
+        (".json", changed(quick=0), "quick must be true or false"),
+        (".json", changed(data={"mixture": {"name": "m"}}), "mixture of data lacks sha256"),
+        (
+            ".json",
+            changed(findings=[{"claim": "So.", "group": ""}]),
+            "each of findings lacks agrees",
+        ),
         (".csv", lambda text: "", "guide-made-up.csv lacks the columns data, seed, size"),
         (".csv", lambda text: text.replace("accuracy", "x"), "lacks the column accuracy: "),
         (".csv", lambda text: text + "mixture,1\n", "guide-made-up.csv is damaged: "),
         (".csv", lambda text: text.replace("mixture,0,1,", "mixture,0,7,"), "of different "),
+        (
+            ".csv",
+            replaced("accuracy", "high"),
+            "guide-made-up.csv is damaged: accuracy must be a num",
+        ),
+        (".csv", replaced("accuracy", "inf"), "accuracy must be a number"),
+        (".csv", replaced("accuracy", "True"), "accuracy must be a number"),
+        (".csv", replaced("seed", "x"), "seed must be an integer"),
+        ("-timings.csv", replaced("seconds", "9" * 400), "timings.csv is damaged: seconds must be"),
         ("-timings.csv", lambda text: text[:30], "guide-made-up-timings.csv"),
     ],
 )
@@ -328,13 +437,36 @@ def test_the_index_counts_verdicts(done):
     assert "Of 1 verdicts on claims of our own guide, 1 agree, 0 differ and 0 are not" in text
     assert "| [A made-up figure](guide-made-up.md) | 3 | 0.0 | 1 | 0 | 0 |" in text
     assert "| [guide-made-up](guide-made-up.md) | All is well. | agrees |" in text
-    (done / "guide-made-up.json").write_text("{")
-    assert "guide-made-up" not in page.write_index(done).read_text()
+    assert "We repeated every table and figure" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (".json", lambda text: "{", "guide-made-up.json is damaged"),
+        (".json", changed(format=2), "guide-made-up.json has format 2"),
+        (".json", changed(findings=3), "findings must be a list"),
+        (".md", None, "guide-made-up.md does not exist: write it with --render"),
+        (".json", None, "guide-made-up.json' does not exist: measure"),
+    ],
+)
+def test_the_index_warns_of_what_it_leaves_out(done, name, change, message):
+    path = done / f"guide-made-up{name}"
+    if change is None:
+        path.unlink()
+    else:
+        path.write_text(change(path.read_text()))
+    with pytest.warns(UserWarning, match=f"the index leaves out guide-made-up: .*{message}"):
+        text = page.write_index(done).read_text()
+    assert "guide-made-up" not in text
+    assert "full\nruns of 0 of the 1 experiments" in text
 
 
 def test_the_index_names_quick_runs(tmp_path):
     run(tmp_path, quick=True)
-    assert "guide-made-up.md), **a quick run** |" in page.write_index(tmp_path).read_text()
+    text = page.write_index(tmp_path).read_text()
+    assert "guide-made-up.md), **a quick run** |" in text
+    assert "We repeated every table and figure" not in text
 
 
 def test_data_of_a_user_replace_all_sources(tmp_path):

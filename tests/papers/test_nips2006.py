@@ -9,13 +9,13 @@ import pytest
 pytest.importorskip("evergrow_papers", reason="evergrow-papers is not installed")
 
 from evergrow_papers import nips2006
-from evergrow_papers.data import Dataset
 from evergrow_papers.frame import Context, Source
 from evergrow_papers.scenes import BACKGROUND, draw_scene, draw_scenes
 from evergrow_papers.table import Table
 from scipy import sparse
 
 from evergrow import ERCForest
+from evergrow.compare import Dataset
 from evergrow.vision import KMeansCodebook, equal_error_rate
 
 RUN = {"data": "scenes", "seed": 0}
