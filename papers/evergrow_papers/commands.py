@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 @click.option(
     "--seeds", type=click.IntRange(1, 1000), help="Number of random seeds; mostly 5 by default."
 )
-@click.option("--fresh", is_flag=True, help="Ignore cached runs.")
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Ignore cached runs; replace results of more seeds or real data.",
+)
 @click.option(
     "--render",
     is_flag=True,
