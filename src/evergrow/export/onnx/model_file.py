@@ -11,7 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.forest.predictor import ForestPredictor
@@ -24,11 +26,9 @@ from evergrow.export.networks import network_files
 from evergrow.export.onnx.graph import Graph, import_onnx
 from evergrow.export.onnx.heads.forest import add_forest_head
 from evergrow.export.onnx.heads.head import Head
-from evergrow.export.onnx.heads.linear import add_linear_head
-from evergrow.export.onnx.heads.means import add_means_head
+from evergrow.export.onnx.heads.linear import add_linear_head, add_means_head
 from evergrow.export.onnx.heads.novelty import add_is_unknown, add_novelty
 from evergrow.export.onnx.images import Networks
-from evergrow.export.onnx.steps import add_step, step_names
 from evergrow.export.onnx.weights import (
     HEAD_TYPES,
     WEIGHTS,
@@ -315,3 +315,44 @@ def _serialize(message: Any) -> bytes:
     # Of more than two gigabytes, which the library of protocol buffers refuses.
     except Exception as error:
         raise InvalidInputError(f"the model is too large for an ONNX file: {error}") from error
+
+
+def add_step(graph: Graph, rows: str, step: Any) -> str | None:
+    """Add a fitted transformer of rows; None if it is of a kind that cannot be exported."""
+    adders = [add for kind, add in _STEPS.items() if type(step) is kind]
+    return adders[0](graph, graph.cast(rows, np.float64), step) if adders else None
+
+
+def step_names() -> list[str]:
+    """The transformers that can be exported."""
+    return [kind.__name__ for kind in _STEPS]
+
+
+def _add_scaler(graph: Graph, rows: str, step: StandardScaler) -> str:
+    if step.with_mean:
+        rows = graph.add("Sub", rows, graph.constant(step.mean_))
+    return graph.add("Div", rows, graph.constant(step.scale_)) if step.with_std else rows
+
+
+def _add_projection(graph: Graph, rows: str, step: PCA) -> str:
+    centred = graph.add("Sub", rows, graph.constant(step.mean_))
+    components = np.asarray(step.components_, dtype=np.float64)
+    if step.whiten:
+        least = np.finfo(np.asarray(step.explained_variance_).dtype).eps
+        deviations = np.sqrt(np.asarray(step.explained_variance_, dtype=np.float64))
+        components = components / np.maximum(deviations, least)[:, None]
+    return graph.add("MatMul", centred, graph.constant(components.T))
+
+
+def _add_normalizer(graph: Graph, rows: str, step: Normalizer) -> str:
+    kind = {"l1": "ReduceL1", "l2": "ReduceL2", "max": "ReduceMax"}[step.norm]
+    lengths = graph.reduce(kind, graph.add("Abs", rows), [1], keep=True)
+    is_zero = graph.add("Equal", lengths, graph.constant(0.0))
+    return graph.add("Div", rows, graph.add("Where", is_zero, graph.constant(1.0), lengths))
+
+
+_STEPS: dict[type, Callable[[Graph, str, Any], str]] = {
+    StandardScaler: _add_scaler,
+    PCA: _add_projection,
+    Normalizer: _add_normalizer,
+}

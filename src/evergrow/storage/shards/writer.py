@@ -7,6 +7,7 @@ lists; the next writer removes them.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,6 @@ from evergrow.foundation.params import Choice, Integer, Nothing, check_parameter
 from evergrow.storage.shards.batches import RowBatch, smallest_dtype
 from evergrow.storage.shards.labels import UNLABELLED
 from evergrow.storage.shards.manifest import DTYPES, MANIFEST, Manifest, Shard, Source
-from evergrow.storage.shards.packing import Packer
 from evergrow.storage.shards.reader import Shards, open_shards
 from evergrow.storage.shards.staging import (
     MAX_FILES,
@@ -355,3 +355,54 @@ class ShardWriter:
             tuple(Source(source, n_rows) for source, n_rows in counts.items()),
             self._made_by,
         )
+
+
+class Packer:
+    """Buffers rows until there are enough for a shard.
+
+    The last shard may have fewer rows, and others if images have several rows (``ragged``), which
+    stay together.
+    """
+
+    def __init__(self, n_features: int, rows_per_shard: int, *, ragged: bool) -> None:
+        self.n_features = n_features
+        self.ragged = ragged
+        self._rows_per_shard = rows_per_shard
+        self._waiting: deque[RowBatch] = deque()
+        self._n_rows = 0
+
+    def add(self, piece: RowBatch) -> None:
+        """Add rows."""
+        if piece.n_items:
+            self._waiting.append(piece)
+            self._n_rows += len(piece.rows)
+
+    def full(self) -> Iterator[list[RowBatch]]:
+        """Yield the pieces of each full shard."""
+        while self._n_rows >= self._rows_per_shard:
+            yield self._next()
+        if self._waiting:
+            # The last rows wait, and the caller may reuse the array.
+            self._waiting[-1] = replace(self._waiting[-1], rows=np.array(self._waiting[-1].rows))
+
+    def rest(self) -> Iterator[list[RowBatch]]:
+        """Yield the pieces of the remaining rows."""
+        while self._waiting:
+            yield self._next()
+
+    def _next(self) -> list[RowBatch]:
+        n_free, pieces = self._rows_per_shard, list[RowBatch]()
+        while self._waiting:
+            piece = self._waiting.popleft()
+            n_items = piece.items_within(n_free)
+            # An image with more rows than a shard becomes a shard of its own.
+            n_items = max(n_items, 0 if pieces else 1)
+            first, left = piece.split(n_items)
+            if first.n_items:
+                pieces.append(first)
+            n_free -= len(first.rows)
+            if left.n_items:
+                self._waiting.appendleft(left)
+                break
+        self._n_rows = sum(len(piece.rows) for piece in self._waiting)
+        return pieces

@@ -22,8 +22,8 @@ from evergrow import (
 )
 from evergrow.estimators.forest.device import device_forest, votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
+from evergrow.estimators.forest.device.device_forest import DeviceStandardizer
 from evergrow.estimators.forest.device.flat_forest import Groups, GroupShape, Nodes
-from evergrow.estimators.forest.device.standardizer import DeviceStandardizer
 from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
 from evergrow.storage.device_rows import DeviceRows
