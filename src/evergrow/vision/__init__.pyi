@@ -25,7 +25,7 @@ from .words.codebooks.random_kd_trees import RandomKDTrees
 from .words.codebooks.vocabulary import Vocabulary
 from .words.erc.erc_forest import ERCForest
 from .words.evaluation import RocCurve, equal_error_rate, roc
-from .words.plots import leaf_patches, plot_roc, word_map
+from .words.plots import leaf_patches, word_map
 
 __all__ = [
     "Answers",
@@ -59,7 +59,6 @@ __all__ = [
     "iterate_frames",
     "iterate_images",
     "leaf_patches",
-    "plot_roc",
     "read_image",
     "read_images",
     "roc",

@@ -23,7 +23,6 @@ from evergrow.vision import (
     dense_sift_words,
     equal_error_rate,
     leaf_patches,
-    plot_roc,
     roc,
     word_map,
 )
@@ -31,7 +30,6 @@ from evergrow.vision.words.plots import _mean_over_boxes
 from tests.vision.words.cases import features, striped
 
 PICTURES, KINDS, MASKS = striped()
-CURVE = roc([0.9, 0.8, 0.3, 0.1], [1, 0, 1, 0])
 
 
 @pytest.fixture(scope="module")
@@ -109,24 +107,17 @@ def test_a_word_that_does_not_occur_has_an_empty_sheet(tmp_path: Path) -> None:
     assert places.shape == (0,)
 
 
-def test_curves_are_named_with_their_rates(tmp_path: Path) -> None:
-    plot_roc({f"curve {k}": CURVE for k in range(9)}, tmp_path / "roc.svg")
-    text = (tmp_path / "roc.svg").read_text()
-    assert "curve 8 (50.0% at equal error)" in text
-    assert "false positive rate" in text
-
-
-def test_pyplot_is_left_alone(tmp_path: Path) -> None:
+def test_pyplot_is_left_alone(bag: BagOfWords, tmp_path: Path) -> None:
     from matplotlib import pyplot
 
-    plot_roc({"a": CURVE}, tmp_path / "roc.png")
+    word_map(PICTURES[0], bag, None, "plain", tmp_path / "map.png")
     assert pyplot.get_fignums() == []
 
 
 def test_a_picture_that_fails_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bag: BagOfWords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "roc.png"
+    path = tmp_path / "map.png"
     path.write_text("old")
 
     def interrupted(*_: Any, **__: Any) -> None:
@@ -134,11 +125,13 @@ def test_a_picture_that_fails_leaves_the_old_one(
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        plot_roc({"a": CURVE}, path)
+        word_map(PICTURES[0], bag, None, "plain", path)
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_missing_matplotlib_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_matplotlib_is_named(
+    bag: BagOfWords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = builtins.__import__
 
     def without(name: str, *rest: Any, **options: Any) -> Any:
@@ -148,7 +141,7 @@ def test_a_missing_matplotlib_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r'pip install "matplotlib>='):
-        plot_roc({"a": CURVE}, tmp_path / "roc.png")
+        word_map(PICTURES[0], bag, None, "plain", tmp_path / "map.png")
 
 
 def test_wrong_arguments_are_named(bag: BagOfWords, tmp_path: Path) -> None:
@@ -161,8 +154,6 @@ def test_wrong_arguments_are_named(bag: BagOfWords, tmp_path: Path) -> None:
         word_map(PICTURES[0], bag.codebook_, None, "plain")
     with pytest.raises(ValueError, match="must end in one of"):
         word_map(PICTURES[0], bag, None, "plain", tmp_path / "map.bmp")
-    with pytest.raises(ValueError, match="at least one curve"):
-        plot_roc({}, tmp_path / "roc.png")
     with pytest.raises(ValueError, match="tree must be an integer from 0 to 4"):
         leaf_patches(PICTURES, bag, None, 5, 0)
     with pytest.raises(ValueError, match="word must be an integer from 0"):
@@ -173,12 +164,7 @@ def test_wrong_arguments_are_named(bag: BagOfWords, tmp_path: Path) -> None:
         leaf_patches("picture.jpg", bag, None, 0, 0)
 
 
-def test_what_is_given_in_place_of_curves_features_and_codebooks_is_named(
-    bag: BagOfWords, tmp_path: Path
-) -> None:
-    for curves in ([CURVE], CURVE, {"a": [0.5]}):
-        with pytest.raises(TypeError, match="curves must be a dict"):
-            plot_roc(curves, tmp_path / "roc.png")  # type: ignore[arg-type]
+def test_what_is_given_in_place_of_features_and_codebooks_is_named(bag: BagOfWords) -> None:
     with pytest.raises(ValueError, match=r"features must be LocalFeatures\(...\), got 'haar'"):
         word_map(PICTURES[0], bag, "haar", "plain")
     with pytest.raises(TypeError, match="codebook must be a codebook"):

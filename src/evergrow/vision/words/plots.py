@@ -1,10 +1,10 @@
-"""Plots: ROC curves, maps of a class over an image, and the patches of a word."""
+"""Maps of a class over an image, and the patches of a word."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,55 +22,12 @@ from evergrow.vision.images.reader import check_sources, read_image
 from evergrow.vision.images.sources import import_extra
 from evergrow.vision.words.bag.bag_of_words import BagOfWords
 from evergrow.vision.words.bag.fitted import IS_CODEBOOK
-from evergrow.vision.words.evaluation import RocCurve
 
 RGB = npt.NDArray[np.uint8]
 
 _FORMATS = (".pdf", ".png", ".svg")
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_STYLES = ("-", "--", "-.")
 # Side of a patch in the figure of patches, in pixels.
 _SIDE = 48
-
-
-def plot_roc(curves: Mapping[str, RocCurve], path: str | os.PathLike[str]) -> None:
-    """Plot ROC curves, with the rate of correct answers at equal error rates for each.
-
-    Parameters
-    ----------
-    curves : dict of str to RocCurve
-        The curves by their names in the legend.
-    path : path
-        File to write, .png, .svg or .pdf; an existing file is replaced atomically.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from evergrow.vision import plot_roc, roc
-    >>> curve = roc([0.9, 0.8, 0.3, 0.1], [True, False, True, False])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     plot_roc({"ERC forest": curve}, os.path.join(folder, "roc.svg"))
-    ...     os.listdir(folder)
-    ['roc.svg']
-    """
-    _check_curves(curves)
-    figure = _figure(path, width=5.5, height=5.0)
-    axes = figure.add_subplot()
-    axes.plot([0, 1], [1, 0], color="0.7", linewidth=0.8, linestyle=":", label="equal error")
-    for k, (name, curve) in enumerate(curves.items()):
-        axes.plot(
-            curve.false_positive_rate,
-            curve.true_positive_rate,
-            color=_COLOURS[k % len(_COLOURS)],
-            linestyle=_STYLES[k // len(_COLOURS) % len(_STYLES)],
-            label=f"{name} ({curve.equal_error_rate:.1%} at equal error)",
-        )
-    axes.set(xlabel="false positive rate", ylabel="true positive rate", title="ROC")
-    axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-    axes.grid(color="0.9")
-    axes.legend(loc="lower right")
-    _write(figure, path)
 
 
 def word_map(
@@ -203,16 +160,6 @@ def leaf_patches(
         _draw_sheet(patches, f"patches of word {word} of tree {tree}", path)
     sheet = np.stack(patches) if patches else np.zeros((0, _SIDE, _SIDE, 3), np.uint8)
     return sheet, np.array(places, dtype=np.int64)
-
-
-def _check_curves(curves: Any) -> None:
-    named = isinstance(curves, Mapping)
-    if not named or not all(isinstance(curve, RocCurve) for curve in curves.values()):
-        raise InvalidTypeError(
-            'curves must be a dict from names to ROC curves: {"ERC forest": roc(...)}'
-        )
-    if not curves:
-        raise InvalidInputError("there must be at least one curve")
 
 
 def _components(codebook: Any, features: Any) -> tuple[Any, Any]:
