@@ -35,6 +35,7 @@ IMPORTING = {
     "onnxscript": [ROOT / "docs/embeddings.md"],
     "torch": [ROOT / "docs/embeddings.md"],
     "transformers": [ROOT / "docs/embeddings.md"],
+    "sphinx": [ROOT / "docs/conf.py"],
     "river": [PACKAGE / "integrations/river.py", ROOT / "docs/integrations.md"],
     "mlflow": [
         PACKAGE / "integrations/mlflow.py",

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 
@@ -71,7 +72,9 @@ def test_links_between_files_lead_to_a_file() -> None:
 def test_every_public_class_and_function_is_listed() -> None:
     listed = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
     names = set(re.findall(r"~?([\w.]+)$", listed, re.MULTILINE))
-    described = [_find(name) for name in names if name.startswith("evergrow.")]
+    # The module of MLflow imports it.
+    missing = "evergrow.mlflow." if find_spec("mlflow") is None else "none"
+    described = [_find(n) for n in names if n.startswith("evergrow.") and not n.startswith(missing)]
     for module in (evergrow, *(import_module(f"evergrow.{room}") for room in ROOMS)):
         for name in module.__all__:
             value = getattr(module, name)

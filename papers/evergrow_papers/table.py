@@ -38,9 +38,9 @@ class Table:
     Examples
     --------
     >>> from evergrow_papers.table import Table, last
-    >>> table = Table([{"strategy": "igt", "n": n, "accuracy": 0.5 + n / 10} for n in (1, 2)])
+    >>> table = Table([{"strategy": "igt", "n": n, "accuracy": 0.5 + n / 8} for n in (1, 2)])
     >>> table.mean("accuracy", strategy="igt"), table.mean("accuracy", n=last)
-    (0.65, 0.7)
+    (0.6875, 0.75)
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
