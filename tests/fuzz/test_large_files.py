@@ -78,7 +78,10 @@ def most_memory(kind: str, path: Path) -> float:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize(
+    "kind",
+    ["forest", *(pytest.param(k, marks=pytest.mark.nightly) for k in MODELS if k != "forest")],
+)
 def test_memory_is_a_small_multiple_of_a_large_file(kind: str, tmp_path: Path) -> None:
     # In a process of its own: a process with the threads of other tests must not fork.
     command = [sys.executable, "-m", __name__, kind, str(tmp_path / "forged.evergrow")]

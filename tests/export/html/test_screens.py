@@ -6,11 +6,10 @@ import pytest
 
 from tests.service.browsing import files
 from tests.service.page.conftest import PHONE, SMALL_DESKTOP
-from tests.service.page.test_accessibility import STILL, check  # noqa: F401
+from tests.service.page.test_accessibility import STILL, check, every_screen  # noqa: F401
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [SMALL_DESKTOP, PHONE], ids=["desktop", "phone"])
+@every_screen
 def test_no_screen_has_a_severe_problem(opened, page_file, check, size, scheme):  # noqa: F811
     visit = opened(page_file, viewport=size, color_scheme=scheme, bypass_csp=True)
     page = visit.page

@@ -33,12 +33,24 @@ def check():
     return run
 
 
+# Each size and each scheme once; the other two every night.
+every_screen = pytest.mark.parametrize(
+    ("size", "scheme"),
+    [
+        pytest.param(SMALL_DESKTOP, "light", id="desktop-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(SMALL_DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.nightly),
+    ],
+)
+
+
 @pytest.fixture(params=[SMALL_DESKTOP, PHONE], ids=["desktop", "phone"])
 def size(request):
     return request.param
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@every_screen
 def test_no_screen_has_a_severe_problem(opened, check, size, scheme):
     # The style of the test is not the page's own, so its policy must not forbid it.
     visit = opened(enter=False, viewport=size, color_scheme=scheme, bypass_csp=True)
