@@ -118,6 +118,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         faulthandler.cancel_dump_traceback_later()
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name long values by their start: names of tests travel between processes."""
+    return f"{val[:40]!r}..." if isinstance(val, str | bytes) and len(val) > 100 else None
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End a worker that does not end by itself; the process that reports has no limit."""
     if hasattr(session.config, "workerinput"):

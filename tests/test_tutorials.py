@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from evergrow.cli import main
 from tests.harness.process import ServiceProcess
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 # Accuracies depend a little on the instruction set.
 POINTS = 3.0

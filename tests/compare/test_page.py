@@ -123,6 +123,7 @@ def test_without_matplotlib_the_page_says_what_to_install(found, monkeypatch):
 
 
 @pytest.mark.parametrize("n", [1, 20])
+@pytest.mark.slow
 def test_plots_name_any_number_of_learners(n):
     standings = [standing(f"s{i}", 0.5 + 0.01 * i, seconds=0.01 * (i + 1)) for i in range(n)]
     charts = [ElementTree.fromstring(chart) for chart in draw_charts(standings, {1})]

@@ -36,8 +36,9 @@ def test_mutations_differ_and_are_refused_or_work(name: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_forged_files_are_refused_or_work(kind: str) -> None:
-    tally = forged.run(kind, seed=1, first=0, count=budget(100))
-    assert tally.files == budget(100)
+    count = max(50, budget(100))
+    tally = forged.run(kind, seed=1, first=0, count=count)
+    assert tally.files == count
     assert tally.n_faults == 0, tally
     assert tally.refused > 0
     assert tally.accepted > 0
