@@ -53,9 +53,15 @@ HANGING_END = 180.0
 STDERR = pytest.StashKey[int]()
 
 # `make quick` leaves out tests that are marked as slow, `make test` those that are marked as
-# nightly, and `make nightly` none. Tests that use one of these fixtures are slow too. Those that
-# share a browser or a cluster run on one worker, one after the other.
-SLOW_FIXTURES = {"chromium": "browser", "measuring_data": None, "two_nodes": "cluster"}
+# nightly, and `make nightly` none. Tests that use one of these fixtures are slow too. Those of
+# browsers and clusters run on one worker, one after the other: nodes of a cluster come and go with
+# interfaces of the network, and a browser gives up what it loads when these change.
+SLOW_FIXTURES = {
+    "chromium": "network",
+    "firefox": "network",
+    "measuring_data": None,
+    "two_nodes": "network",
+}
 # Tests that use one of these fixtures, or whose module imports one of these names, are nightly:
 # they need programs that `make nightly` installs, or a second browser.
 NIGHTLY_NAMES = {"firefox", "library_folder", "mlflow", "torch"}
