@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # The tests of one file share its fixtures.
         worker = next((name for name in shared if name), str(item.path))
         item.add_marker(pytest.mark.xdist_group(worker))
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=_place)
     for item in _repeated_checks(items):
         item.add_marker("slow")
     _skip_without_gpu([item for item in items if item.get_closest_marker(GPU)])
@@ -146,6 +146,13 @@ def _not_collected() -> Iterator[Path]:
     for package, paths in IMPORTING.items():
         if find_spec(package) is None:
             yield from paths
+
+
+def _place(item: pytest.Item) -> int:
+    """The longest row of tests that share a worker comes first, then the other slow ones."""
+    if item.get_closest_marker("slow") is None:
+        return 2
+    return int("network" not in {SLOW_FIXTURES.get(name) for name in _fixtures(item)})
 
 
 def _fixtures(item: pytest.Item) -> tuple[str, ...]:

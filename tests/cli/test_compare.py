@@ -14,6 +14,8 @@ from tests.cli.conftest import terminal
 from tests.compare.made import mixture
 from tests.vision.classifier.pictures import folder_of
 
+pytestmark = pytest.mark.slow
+
 FEW = ["--only", "lda", "--only", "ridge"]
 
 
@@ -35,7 +37,6 @@ def test_it_writes_a_table_a_recommendation_and_a_page(run, tmp_path):
     assert (tmp_path / "comparison" / "comparison.html").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_table_fits_the_terminal(run, tmp_path, monkeypatch, columns):
     terminal(monkeypatch, columns)
@@ -120,7 +121,6 @@ def test_it_fails_if_every_learner_does(run, tmp_path, monkeypatch):
     assert result.stderr.endswith("Error: no learner could be measured; see the notes above\n")
 
 
-@pytest.mark.slow
 def test_river_alone_gets_no_recommendation(run, tmp_path):
     pytest.importorskip("river")
     result = run.ok("compare", saved(tmp_path / "f.npz"), "--only", "softmax")
@@ -128,14 +128,12 @@ def test_river_alone_gets_no_recommendation(run, tmp_path):
     assert "nothing is recommended" in result.stdout
 
 
-@pytest.mark.slow
 def test_a_folder_of_photographs_is_embedded_and_compared(run, tmp_path):
     folder_of(tmp_path / "photos", "red", "green", "blue", n=8)
     result = run.ok("compare photos --only class-means")
     assert result.stdout.startswith("photos: 18 samples, 3 classes")
 
 
-@pytest.mark.slow
 def test_a_photograph_that_cannot_be_read_is_named_or_skipped(run, tmp_path):
     folder_of(tmp_path / "photos", "red", "green", n=8)
     (tmp_path / "photos" / "red" / "broken.png").write_bytes(b"no picture")

@@ -18,6 +18,8 @@ from tests.vision.embedding.models import onnx_model
 from tests.vision.images.labelled.files import coco, pictures, shard, table
 from tests.vision.images.videos import FakeCamera, write_video
 
+pytestmark = pytest.mark.slow
+
 HSL = "--features hsl"
 
 

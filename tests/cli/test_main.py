@@ -220,7 +220,7 @@ def test_a_terminal_gets_headings_and_percents(
     assert "\t" not in table
     lines = run.ok(f"{line} --tsv").stdout
     monkeypatch.undo()
-    os.chdir(photos)
+    monkeypatch.chdir(photos)
     assert run.ok(line).stdout == lines
     assert "\t" in lines
 

@@ -12,6 +12,8 @@ from evergrow.compare import compare, comparison, load_dataset
 from evergrow.compare.learners import ComparedLearner, choose
 from tests.compare.made import mixture
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["lda", "class-means", "ridge"]
 
 
@@ -103,7 +105,6 @@ def test_an_interrupted_comparison_goes_on_with_the_next(data, tmp_path, monkeyp
     [{"fresh": True}, {"seed": 1}, {"protocol": "single"}, {"n_jobs": 1}, {"repetitions": 2}],
     ids=str,
 )
-@pytest.mark.slow
 def test_what_is_not_in_the_checkpoints_is_measured(data, tmp_path, calls, options):
     lda = choose(only=["lda"])
     compare(data, tmp_path, learners=lda, initial=2, chunk=1)
@@ -125,7 +126,6 @@ def test_a_stopped_learner_is_measured_again_with_more_time(data, tmp_path):
     [lambda text: text[:-20], lambda text: '{"format": 1}', lambda text: "[]"],
     ids=["cut off", "no result", "no record"],
 )
-@pytest.mark.slow
 def test_damaged_checkpoints_are_measured_again(data, tmp_path, calls, damage):
     compare(data, tmp_path, learners=choose(only=["lda"]))
     (path,) = (tmp_path / ".runs").iterdir()

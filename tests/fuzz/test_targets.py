@@ -18,9 +18,12 @@ from tests.fuzz.files import decode, encode
 from tests.fuzz.models import KINDS, files_of
 from tests.fuzz.targets import NAMES, target
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="children are forked and their memory is read from /proc"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="children are forked and their memory is read from /proc"
+    ),
+]
 ROOT = Path(__file__).parents[2]
 
 

@@ -13,6 +13,11 @@ from evergrow_papers import frame, page
 
 RESULTS = Path(__file__).parents[2] / "papers" / "results"
 EXPERIMENTS = {each.name: each for each in frame.find_experiments(["all"])}
+# Their quick runs take 8 seconds or more.
+LONG = {
+    *("nips2006-settings", "nips2006-fig4a", "nips2006-sift", "nips2006-fig4c", "nips2006-fig4d"),
+    *("nips2006-fig2", "report-table1", "cvpr2015-table6"),
+}
 
 
 def record(name):
@@ -75,7 +80,10 @@ def _words(svg):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.nightly] * (n in LONG)) for n in EXPERIMENTS],
+)
 def test_a_quick_run_writes_a_page(name, tmp_path):
     experiment = EXPERIMENTS[name]
     outcome = frame.run(

@@ -17,6 +17,8 @@ from tests.estimators.forest.blobs import (
     strategies_of,
 )
 
+pytestmark = pytest.mark.slow
+
 X_QUERY, _ = blobs(40, range(12), seed=77)
 
 
@@ -68,7 +70,6 @@ class TrackedForest:
 
 @pytest.mark.parametrize("kind", FORESTS)
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.slow
 def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
     strategies = [*strategies_of(kind), RTST(share=0.3, nodes="quality")]
     tracked = TrackedForest(kind(3, min_samples_leaf=2, refresh=0.1, random_state=seed), seed)

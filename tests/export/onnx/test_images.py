@@ -23,6 +23,8 @@ from evergrow.vision import OnnxModel, Preprocessing
 from tests.export.onnx.runs import run
 from tests.vision.embedding.models import channels_last_model, onnx_model, staged_model
 
+pytestmark = pytest.mark.slow
+
 SIZES = [(8, 8), (30, 17), (11, 40), (5, 6)]
 
 
@@ -117,7 +119,6 @@ def test_steps_between_network_and_classifier_are_exported(name: str, images: li
     assert_same(model, images[:8])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["float32", "float16", "int8"])
 def test_the_known_network_with_stages_is_exported(weights: Any, images: list[Any]) -> None:
     learner = RejectingClassifier(RLSClassifier(random_state=0), random_state=0)
@@ -133,7 +134,6 @@ def test_the_known_network_with_stages_is_exported(weights: Any, images: list[An
             assert bool(is_unknown[0]) == (not model.learner_.is_known(rows)[k])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "says"),
     [

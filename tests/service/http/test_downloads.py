@@ -31,6 +31,8 @@ from tests.harness.pictures import photograph
 from tests.service.conftest import A, B, Served
 from tests.service.http.test_images import request_of
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = [
     "left/right",
     "../../etc/passwd",
@@ -100,7 +102,6 @@ def test_without_pictures_the_reason_is_said(served: Served) -> None:
     assert "taught as embeddings" in answer.json()["detail"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file_format", "begin"), [("evergrow", b""), ("onnx", b"\x08"), ("html", b"<!doctype html>")]
 )
@@ -295,7 +296,6 @@ def test_head_reads_no_picture(served_images: Served, monkeypatch: pytest.Monkey
     assert served_images.service.downloads._at_once._used == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", ["model", "pictures"])
 @pytest.mark.parametrize("n_sent", [0, 2])
 def test_a_client_that_disconnects_leaves_no_file(

@@ -23,6 +23,8 @@ from evergrow.service.http.service import Service
 from evergrow.service.http.settings import Settings
 from tests.service.conftest import URL, A, B, Served, TestClient, make_workspace
 
+pytestmark = pytest.mark.slow
+
 
 class TestNarrow:
     @pytest.fixture

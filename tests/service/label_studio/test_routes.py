@@ -16,6 +16,8 @@ from tests.harness.pictures import picture
 from tests.service.conftest import Served
 from tests.service.label_studio.fake import CONFIG, TOKEN, FakeLabelStudio
 
+pytestmark = pytest.mark.slow
+
 PREFIX = "/v1/integrations/label-studio"
 UID = "1.1793527200"
 
@@ -101,7 +103,6 @@ def test_deleted_tasks_are_taken_back_and_deleted_projects_are_not(
     assert labels(connected) == {2: "cup"}
 
 
-@pytest.mark.slow
 def test_everything_is_compared_on_request(connected: Served, studio: FakeLabelStudio) -> None:
     for number in range(1, 40):
         studio.annotate(studio.add_task(number), ["cup", "pen"][number % 2])
@@ -120,7 +121,6 @@ def test_everything_is_compared_on_request(connected: Served, studio: FakeLabelS
     assert connected.post(f"{PREFIX}/sync").json()["n_taught"] == 0
 
 
-@pytest.mark.slow
 def test_what_happened_while_the_service_was_down_is_learnt_at_the_start(
     folder: Path, connected: Served, studio: FakeLabelStudio, settings: Settings
 ) -> None:
@@ -303,7 +303,6 @@ def test_a_token_that_only_reads_predicts_and_teaches_nothing(
         assert connected.post(f"{PREFIX}/{path}", {}, token="read").status_code == 403
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", ["setup", "predict", "webhook"])
 def test_other_bodies_are_refused(connected: Served, path: str) -> None:
     for body in ([], {}, "text", {"tasks": 3, "action": []}):

@@ -32,6 +32,8 @@ from tests.storage.shards.folders import (
     folder_of_shards,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=budget(20))
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(1, 50))

@@ -38,6 +38,8 @@ from tests.vision.embedding.models import onnx_model, staged_model
 from tests.workspace.builders import counts, labels
 from tests.workspace.faults import FaultInjector, full, inject_faults
 
+pytestmark = pytest.mark.slow
+
 OLD = Embedder(OnnxModel(onnx_model().SerializeToString()), cache=False)
 NEW = Embedder(OnnxModel(staged_model().SerializeToString()), stages=(2,), cache=False)
 
@@ -312,7 +314,6 @@ def run_and_die(folder: Path, step: int) -> bool:
     return True
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_process_killed_at_any_step_leaves_the_old_or_the_new(things, tmp_path):
     with Workspace.open(things) as workspace:
@@ -340,7 +341,6 @@ def test_a_process_killed_at_any_step_leaves_the_old_or_the_new(things, tmp_path
     assert seen.count(8) > 3
 
 
-@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_or_the_new(things, tmp_path):
     reached, step, seen = True, 0, []
     while reached:

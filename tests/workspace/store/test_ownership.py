@@ -24,6 +24,8 @@ from evergrow.workspace.store.database import Database
 from tests.harness.process import bind_mount, end_if_stuck
 from tests.workspace.builders import counts, labels, new_example, new_workspace, picture
 
+pytestmark = pytest.mark.slow
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps open files in place")
 
 
@@ -168,7 +170,6 @@ def test_what_is_in_a_removed_log_is_written_to_the_database(folder):
 
 
 @posix
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "way",
     [
