@@ -17,6 +17,8 @@ from tests.vision.classifier.pictures import folder_of
 from tests.vision.embedding.models import onnx_model
 from tests.vision.embedding.pretrained.folders import write_folder
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_command_offers_what_the_classifier_takes():
     choices = {one.name: getattr(one.type, "choices", ()) for one in fit.params}
@@ -60,7 +62,6 @@ def test_other_learners_are_saved_by_name(run, tmp_path, learner):
     run.ok("forget m.evergrow red")
 
 
-@pytest.mark.slow
 def test_photographs_are_embedded_by_default(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=2)
     run.ok(f"fit {photos} -o m.evergrow")
@@ -82,7 +83,6 @@ def test_another_network_can_be_chosen(run, tmp_path, learner):
     )
 
 
-@pytest.mark.slow
 def test_a_folder_of_transformers_is_a_network(run, tmp_path):
     network = write_folder("clip", tmp_path / "clip")
     photos = folder_of(tmp_path / "photos", "red", "green", n=3)
@@ -117,7 +117,6 @@ def test_a_model_may_answer_unknown_and_still_learn_and_forget(run, tmp_path):
     assert lines[0].split("\t")[-1] == rejected
 
 
-@pytest.mark.slow
 def test_too_few_images_to_answer_unknown_are_said(run, tmp_path):
     photos = folder_of(tmp_path / "photos", "red", "green", n=9)
     says = "Warning: 18 images are too few to tell unknown things: it takes 20\n"

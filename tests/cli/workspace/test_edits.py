@@ -10,6 +10,8 @@ from tests.cli.workspace.conftest import N_PICTURES, counts
 from tests.vision.classifier.pictures import folder_of
 from tests.vision.embedding.models import staged_model
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_class_gets_another_name(run, things):
     result = run.ok(f"rename {things} red rot --json")

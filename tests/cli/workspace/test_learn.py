@@ -12,6 +12,8 @@ from evergrow.workspace import Workspace
 from tests.cli.workspace.conftest import N_PICTURES, counts
 from tests.vision.classifier.pictures import folder_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_folders_become_classes(run, things, tmp_path):
     photos = folder_of(tmp_path / "photos", "blue", "red", n=3, seed=50)

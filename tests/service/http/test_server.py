@@ -31,10 +31,12 @@ from tests.harness.http_client import LOST, Caller, embedding_body, raw_request
 from tests.harness.process import ServiceProcess, free_port
 from tests.service.conftest import make_workspace
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stopped by a signal")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="stopped by a signal"),
+]
 
 
-@pytest.mark.slow
 def test_a_stopped_service_keeps_everything_it_acknowledged(folder: Path) -> None:
     token, _ = make_workspace(folder)
     acknowledged: list[int] = []
@@ -85,7 +87,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceP
         yield service, token
 
 
-@pytest.mark.slow
 def test_a_workspace_is_served_once(running: tuple[ServiceProcess, str]) -> None:
     service, _ = running
     with pytest.raises(WorkspaceLockedError, match=str(service.pid)):
@@ -93,7 +94,6 @@ def test_a_workspace_is_served_once(running: tuple[ServiceProcess, str]) -> None
     assert service.ready()
 
 
-@pytest.mark.slow
 def test_tls(folder: Path, tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -188,7 +188,6 @@ def test_a_wrong_limit_is_named(folder: Path) -> None:
         serve(folder, rate=-1)
 
 
-@pytest.mark.slow
 def test_a_terminal_shows_an_address_that_opens_the_page(folder: Path) -> None:
     pty = pytest.importorskip("pty")
     make_workspace(folder)

@@ -29,6 +29,8 @@ from evergrow.workspace.tokens import Tokens
 from tests.vision.embedding.models import onnx_model
 from tests.workspace.builders import Mirror, counts, labels, new_example, new_workspace, picture
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path):
