@@ -74,11 +74,12 @@ clean: ## remove everything that was built, .venv included
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable papers
 	@NODE_OPTIONS=--use-system-ca $(BIN)/python src/evergrow/export/html/runtime.py $(RUNTIME) || echo "== tests of exported pages will be skipped"
 	@touch $@
-# torch and timm without their dependencies, of which some are builds for GPUs; torchvision apart.
+# torch and timm without dependencies that are builds for GPUs; Label Studio has sources among its own.
 .venv/nightly: requirements/nightly.txt requirements/label-studio.txt | .venv/dev
 	@echo "== installing torch, MLflow and Label Studio" && $(LOCKED) $(BIN)/python --requirement requirements/nightly.txt
 	@$(PIP) --no-deps $(TORCH) timm && $(PIP) --no-deps --upgrade --target build/torchvision torchvision==0.28.0
-	@$(PYTHON) -m venv --clear build/label-studio && $(LOCKED) build/label-studio/bin/python --requirement requirements/label-studio.txt
+	@$(PYTHON) -m venv --clear build/label-studio
+	@$(filter-out --only-binary :all:,$(LOCKED)) build/label-studio/bin/python --requirement requirements/label-studio.txt
 	@touch $@
 # The core alone, under sanitizers, in a build folder of its own; nothing is installed.
 .venv/core-%: $(SOURCES) | .venv/dev
