@@ -17,15 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evergrow import NCMForestClassifier, NCMMetric, RejectingClassifier, RLSClassifier
-from evergrow.estimators import LevelMetric
 from evergrow.estimators.classifier import documentation
 from tests.conftest import Arrays
 from tests.estimators.classifiers import MODELS, every_model
 
-METRICS = {
-    "NCMMetric": NCMMetric(3, max_iter=2, random_state=0),
-    "LevelMetric": LevelMetric(NCMMetric(3, max_iter=2, random_state=0), level="coarse"),
-}
+METRIC = NCMMetric(3, max_iter=2, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +48,11 @@ def test_names_of_features_come_through_a_pipeline(name: str, frame: Any) -> Non
         model.predict(X[X.columns[::-1]])
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_metric_names_its_output_in_a_pipeline(name: str, frame: Any) -> None:
+def test_a_metric_names_its_output_in_a_pipeline(frame: Any) -> None:
     X, y, _ = frame
-    model = make_pipeline(StandardScaler(), clone(METRICS[name]), RLSClassifier(random_state=0))
+    model = make_pipeline(StandardScaler(), clone(METRIC), RLSClassifier(random_state=0))
     model.set_output(transform="pandas").fit(X, y)
-    names = [f"{name.lower()}{k}" for k in range(3)]
+    names = [f"ncmmetric{k}" for k in range(3)]
     assert model[:-1].get_feature_names_out().tolist() == names
     assert model[-1].feature_names_in_.tolist() == names
     plain = clone(model).set_output(transform="default").fit(X, y)
@@ -66,7 +61,7 @@ def test_a_metric_names_its_output_in_a_pipeline(name: str, frame: Any) -> None:
 
 def test_output_stays_as_it_was_set_when_the_metric_learns(frame: Any) -> None:
     X, y, _ = frame
-    metric = clone(METRICS["NCMMetric"]).set_output(transform="pandas")
+    metric = clone(METRIC).set_output(transform="pandas")
     assert isinstance(metric.fit(X, y).fit(X, y).transform(X), pd.DataFrame)
     assert isinstance(clone(metric).fit_transform(X, y), pd.DataFrame)
 
@@ -121,8 +116,8 @@ def test_the_diagram_links_to_the_documentation(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(documentation, "metadata", lambda _: package)
     documentation.documentation_address.cache_clear()
     try:
-        assert LevelMetric()._get_doc_link() == (
-            "https://example.org/docs/api/evergrow.estimators.LevelMetric.html"
+        assert NCMMetric()._get_doc_link() == (
+            "https://example.org/docs/api/evergrow.NCMMetric.html"
         )
         page = RLSClassifier()._repr_html_()
         assert "https://example.org/docs/api/evergrow.RLSClassifier.html" in page
@@ -144,6 +139,6 @@ def test_there_is_no_link_where_the_package_names_no_documentation(
 def test_every_link_leads_to_a_page_of_the_api() -> None:
     folder = Path(__file__).parents[2] / "docs" / "api"
     listed = "".join(page.read_text(encoding="utf-8") for page in folder.glob("*.md"))
-    for model in [*(make() for make in MODELS.values()), *METRICS.values()]:
+    for model in [*(make() for make in MODELS.values()), METRIC]:
         name = model._doc_link_url_param_generator()["name"]
         assert f"   ~{name}\n" in listed

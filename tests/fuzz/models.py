@@ -29,7 +29,7 @@ from evergrow import (
     SubcategoryForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import RFF, LevelMetric
+from evergrow.estimators import RFF
 from evergrow.storage.models.pipelines import to_file
 from evergrow.vision import (
     BagOfWords,
@@ -121,7 +121,7 @@ KINDS: dict[str, list[Make]] = {
     ],
     "metric": [
         lambda: _fitted(NCMMetric(2, random_state=0)),
-        lambda: _content(LevelMetric(NCMMetric(2, random_state=0)).fit(X, TWO_LEVELS)),
+        lambda: _content(NCMMetric(2, level="fine", random_state=0).fit(X, TWO_LEVELS)),
     ],
     "rejecting": [
         lambda: _fitted(RejectingClassifier(NCMClassifier(), max_held_out=20, random_state=0)),

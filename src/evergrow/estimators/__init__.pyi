@@ -30,7 +30,6 @@ from .subcategory import ForestGuesser as ForestGuesser
 from .subcategory import Guesses as Guesses
 from .subcategory import GuessReport as GuessReport
 from .subcategory import LevelAnswers as LevelAnswers
-from .subcategory import LevelMetric as LevelMetric
 from .subcategory import NearestGuesser as NearestGuesser
 from .subcategory import RidgeGuesser as RidgeGuesser
 from .subcategory import SubcategoryForestClassifier as SubcategoryForestClassifier

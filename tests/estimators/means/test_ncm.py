@@ -29,7 +29,10 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [*(make() for make in METRICS.values()), NCMMetric(max_iter=5), NCMMetric(1, max_iter=5)],
+    [
+        *(make() for make in METRICS.values()),
+        *(NCMMetric(1, max_iter=5, level=level) for level in (None, "coarse")),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:

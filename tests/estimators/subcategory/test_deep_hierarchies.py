@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evergrow.estimators import LevelMetric
+from evergrow import NCMMetric
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import read_labels
 from evergrow.estimators.subcategory.methods import METHODS
@@ -581,5 +581,5 @@ def test_whatever_happens_the_leaves_count_what_is_stored(
 @pytest.mark.parametrize("level", ["fine", "coarse"])
 def test_a_metric_learns_from_labels_of_three_levels(level: Any) -> None:
     X, y = draw(120)
-    found = LevelMetric(level=level).fit(X, partly(y), hierarchy=PARENTS).transform(X)
+    found = NCMMetric(level=level).fit(X, partly(y), hierarchy=PARENTS).transform(X)
     assert len(found) == 120

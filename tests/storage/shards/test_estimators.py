@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier, Shards, write_shards
 from evergrow.estimators import (
-    LevelMetric,
     NCMMetric,
     SubcategoryForestClassifier,
 )
@@ -56,7 +55,7 @@ TRANSFORMERS: dict[str, Callable[[], Any]] = {
     "NCMMetric": lambda: NCMMetric(2, max_iter=3, random_state=0),
     **{type(make()).__name__: make for make in CODEBOOKS.values()},
 }
-OTHERWISE = {"SubcategoryForestClassifier", "LevelMetric"}
+OTHERWISE = {"SubcategoryForestClassifier"}
 # What takes images, or several rows for each.
 OF_IMAGES = {"BagOfWords", "Embedder", "FisherVectors", "ImageClassifier", "LocalFeatures"}
 
@@ -177,7 +176,7 @@ CASES: list[tuple[Callable[[], Any], Learn]] = [
         for method in METHODS
         for learn in (learn_levels, learn_levels_twice)
     ),
-    (lambda: LevelMetric(metric=small_metric()), learn_levels),
+    (lambda: NCMMetric(2, max_iter=3, level="fine", random_state=0), learn_levels),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from evergrow.estimators.classifier.learner import (
 )
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
+from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
+from evergrow.estimators.subcategory.labels.sample_labels import check_labels
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
 from evergrow.foundation.device import (
     DEVICE_RULES,
@@ -35,6 +37,7 @@ from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
+    Choice,
     Flag,
     Integer,
     Nothing,
@@ -54,6 +57,7 @@ from evergrow.storage.models.header import (
     parameters_of,
     plain_parameters,
 )
+from evergrow.storage.shards import choose_rows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 
 Floats = npt.NDArray[np.float64]
@@ -104,6 +108,12 @@ class NCMMetric(
     validation_fraction : float, default=0.1
         Share of the examples that are held out to decide when to stop, from 0 to 0.5. With 0, or
         with too few examples, the training examples decide instead, and learning stops later.
+    level : {"fine", "coarse"} or None, default=None
+        Which level of labels to learn from, if labels have a coarse and a fine level, as those of
+        :class:`SubcategoryForestClassifier`. ``"fine"`` learns from the examples with a fine class
+        and gives the better metric unless they are too few; a coarse class without fine ones counts
+        as a fine class. ``"coarse"`` learns from all. With more levels, these are the finest and
+        the coarsest. With None, each example has one class.
     random_state : int, RandomState or None, default=None
         Seed of the order of the examples and of the held-out sample.
     verbose : int, default=0
@@ -134,6 +144,17 @@ class NCMMetric(
     >>> metric = NCMMetric(10, random_state=0).fit(X, y)
     >>> metric.transform(X).shape
     (1797, 10)
+
+    Before a forest for coarse and fine classes:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from evergrow import SubcategoryForestClassifier
+    >>> X = [[0, 0], [0, 9], [1, 0], [1, 9], [7, 1], [7, 8]]
+    >>> Y = [["a", "a1"], ["a", "a1"], ["a", "a2"], ["a", "a2"], ["b", None], ["b", None]]
+    >>> metric = NCMMetric(1, level="fine", random_state=0)
+    >>> forest = SubcategoryForestClassifier(5, min_samples_leaf=1, random_state=0)
+    >>> make_pipeline(metric, forest).fit(X, Y).predict([[0, 5], [7, 5]])
+    array(['a1', 'b'], dtype='<U2')
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
@@ -145,6 +166,7 @@ class NCMMetric(
         "tol": [Number(0.0)],
         "n_iter_no_change": [Integer(1, 1 << 30)],
         "validation_fraction": [Number(0.0, 0.5)],
+        "level": [Nothing(), Choice(("fine", "coarse"))],
         "random_state": [Nothing(), RandomState()],
         "verbose": [Integer(0), Flag()],
         "device": DEVICE_RULES,
@@ -159,6 +181,7 @@ class NCMMetric(
     tol: float = 1e-3
     n_iter_no_change: int = 3
     validation_fraction: float = 0.1
+    level: Literal["fine", "coarse"] | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
     device: str | None = None
@@ -168,7 +191,11 @@ class NCMMetric(
 
     @exclusive
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        hierarchy: Any = None,
     ) -> Self:
         """Learn the projection from examples and their classes.
 
@@ -178,11 +205,15 @@ class NCMMetric(
             Features. Learning keeps a copy of them in single precision, also of
             :class:`evergrow.Shards`, because it reads them many times in random order. If the copy
             is too large for memory, learn from some rows: ``shards.choose(rows)``.
-        y : array-like of shape (n_samples,)
-            Classes: integers or strings.
+        y : array-like of shape (n_samples,), with `level` also (n_samples, n_levels)
+            Classes: integers or strings. With `level`, as in
+            :meth:`SubcategoryForestClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the examples in class means, gradient and likelihood; None gives each a
             weight of 1. Examples of weight 0 are ignored.
+        hierarchy : mapping, default=None
+            The coarse class of each fine class. Only with `level`: it is needed for flat lists with
+            fine classes.
 
         Returns
         -------
@@ -198,12 +229,21 @@ class NCMMetric(
         True
         """
         check_parameters({name: getattr(self, name) for name in self._rules}, self._rules)
-        check_label_types(y)
         # Validation sets attributes of the estimator it is given, so it gets a clone.
         learner = clone(self)
-        checked, labels = validate_examples(learner, X, y)
-        check_targets(labels)
-        checked, labels, weights = check_weights(checked, labels, sample_weight)
+        if self.level is None:
+            if hierarchy is not None:
+                raise InvalidInputError("hierarchy is only for level='fine' and level='coarse'")
+            check_label_types(y)
+            checked, labels = validate_examples(learner, X, y)
+            check_targets(labels)
+            checked, labels, weights = check_weights(checked, labels, sample_weight)
+        else:
+            checked = validate_rows(learner, X, ensure_min_samples=2)
+            labels = self._classes_of_level(checked, y, hierarchy)
+            checked, labels, weights = check_weights(checked, labels, sample_weight)
+            used = labels != UNKNOWN
+            checked, labels, weights = choose_rows(checked, used), labels[used], weights[used]
         device = find_device(self.device, checked)
         if isinstance(checked, DeviceRows):
             checked.check_magnitude(_LARGEST)
@@ -216,6 +256,21 @@ class NCMMetric(
             fitted = learn_metric(checked, codes, weights, request, random, device)
         self._set_fitted(fitted, getattr(learner, "feature_names_in_", None))
         return self
+
+    def _classes_of_level(
+        self, X: npt.NDArray[Any], y: Any, hierarchy: Any
+    ) -> npt.NDArray[np.int32]:
+        """Number of the class of each example on the level; -1 for examples without one."""
+        empty = LabelTree.empty()
+        tree, labels = empty.grow(check_labels(self, X, y, hierarchy, empty))
+        if self.level == "coarse":
+            return labels.coarse
+        if tree.fine is None:
+            raise InvalidInputError(
+                "level='fine' needs fine labels, but all are missing: give two columns, coarse and "
+                "fine, or hierarchy={fine: coarse}, or use level='coarse'"
+            )
+        return np.where(tree.is_finest[labels.finest], labels.finest, UNKNOWN)
 
     def _request(self, n_features: int) -> MetricRequest:
         n_components = self.n_components
@@ -323,6 +378,8 @@ class NCMMetric(
         """Tell scikit-learn that ``fit`` needs classes."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.target_tags.single_output = self.level is None
+        tags.target_tags.two_d_labels = self.level is not None
         return tags
 
 

@@ -14,7 +14,6 @@ from evergrow.estimators.subcategory.guess.nearest import NearestGuesser
 from evergrow.estimators.subcategory.guess.registry import GUESSERS
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
 from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
-from evergrow.estimators.subcategory.level_metric import LevelMetric
 from evergrow.estimators.subcategory.predictor import LevelAnswers
 from evergrow.estimators.subcategory.subcategory_forest import SubcategoryForestClassifier
 
@@ -25,7 +24,6 @@ __all__ = [
     "GuessReport",
     "Guesses",
     "LevelAnswers",
-    "LevelMetric",
     "NearestGuesser",
     "RidgeGuesser",
     "SubcategoryForestClassifier",
