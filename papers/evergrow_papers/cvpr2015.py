@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryForestClassifier
 from evergrow.compare import Dataset
-from evergrow.estimators import ForestGuesser, guess_fine
+from evergrow.estimators import guess_fine, guess_within
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
@@ -1133,6 +1133,24 @@ ACCURACIES = (0.1402, 0.1423, 0.1703, 0.1752, None)
 STACK_SCALES = (1.0, 10.0, 100.0, 1000.0)
 
 
+def _fine_classes(name: str, train: Draw, parents: Array, run: Run, n_jobs: int | None) -> Array:
+    """Fine classes, given and guessed in one of the ways; -1 where the guess is discarded."""
+    known, given = train.known, train.labels[:, 1]
+    if name in ("nn", "ridge"):
+        codes = train.coarse - len(parents), given, parents - len(parents)
+        return guess_fine(train.X, *codes, guesser=name, check=False, n_jobs=n_jobs).fine
+    found = given.copy()
+    if name == "forest":
+        # The paper's forest, of all samples with a fine label.
+        seed = int(np.random.RandomState(run["seed"]).randint(np.iinfo(np.int32).max))
+        forest = LEARNERS["full"][1](run["trees"], n_jobs=n_jobs, random_state=seed)
+        found[~known] = forest.fit(train.X[known], given[known]).predict(train.X[~known])
+        return found
+    # As if all samples were of one coarse class.
+    found[~known] = guess_within(train.X[known], given[known], train.X[~known], guesser="nn")
+    return np.where((name == "nn-discard") & (parents[found] != train.coarse), MISSING, found)
+
+
 def _guesses_measure(context: Context, run: Run) -> list[Row]:
     """Forests of all samples that have a fine label, known or guessed; or stacking.
 
@@ -1141,17 +1159,11 @@ def _guesses_measure(context: Context, run: Run) -> list[Row]:
     if run["part"] == "scale":
         chosen = [("stacked", {"scale": s}, {"stack_scale": s}) for s in STACK_SCALES]
         return measure(context, run, usual=[*chosen, ("fine-only", {"scale": 0.0}, {})])
-    given = {"n_jobs": context.n_jobs, "random_state": run["seed"]}
-    # The paper's forest, not the one that the guesser has by default.
-    guessers = {"forest": ForestGuesser(LEARNERS["full"][1](run["trees"], **given))}
     data = samples(context, run)
-    train, n_fine = draw(data, run["seed"], 0.5, 0.5), len(data.parents)
-    coarse, parents = train.coarse - n_fine, data.parents - n_fine
+    train = draw(data, run["seed"], 0.5, 0.5)
     rows: list[Row] = []
     for name in GUESSES:
-        guesser: Any = guessers.get(name, name)
-        options: dict[str, Any] = {"guesser": guesser, "check": False, **given}
-        found = guess_fine(train.X, coarse, train.labels[:, 1], parents, **options).fine
+        found = _fine_classes(name, train, data.parents, run, context.n_jobs)
         guessed, asked = found >= 0, ~train.known
         told = Draw(train.X[guessed], train.coarse[guessed], found[guessed], guessed[guessed])
         about = {

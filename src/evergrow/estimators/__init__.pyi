@@ -24,9 +24,7 @@ from .linear import RLSClassifier as RLSClassifier
 from .means import NCMClassifier as NCMClassifier
 from .means import NCMMetric as NCMMetric
 from .novelty import RejectingClassifier as RejectingClassifier
-from .subcategory import GUESSERS as GUESSERS
 from .subcategory import CoarseGuesses as CoarseGuesses
-from .subcategory import ForestGuesser as ForestGuesser
 from .subcategory import Guesses as Guesses
 from .subcategory import GuessReport as GuessReport
 from .subcategory import LevelAnswers as LevelAnswers

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from evergrow import DeviceMemoryError, SubcategoryForestClassifier, load
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
 from evergrow.estimators.subcategory.guess import nearest, ridge
-from evergrow.estimators.subcategory.guess.fine_classes import inverse_deviations
+from evergrow.estimators.subcategory.guess.fine_classes import (
+    guesser_from_json,
+    guesser_to_json,
+    inverse_deviations,
+)
 from evergrow.estimators.subcategory.guess.nearest import nearest_rows
-from evergrow.estimators.subcategory.guess.registry import guesser_from_json, guesser_to_json
 from evergrow.estimators.subcategory.guess.ridge import RidgeRegression
 from evergrow.foundation.errors import ModelFileError
 from tests.budget import budget
@@ -28,7 +31,6 @@ GUESSERS = {
     "ridge unscaled": lambda **device: RidgeGuesser(scaling=0.0, **device),
     "nn": NearestGuesser,
     "nn standardised": lambda **device: NearestGuesser(scaling=1.0, **device),
-    "nn-discard": lambda **device: NearestGuesser(within=False, discard=True, **device),
 }
 every_guesser = pytest.mark.parametrize("make", GUESSERS.values(), ids=GUESSERS.keys())
 
@@ -64,15 +66,6 @@ def test_without_a_device_guesses_are_made_where_the_samples_lie(make: Any) -> N
     rows = torch.as_tensor(case.X, device="cuda")
     found = guess_fine(rows, *case.labels, guesser=make(), random_state=0)
     np.testing.assert_array_equal(found.fine, expected.fine)
-
-
-def test_a_forest_guesses_from_rows_on_a_device() -> None:
-    case = kinds()
-    for guesser in ("forest", NearestGuesser(device="cpu")):
-        expected = guess_fine(case.X, *case.labels, guesser=guesser, random_state=0, check=False)
-        rows = on("torch-cpu", case.X)
-        found = guess_fine(rows, *case.labels, guesser=guesser, random_state=0, check=False)
-        np.testing.assert_array_equal(found.fine, expected.fine)
 
 
 @settings(max_examples=budget(30))

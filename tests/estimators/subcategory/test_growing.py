@@ -378,9 +378,6 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
     "options",
     [
         {"guess": "nn"},
-        {"guess": "nn-unconstrained"},
-        {"guess": "nn-discard"},
-        {"guess": "forest"},
         {"guess": RidgeGuesser(scaling=1.0)},
         {"coarse_weight": 10.0},
         {"class_means": "fine"},

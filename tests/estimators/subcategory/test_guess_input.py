@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.estimators import (
-    ForestGuesser,
-    NearestGuesser,
-    RidgeGuesser,
-    guess_fine,
-    guess_within,
-)
+from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
 
 GOOD: dict[str, Any] = {
     "X": np.arange(8.0).reshape(4, 2),
@@ -45,11 +39,10 @@ GOOD: dict[str, Any] = {
             {"parents": [0, 1]},
             "sample 1 has the fine class 1 of the coarse class 1, but its coarse class is 0",
         ),
-        ({"guesser": "knn"}, r"guesser must be one of \['forest', 'nn', .*got 'knn'"),
+        ({"guesser": "knn"}, r"guesser must be one of \['nn', 'ridge'\].*got 'knn'"),
         ({"guesser": RidgeGuesser}, "guesser must be"),
         ({"guesser": RidgeGuesser(scaling=-1.0)}, r"scaling must be a float in \[0, 1"),
-        ({"guesser": NearestGuesser(within=1)}, "within must be True or False"),
-        ({"guesser": ForestGuesser(5)}, "forest must be None or an NCMForest"),
+        ({"guesser": NearestGuesser("1")}, "scaling must be a float"),
         ({"scale": [1.0]}, r"scale must have the shape \(2,\), got \(1,\)"),
         ({"scale": [1.0, 0.0]}, "scale must be positive"),
         ({"scale": [1.0, np.inf]}, "scale must be positive and finite"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
 from evergrow.estimators.subcategory.guess import nearest
-from evergrow.estimators.subcategory.guess.guesser import leave_one_of_each_out
+from evergrow.estimators.subcategory.guess.fine_classes import leave_one_of_each_out
 from evergrow.estimators.subcategory.guess.nearest import nearest_rows
 from evergrow.estimators.subcategory.guess.ridge import _PENALTIES, RidgeRegression, Spectrum
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
@@ -70,7 +70,7 @@ def test_blocks_change_no_nearest_row(monkeypatch: pytest.MonkeyPatch) -> None:
     known = random.integers(0, 3, size=(50, 3)).astype(float)
     folds = np.arange(50) // 4
     at_once = nearest_rows(known, known), nearest_rows(known, known, folds)
-    monkeypatch.setattr(nearest, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(nearest, "_ROWS", 7)
     monkeypatch.setattr(nearest, "_PAIR_BYTES", 100)
     np.testing.assert_array_equal(nearest_rows(known, known), at_once[0])
     np.testing.assert_array_equal(nearest_rows(known, known, folds), at_once[1])

@@ -11,7 +11,7 @@ import pytest
 
 import evergrow
 from evergrow import ModelFileError
-from evergrow.estimators import ForestGuesser, NearestGuesser
+from evergrow.estimators import NearestGuesser
 from tests.estimators.model_files import check_refused, drop, edit, edit_part, put, reload
 from tests.estimators.subcategory.levels import (
     REFINABLE,
@@ -99,15 +99,11 @@ def test_the_first_of_two_forests_needs_its_samples(tmp_path: Path) -> None:
         evergrow.load(tmp_path / "forest.evergrow")
 
 
-def test_ways_of_guessing_survive_unless_they_hold_a_forest(tmp_path: Path) -> None:
+def test_ways_of_guessing_are_saved(tmp_path: Path) -> None:
     X, Y = samples(60)
-    path = tmp_path / "forest.evergrow"
-    for guess in (NearestGuesser(within=False, scaling=np.float64(0.5)), ForestGuesser()):
-        small(guess=guess).fit(X, hidden(Y)).save(path)
-        assert evergrow.load(path).guess == guess
-    own = ForestGuesser(evergrow.NCMForestClassifier(3))
-    with pytest.raises(TypeError, match="cannot be saved: set guess='forest' first"):
-        small(guess=own).fit(X, hidden(Y)).save(path)
+    guess = NearestGuesser(scaling=np.float64(0.5))
+    small(guess=guess).fit(X, hidden(Y)).save(tmp_path / "forest.evergrow")
+    assert evergrow.load(tmp_path / "forest.evergrow").guess == guess
 
 
 HOSTILE = {
@@ -128,6 +124,7 @@ HOSTILE = {
     "lacking coarse": drop("unconfirmed.coarse"),
     "unknown ids": put("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
     "coarse class that is fine": put("unconfirmed.coarse", lambda old: np.full_like(old, 9)),
+    "guesses of other classes": put("unconfirmed.coarse", lambda old: old[::-1].copy()),
     "unsorted ids": put("unconfirmed.ids", lambda old: old[::-1].copy()),
     "another estimator's trees": edit(proposer="axis"),
 }

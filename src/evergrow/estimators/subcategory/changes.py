@@ -183,9 +183,6 @@ def forget(
 ) -> UpdateResult:
     """Remove classes, by their numbers, and single samples, by their ids."""
     tree, place = known.tree.without(gone)
-    # A guess may contradict the coarse class, so samples of a removed coarse class may be stored
-    # under a class that stays.
-    ids = np.union1d(ids, known.unconfirmed.ids[np.isin(known.unconfirmed.coarse, gone)])
     if known.stack is not None:
         stack, forest, report = forget_from_stack(
             known.stack, known, gone, ids, tree, place, request

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
-from evergrow.estimators.subcategory.guess.guesser import Guesser
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.request import GuessRequest
@@ -121,7 +120,7 @@ def _fill_level(
         return ()
     # With the labelled samples to guess from.
     masks = [
-        mask | _labelled(group, above, depth, tree, request.guesser)
+        mask | _labelled(group, above, depth, tree)
         for group, mask in zip(groups, asked, strict=True)
     ]
     for seen, mask in zip(used, masks, strict=True):
@@ -150,11 +149,7 @@ def _fill_level(
     return found.report.coarse
 
 
-def _labelled(
-    group: Samples, above: Classes, depth: int, tree: LabelTree, guesser: Guesser
-) -> Mask:
+def _labelled(group: Samples, above: Classes, depth: int, tree: LabelTree) -> Mask:
     """Samples with a given class below this depth that help to guess below these classes."""
-    labelled = np.asarray(tree.depths[group.known] > depth)
-    if guesser.within:
-        labelled &= np.isin(tree.paths[group.known, depth], above)
-    return labelled
+    is_below = np.isin(tree.paths[group.known, depth], above)
+    return np.asarray(is_below & (tree.depths[group.known] > depth))

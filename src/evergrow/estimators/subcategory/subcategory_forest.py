@@ -9,8 +9,7 @@ from evergrow.estimators.forest.ncm_forest import NCM_RULES
 from evergrow.estimators.forest.parameters import ForestParameters, complete_docstring
 from evergrow.estimators.forest.request import FOREST_RULES
 from evergrow.estimators.forest.strategy import Strategy
-from evergrow.estimators.subcategory.guess.guesser import Guesser
-from evergrow.estimators.subcategory.guess.registry import GUESSER_RULES
+from evergrow.estimators.subcategory.guess.fine_classes import GUESSER_RULES, Guesser
 from evergrow.estimators.subcategory.learner import SubcategoryLearner
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.foundation.params import Choice, Number, Rule
@@ -79,8 +78,7 @@ default="ridge-h"
         ``"fine-only"`` and ``"nn"`` ignore new samples that have neither a given nor a guessed fine
         label. ``"hierarchical"``, ``"nn-h"`` and ``"ridge-h"`` build the same kind of forest, so
         you can change between them from one update to the next.
-    guess : {"auto", "ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or guesser, \
-default="auto"
+    guess : {"auto", "ridge", "nn"} or guesser, default="auto"
         How missing fine labels are guessed. ``"auto"`` follows `method`. The others are explained
         in :func:`~evergrow.estimators.guess_fine`. A guesser object such as
         ``RidgeGuesser(scaling=1.0)`` sets its own options. Guesses are made from the features as

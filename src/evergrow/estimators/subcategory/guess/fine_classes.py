@@ -4,54 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
+from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.guess.checks import (
-    MISSING,
-    checked_codes,
-    checked_labels,
-    checked_scale,
-    validate_rows,
-)
-from evergrow.estimators.subcategory.guess.guesser import (
-    Codes,
-    FittedGuesser,
-    Guesser,
-    SingleClass,
-    leave_one_of_each_out,
-)
-from evergrow.estimators.subcategory.guess.registry import GUESSER_RULES, guesser_of
+from evergrow.estimators.subcategory.guess.nearest import Codes, NearestGuesser
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
+from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
+from evergrow.estimators.sums.accumulation import check_magnitude
 from evergrow.foundation.device import (
+    DEVICE_RULES,
     Device,
     Tensor,
     array_module,
     find_device,
     guard_memory,
+    is_on_gpu,
     is_tensor,
     place_like,
     to_host,
 )
-from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.params import Flag, Integer, Nothing, RandomState, Rule, check_parameters
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.foreign_arrays import from_other_library
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Nothing,
+    Number,
+    RandomState,
+    Rule,
+    Satisfies,
+    check_parameters,
+)
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
-from evergrow.storage.device_rows import load_tensor
+from evergrow.storage.device_rows import DeviceRows, load_tensor
+from evergrow.storage.models.header import plain_parameters
 
+Guesser = RidgeGuesser | NearestGuesser
 Places = npt.NDArray[np.int64]
 
+# Code of a missing fine class.
+MISSING = -1
+# As for arrays: sums of squares of larger numbers would overflow.
+_LARGEST = 1e140
 # Rows that are converted to double precision at a time.
 _BLOCK_ROWS = 8192
 # What to do if the memory of a GPU is exhausted.
 _ADVICE = "guess fewer samples at a time, or on the processor with RidgeGuesser(device='cpu')"
 
+_GUESSERS: dict[str, type[Guesser]] = {"ridge": RidgeGuesser, "nn": NearestGuesser}
+# A parameter that takes a guesser: its name, or a value with options.
+GUESSER_RULES: list[Rule] = [
+    Choice(tuple(_GUESSERS)),
+    Satisfies("a value such as RidgeGuesser()", lambda value: isinstance(value, Guesser)),
+]
+_OPTION_RULES: dict[str, list[Rule]] = {"scaling": [Number(0.0, 1.0)], "device": DEVICE_RULES}
 _RULES: dict[str, list[Rule]] = {
     "guesser": GUESSER_RULES,
     "check": [Flag()],
@@ -59,6 +74,34 @@ _RULES: dict[str, list[Rule]] = {
     "random_state": [Nothing(), RandomState()],
     "verbose": [Integer(0), Flag()],
 }
+
+
+def guesser_of(value: str | Guesser) -> Guesser:
+    """The guesser for a name, or the given one; its options are checked."""
+    guesser = _GUESSERS[value]() if isinstance(value, str) else value
+    check_parameters({name: getattr(guesser, name) for name in _OPTION_RULES}, _OPTION_RULES)
+    return guesser
+
+
+def guesser_to_json(guess: Any) -> Any:
+    """The parameter ``guess`` for the header of a model file."""
+    if isinstance(guess, str):
+        return guess
+    name = next(name for name, kind in _GUESSERS.items() if isinstance(guess, kind))
+    options = {field.name: getattr(guess, field.name) for field in fields(guess)}
+    return {"name": name, **plain_parameters(options)}
+
+
+def guesser_from_json(entry: Any) -> Any:
+    """The parameter ``guess`` from the header of a model file."""
+    if not isinstance(entry, dict):
+        return entry
+    options = dict(entry)
+    kind = _GUESSERS.get(str(options.pop("name", None)))
+    plain = all(isinstance(value, (int, float)) for value in options.values())
+    if kind is None or not plain or options.keys() - {field.name for field in fields(kind)}:
+        raise ModelFileError(f"the model file has an unknown guesser {entry}")
+    return kind(**options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +121,6 @@ class Guesses:
     fine: Codes
     guessed: npt.NDArray[np.bool_]
     report: GuessReport
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Samples that are guessed together: those with a known and those with a missing class."""
-
-    known: Places
-    missing: Places
-    seed: int
 
 
 def guess_fine(
@@ -114,30 +148,25 @@ def guess_fine(
         Fine class of each sample, as a number from 0; -1 if it is missing.
     parents : array-like of shape (n_fine_classes,)
         Coarse class of each fine class.
-    guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or guesser, \
-default="ridge"
+    guesser : {"ridge", "nn"} or guesser, default="ridge"
         How to guess:
 
         - ``"ridge"``: ridge regression within the coarse class. It is right most often on image
           features.
         - ``"nn"``: the nearest sample of the same coarse class, as in the paper.
-        - ``"nn-unconstrained"``: the nearest of all samples, even if it has another coarse class.
-        - ``"nn-discard"``: the same, but guesses that contradict the coarse class are discarded.
-        - ``"forest"``: predictions of a forest trained on the known samples.
 
-        The last three are only for comparisons. A guesser object such as
-        ``RidgeGuesser(scaling=1.0)`` sets its own options.
+        A guesser object such as ``RidgeGuesser(scaling=1.0)`` sets its own options.
     scale : array-like of shape (n_features,), default=None
         One divided by the standard deviation of each feature. None measures it on `X`. Pass the
         scale of a trained model to guess later batches like the first.
     check : bool, default=True
         Whether to measure how often guesses are right. This takes about as long as the guesses
-        themselves. With ``"forest"``, three more forests are grown.
+        themselves.
     n_jobs : int, default=None
         Number of threads, each for one coarse class, as in scikit-learn: None is 1, -1 uses all
         processors. The guesses are the same for any number.
     random_state : int, RandomState or None, default=None
-        Seed of the order in which known samples are held out, and of the forest.
+        Seed of the order in which known samples are held out to check the guesses.
     verbose : int, default=0
         Show a progress bar if positive.
 
@@ -164,37 +193,32 @@ default="ridge"
     options = {"check": check, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     check_parameters({"guesser": guesser, **options}, _RULES)
     chosen = guesser_of(guesser)
-    checked = validate_rows(X)
-    coarse_codes, fine_codes, parent_codes = checked_labels(checked, coarse, fine, parents)
+    checked = _validate_rows(X)
+    coarse_codes, fine_codes, parent_codes = _checked_labels(checked, coarse, fine, parents)
     device = _device(chosen, checked)
     with guard_memory(device, _ADVICE):
         rows = _placed(checked, device)
         factors = _factors(chosen, scale, rows)
-    groups = _groups(chosen, coarse_codes, fine_codes, _seed(random_state))
-    # Each thread works on one group; a single group gets all threads.
-    inner = n_jobs if len(groups) == 1 else 1
-
-    def work(group: _Group) -> tuple[Codes, Codes]:
-        known = _scaled(rows[group.known], factors), fine_codes[group.known]
-        fitted = _learn(chosen, *known, n_jobs=inner, seed=group.seed)
-        guessed = np.zeros(0, dtype=np.int32)
-        if len(group.missing):
-            guessed = fitted.guess(_scaled(rows[group.missing], factors))
-        if not check:
-            return guessed, np.full(len(group.known), MISSING, dtype=np.int32)
-        folds = leave_one_of_each_out(known[1], np.random.default_rng(group.seed))
-        return guessed, fitted.held_out(folds)
-
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     filled, held_out = fine_codes.copy(), np.full(len(fine_codes), MISSING, dtype=np.int32)
+
+    def work(number: int, code: int) -> None:
+        """Guess within one coarse class."""
+        own, is_known = coarse_codes == code, fine_codes >= 0
+        known, missing = np.flatnonzero(own & is_known), np.flatnonzero(own & ~is_known)
+        given = fine_codes[known]
+        if (given == given[0]).all():
+            filled[missing] = given[0]
+            return
+        learnt = chosen.learn(_scaled(rows[known], factors), given)
+        if len(missing):
+            filled[missing] = learnt.guess(_scaled(rows[missing], factors))
+        if check:
+            folds = leave_one_of_each_out(given, np.random.default_rng(seed + number))
+            held_out[known] = learnt.held_out(folds)
+
     with guard_memory(device, _ADVICE):
-        results = _run_groups(work, groups, n_jobs, verbose)
-    for group, (guessed, tried) in zip(groups, results, strict=True):
-        filled[group.missing] = guessed
-        held_out[group.known] = tried
-    if chosen.discard:
-        for found in (filled, held_out):
-            rest = np.flatnonzero(found >= 0)
-            found[rest[parent_codes[found[rest]] != coarse_codes[rest]]] = MISSING
+        _run_groups(work, np.unique(coarse_codes[fine_codes >= 0]).tolist(), n_jobs, verbose)
     is_guess = (fine_codes < 0) & (filled >= 0)
     return Guesses(
         filled, is_guess, _report(coarse_codes, fine_codes, parent_codes, is_guess, held_out)
@@ -208,30 +232,22 @@ def guess_within(
     *,
     guesser: str | Guesser = "ridge",
     scale: npt.ArrayLike | None = None,
-    n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
 ) -> Codes:
     """Guess the fine classes of new samples of one coarse class from known samples.
 
     Parameters
     ----------
     known_X : array-like of shape (n_known, n_features)
-        Samples of the coarse class whose fine class is known. For a guesser that ignores the coarse
-        class, all samples with a known fine class.
+        Samples of the coarse class whose fine class is known.
     known_fine : array-like of shape (n_known,)
         Fine classes of these samples, as numbers.
     X : array-like of shape (n_samples, n_features)
         Samples whose fine class is guessed.
-    guesser : {"ridge", "nn", "nn-unconstrained", "nn-discard", "forest"} or guesser, \
-default="ridge"
+    guesser : {"ridge", "nn"} or guesser, default="ridge"
         How to guess, as in :func:`guess_fine`.
     scale : array-like of shape (n_features,), default=None
         One divided by the standard deviation of each feature. None measures it on all given
         samples. If there are few, pass the scale of a trained model.
-    n_jobs : int, default=None
-        Number of threads, as in :func:`guess_fine`.
-    random_state : int, RandomState or None, default=None
-        Seed, as in :func:`guess_fine`.
 
     Returns
     -------
@@ -244,25 +260,106 @@ default="ridge"
     >>> guess_within([[0], [1], [8], [9]], [0, 0, 1, 1], [[2], [7]])
     array([0, 1], dtype=int32)
     """
-    options = {"check": False, "n_jobs": n_jobs, "random_state": random_state, "verbose": 0}
-    check_parameters({"guesser": guesser, **options}, _RULES)
+    check_parameters({"guesser": guesser}, {"guesser": GUESSER_RULES})
     chosen = guesser_of(guesser)
-    known, rows = validate_rows(known_X), validate_rows(X)
+    known, rows = _validate_rows(known_X), _validate_rows(X)
     if known.shape[1] != rows.shape[1]:
         raise InvalidInputError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
-    codes = checked_codes(known_fine, "known_fine", len(known), 0)
-    device, seed = _device(chosen, rows, known), _seed(random_state)
+    codes = _checked_codes(known_fine, "known_fine", len(known), 0)
+    device = _device(chosen, rows, known)
     with guard_memory(device, _ADVICE):
         known, rows = _placed(known, device), _placed(rows, device)
         factors = _factors(chosen, scale, known, rows)
-        fitted = _learn(chosen, _scaled(known, factors), codes, n_jobs=n_jobs, seed=seed)
-        return fitted.guess(_scaled(rows, factors))
+        if (codes == codes[0]).all():
+            return np.full(len(rows), codes[0], dtype=np.int32)
+        return chosen.learn(_scaled(known, factors), codes).guess(_scaled(rows, factors))
+
+
+def leave_one_of_each_out(fine: Codes, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Assign folds so that no fold has two samples of one class.
+
+    Leaving out a single sample would put its class at a disadvantage, since the others keep all
+    their samples. With three samples per class the guesses would look much worse than they are.
+
+    >>> leave_one_of_each_out(np.array([5, 5, 7], dtype=np.int32), np.random.default_rng(0))
+    array([0, 1, 0])
+    """
+    order = random.permutation(len(fine))
+    order = order[np.argsort(fine[order], kind="stable")]
+    _, firsts, counts = np.unique(fine[order], return_index=True, return_counts=True)
+    folds = np.empty(len(fine), dtype=np.int64)
+    folds[order] = np.arange(len(fine)) - np.repeat(firsts, counts)
+    return folds
+
+
+@translate_errors()
+def _validate_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
+    """A matrix of finite numbers whose squares do not overflow; rows on a GPU stay there."""
+    X = from_other_library(X)
+    if is_on_gpu(X):
+        X = DeviceRows.of(X)
+    if isinstance(X, DeviceRows):
+        if not X.size:
+            raise InvalidInputError(f"Found array with shape={X.shape}, without any numbers.")
+        X.check_magnitude(_LARGEST)
+        return cast("npt.NDArray[Any]", X)
+    rows = np.asarray(check_array(X, dtype="numeric"))
+    check_magnitude(rows)
+    return rows
+
+
+def _checked_codes(values: npt.ArrayLike, name: str, length: int | None, lowest: int) -> Codes:
+    """Codes of classes: integers of at least ``lowest``, one for each sample."""
+    codes = np.asarray(values)
+    if codes.size == 0 and codes.ndim == 1:
+        codes = codes.astype(np.int32)
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise InvalidInputError(f"{name} must be a flat array of integers, got {values!r}")
+    if length is not None and len(codes) != length:
+        raise InvalidInputError(f"{name} must have one code per sample, {length}, got {len(codes)}")
+    largest = np.iinfo(np.int32).max
+    if len(codes) and (codes.min() < lowest or codes.max() > largest):
+        odd = codes[(codes < lowest) | (codes > largest)][0]
+        raise InvalidInputError(f"{name} must be codes from {lowest} to {largest}, got {odd}")
+    return codes.astype(np.int32)
+
+
+def _checked_labels(
+    rows: npt.NDArray[Any], coarse: npt.ArrayLike, fine: npt.ArrayLike, parents: npt.ArrayLike
+) -> tuple[Codes, Codes, Codes]:
+    """Coarse and fine codes that agree with the parents, and the parents."""
+    coarse_codes = _checked_codes(coarse, "coarse", len(rows), 0)
+    fine_codes = _checked_codes(fine, "fine", len(rows), MISSING)
+    parent_codes = _checked_codes(parents, "parents", None, 0)
+    known = fine_codes >= 0
+    if known.any() and fine_codes.max() >= len(parent_codes):
+        raise InvalidInputError(
+            f"fine has the code {fine_codes.max()}, but parents ends at {len(parent_codes) - 1}"
+        )
+    labelled = np.flatnonzero(known)
+    wrong = labelled[parent_codes[fine_codes[labelled]] != coarse_codes[labelled]]
+    if len(wrong):
+        row = int(wrong[0])
+        raise InvalidInputError(
+            f"sample {row} has the fine class {fine_codes[row]} of the coarse class "
+            f"{parent_codes[fine_codes[row]]}, but its coarse class is {coarse_codes[row]}"
+        )
+    return coarse_codes, fine_codes, parent_codes
+
+
+def _checked_scale(scale: npt.ArrayLike, n_features: int) -> npt.NDArray[np.float64]:
+    """A positive factor per feature."""
+    factors = np.asarray(scale, dtype=np.float64)
+    if factors.shape != (n_features,):
+        raise InvalidInputError(f"scale must have the shape ({n_features},), got {factors.shape}")
+    if not (np.isfinite(factors).all() and (factors > 0).all()):
+        raise InvalidInputError("scale must be positive and finite")
+    return factors
 
 
 def _device(guesser: Guesser, *samples: Any) -> Device | None:
-    """Where to guess: the processor if the guesser has no such option."""
-    name = getattr(guesser, "device", "cpu")
-    found = (find_device(name, one) for one in samples)
+    """Where to guess."""
+    found = (find_device(guesser.device, one) for one in samples)
     return next((device for device in found if device is not None), None)
 
 
@@ -274,7 +371,7 @@ def _placed(rows: Any, device: Device | None) -> Any:
 def _factors(guesser: Guesser, scale: npt.ArrayLike | None, *samples: Any) -> Any:
     """Factors of the features; None if they are not scaled."""
     n_features = samples[0].shape[1]
-    given = None if scale is None else checked_scale(scale, n_features)
+    given = None if scale is None else _checked_scale(scale, n_features)
     if not guesser.scaling:
         return None
     if given is None and is_tensor(samples[0]):
@@ -302,46 +399,18 @@ def inverse_deviations(rows: Tensor) -> npt.NDArray[np.float64]:
     return 1.0 / np.sqrt(np.where(varies, variance, 1.0))
 
 
-def _seed(random_state: int | np.random.RandomState | None) -> int:
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _groups(guesser: Guesser, coarse: Codes, fine: Codes, seed: int) -> list[_Group]:
-    """Groups with known samples: one for each coarse class, or a single one."""
-    divided = np.unique(coarse[fine >= 0])
-    member = np.isin(coarse, divided)
-    parts = [coarse == c for c in divided] if guesser.within else [member] * bool(len(divided))
-    return [
-        _Group(np.flatnonzero(part & (fine >= 0)), np.flatnonzero(part & (fine < 0)), seed + k)
-        for k, part in enumerate(parts)
-    ]
-
-
-def _learn(
-    guesser: Guesser, X: npt.NDArray[Any], fine: Codes, *, n_jobs: int | None, seed: int
-) -> FittedGuesser:
-    if (fine == fine[0]).all():
-        return SingleClass(fine)
-    return guesser.learn(X, fine, n_jobs=n_jobs, seed=seed)
-
-
 def _run_groups(
-    work: Callable[[_Group], tuple[Codes, Codes]],
-    groups: list[_Group],
-    n_jobs: int | None,
-    verbose: int,
-) -> list[tuple[Codes, Codes]]:
-    """Results of all groups, in their order."""
+    work: Callable[[int, int], None], groups: list[int], n_jobs: int | None, verbose: int
+) -> None:
+    """Work on all groups, each in one thread."""
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     # BLAS results depend on its number of threads, and guesses must not depend on n_jobs.
     one = one_blas_thread() if len(groups) > 1 else nullcontext()
-    done = []
     with one, progress_bar("guessing fine classes", len(groups), verbose) as finished:
-        for result in parallel(delayed(work)(group) for group in groups):
-            done.append(result)
+        done = parallel(delayed(work)(number, code) for number, code in enumerate(groups))
+        for number, _ in enumerate(done, 1):
             if finished is not None:
-                finished(len(done))
-    return done
+                finished(number)
 
 
 def _report(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.subcategory.guess.guesser import Codes
+from evergrow.estimators.subcategory.guess.nearest import Codes
 from evergrow.foundation.device import array_module, as_double, is_tensor, place_like, to_host
 
 # Penalties to try, in units of the mean squared distance of a sample from the mean. On image
@@ -50,11 +50,7 @@ class RidgeGuesser:
     scaling: float = 0.5
     device: str | None = None
 
-    within: ClassVar[bool] = True
-    # No guess can contradict the coarse class.
-    discard: ClassVar[bool] = False
-
-    def learn(self, X: npt.NDArray[Any], fine: Codes, **_: Any) -> RidgeRegression:
+    def learn(self, X: npt.NDArray[Any], fine: Codes) -> RidgeRegression:
         """Fit the regression to samples whose fine class is known.
 
         :meta private:

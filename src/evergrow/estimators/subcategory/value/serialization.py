@@ -15,11 +15,11 @@ from evergrow.estimators.forest.value.serialization import (
     to_tensors,
 )
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.guess.registry import guesser_from_json, guesser_to_json
+from evergrow.estimators.subcategory.guess.fine_classes import guesser_from_json, guesser_to_json
 from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.fitted import PROPOSER, FittedSubcategories, Stack
-from evergrow.estimators.subcategory.value.stored_samples import UnconfirmedSamples
+from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.errors import ModelFileError
 from evergrow.storage.models.header import arrays_inside, check_array, common_header, feature_names
 
@@ -93,10 +93,12 @@ def _read_unconfirmed(
     name = "unconfirmed.coarse"
     coarse = check_array(tensors.get(name), name, np.int32, (len(ids),))
     bare = np.flatnonzero(tree.is_bare)
+    unconfirmed = UnconfirmedSamples(ids, coarse)
     known = bool(np.isin(coarse, bare).all()) and bool((np.diff(ids) > 0).all())
-    if not known or not np.isin(ids, forest.stored_ids).all():
+    known = known and bool(np.isin(ids, forest.stored_ids).all())
+    if not known or not StoredSamples.of(forest, unconfirmed, tree).guesses_fit:
         raise ModelFileError("the model file is inconsistent: its unconfirmed samples are damaged")
-    return UnconfirmedSamples(ids, coarse)
+    return unconfirmed
 
 
 def _read_stack(entry: Any, tensors: Tensors, tree: LabelTree) -> Stack:

@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 class UnconfirmedSamples:
     """Sorted ids of samples without a given fine label, and their given, coarser classes.
 
-    The given class is stored because a guess may be a fine class of another coarse class.
+    The given class is stored because a guess may be on any level below it.
     """
 
     ids: Ids
@@ -99,6 +99,12 @@ class StoredSamples:
     def unconfirmed(self) -> UnconfirmedSamples:
         """The samples that are not confirmed."""
         return UnconfirmedSamples(self.ids[~self.is_confirmed], self.known[~self.is_confirmed])
+
+    @property
+    def guesses_fit(self) -> bool:
+        """Whether the class of each sample is the given one or below it."""
+        above = self.tree.paths[self.classes, self.tree.depths[self.known]]
+        return np.array_equal(above, self.known)
 
     def relabelled(self, ids: Ids, classes: Classes) -> StoredSamples:
         """The same, with other given classes for some stored samples."""
