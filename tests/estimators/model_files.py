@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evergrow
@@ -71,6 +73,38 @@ def edit_entry(path: str, value: Any) -> Change:
         for folder in folders:
             header = header[folder]
         header[name] = value
+
+    return change
+
+
+def forge(path: str, value: Any) -> Change:
+    """Set an array, or an entry of the header by names and indices between slashes.
+
+    A function gets a copy of the old value; None removes an array.
+    """
+
+    def change(header: Any, tensors: dict[str, Any]) -> None:
+        holder, name = tensors, path
+        if path not in tensors and not isinstance(value, np.ndarray):
+            *folders, name = path.split("/")
+            holder = header
+            for folder in folders:
+                holder = holder[folder]
+        new = value(copy.deepcopy(holder[name])) if callable(value) else value
+        if new is None and holder is tensors:
+            del tensors[name]
+        else:
+            holder[name] = new
+
+    return change
+
+
+def at(place: Any, value: Any) -> Callable[[Any], Any]:
+    """Set numbers of an array."""
+
+    def change(array: Any) -> Any:
+        array.reshape(-1)[place] = value
+        return array
 
     return change
 

@@ -38,7 +38,7 @@ def put(name: str, place: Any, value: Any) -> Change:
 
 
 def no_examples(_: dict[str, Any], tensors: dict[str, Any]) -> None:
-    tensors["class_examples"][0], tensors["class_weights"][0] = -3, 0.0
+    tensors["fixed.class_examples"][0], tensors["fixed.class_weights"][0] = -3, 0.0
 
 
 REFUSED: dict[str, tuple[str, int, Change, str]] = {
@@ -51,20 +51,20 @@ REFUSED: dict[str, tuple[str, int, Change, str]] = {
         "names a file for its samples",
     ),
     "squares of a class below nothing": (
-        "least squares", 1, put("class_grams", (0, 0), -5.0), "gram has a negative diagonal",
+        "least squares", 1, put("moments.class_grams", (0, 0), -5.0), "gram has a negative diagonal",
     ),
     "huge products of a class": (
-        "least squares", 1, put("class_grams", (0, 1), 1e300), "gram has values out of range",
+        "least squares", 1, put("moments.class_grams", (0, 1), 1e300), "class_grams must have",
     ),
-    "fewer than no examples": ("least squares", 5, no_examples, "a count is out of range"),
+    "fewer than no examples": ("least squares", 5, no_examples, "class_examples must have"),
     "more examples than there can be": (
-        "class means", 0, put("class_examples", slice(None), 2**52), "a count is out of range",
+        "class means", 0, put("moments.class_examples", slice(None), 2**52), "add up to at most",
     ),
     "more stored examples seen than there can be": (
-        "least squares", 0, put("held_out.counts", (0, 0), 2**60), "more examples than were learnt",
+        "least squares", 0, put("holdout.tallies", (0, 0), 2**60), "add up to at most",
     ),
     "a flag for a penalty": (
-        "rejecting", 1, lambda header, _: header.update(penalty=True), "penalty is not positive",
+        "rejecting", 1, lambda header, _: header["fitted"].update(penalty=True), "penalty must be",
     ),
 }  # fmt: skip
 
@@ -77,12 +77,14 @@ def test_content_that_no_model_has_is_refused(case: str, tmp_path: Path) -> None
 
 
 def test_counts_at_the_limit_can_be_loaded_but_not_grow_past_it(tmp_path: Path) -> None:
-    path = changed("class means", 0, put("class_examples", 0, 2**53 - 24), tmp_path)
+    path = changed("class means", 0, put("moments.class_examples", 0, 2**53 - 24), tmp_path)
     model = evergrow.load(path)
     model.save(path)
     evergrow.load(path).rename_classes({"a": "b"}).save(path)
     model.partial_fit(NEW_X, NEW_Y)
-    with pytest.raises(InvalidInputError, match="counts more than"):
+    with pytest.raises(
+        InvalidInputError, match="cannot be saved: the array moments.class_examples must add up"
+    ):
         model.save(path)
 
 

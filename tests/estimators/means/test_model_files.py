@@ -11,15 +11,7 @@ import pytest
 
 from evergrow import NCMClassifier, NCMMetric
 from tests.estimators.means.cases import METRICS, blobs, quick_metric
-from tests.estimators.model_files import (
-    check_refused,
-    drop,
-    edit,
-    edit_part,
-    put,
-    put_first,
-    reload,
-)
+from tests.estimators.model_files import at, check_refused, forge, reload
 
 X, Y = blobs()
 every_metric = pytest.mark.parametrize("name", METRICS)
@@ -65,85 +57,68 @@ def test_rounding_errors_of_forgotten_examples_can_be_loaded(name: str, tmp_path
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
-HOSTILE = {
-    "no sums": ("euclidean", drop("class_sums")),
-    "sums not finite": ("euclidean", put_first("class_sums", np.nan)),
-    "sums beyond all examples": ("euclidean", put_first("class_sums", 1e300)),
-    "sums of single precision": ("euclidean", put("class_sums", np.zeros((4, 5), np.float32))),
-    "sums of too few classes": ("euclidean", put("class_sums", np.zeros((3, 5)))),
-    "no features": ("euclidean", put("class_sums", np.zeros((4, 0)))),
-    "sums without rows": ("euclidean", put("class_sums", np.zeros(20))),
-    "weights below nothing": ("euclidean", put_first("class_weights", -1.0)),
-    "weights too few": ("euclidean", put("class_weights", np.ones(3))),
-    "examples without weight": ("euclidean", put_first("class_weights", 0.0)),
-    "weight without examples": ("euclidean", put_first("class_examples", 0)),
-    "examples below nothing": ("euclidean", put_first("class_examples", -3)),
-    "examples not counted": ("euclidean", put("class_examples", np.ones(4))),
-    "squares below nothing": ("euclidean", put_first("class_squares", -1.0)),
-    "squares not finite": ("euclidean", put_first("class_squares", np.inf)),
-    "no examples at all": (
-        "euclidean",
-        lambda _, tensors: tensors.update({name: 0 * tensors[name] for name in tensors}),
-    ),
-    "no gram": ("mahalanobis", drop("gram")),
-    "gram not asked for": ("euclidean", put("gram", np.zeros(15))),
-    "gram too small": ("mahalanobis", put("gram", np.zeros(14))),
-    "gram not finite": ("mahalanobis", put_first("gram", np.nan)),
-    "gram below nothing": ("mahalanobis", put_first("gram", -1.0)),
-    "grams not asked for": ("mahalanobis", put("class_grams", np.zeros((4, 15)))),
-    "no grams": ("mahalanobis per class", drop("class_grams")),
-    "grams of too few classes": ("mahalanobis per class", put("class_grams", np.zeros((3, 15)))),
-    "no classes": ("euclidean", edit(classes=None)),
-    "too many classes": (
-        "euclidean",
-        edit(classes={"dtype": "<i8", "values": [0, 1, 2, 3, 4]}),
-    ),
-    "names of the wrong number": ("euclidean", edit(feature_names=["a"])),
-    "an unknown metric": ("euclidean", edit_part("parameters", metric="cosine")),
-    "a metric that was not learnt": ("euclidean", edit_part("parameters", metric="mahalanobis")),
-    "a parameter out of range": ("mahalanobis", edit_part("parameters", shrinkage=7.0)),
-    "an unknown parameter": ("euclidean", edit_part("parameters", speed=1)),
-    "parameters of no kind": ("euclidean", edit(parameters=[1])),
-    "a metric of no kind": ("learnt", edit_part("parameters", metric={"estimator": "os.system"})),
-    "a metric within itself": (
-        "learnt",
-        edit_part("parameters", metric={"estimator": "NCMClassifier", "parameters": {}}),
-    ),
-    "a metric with a parameter out of range": (
-        "learnt",
-        edit_part("parameters", metric={"estimator": "NCMMetric", "parameters": {"max_iter": -1}}),
-    ),
-    "a metric with an unknown parameter": (
-        "learnt",
-        edit_part("parameters", metric={"estimator": "NCMMetric", "parameters": {"speed": 1}}),
-    ),
-    "no learnt metric": ("learnt", edit(metric=None)),
-    "a learnt metric not asked for": ("learnt", edit_part("parameters", metric="euclidean")),
-    "a learnt metric that is a forest": (
-        "learnt",
-        edit_part("metric", estimator="NCMForestClassifier"),
-    ),
-    "a learnt metric that is a list": ("learnt", edit(metric=[1])),
-    "a learnt metric without parameters": ("learnt", edit_part("metric", parameters=None)),
-    "a learnt metric of other features": ("learnt", put("metric.components", np.ones((2, 4)))),
-    "a learnt metric not finite": ("learnt", put_first("metric.components", np.inf)),
-    "a learnt metric beyond all features": ("learnt", put_first("metric.components", 1e150)),
-    "a learnt metric that gives no numbers": (
-        "learnt",
-        put("metric.components", np.full((2, 5), 1e139)),
-    ),
-    "a learnt metric without components": ("learnt", drop("metric.components")),
-    "an empty metric": ("learnt", put("metric.components", np.ones((0, 5)))),
-    "no likelihoods": ("learnt", drop("metric.log_likelihoods")),
-    "likelihoods of no epoch": ("learnt", put("metric.log_likelihoods", np.ones(0))),
-}
+FORGED: list[tuple[str, str, Any]] = [
+    ("euclidean", "moments.class_sums", None),
+    ("euclidean", "moments.class_sums", at(0, np.nan)),
+    ("euclidean", "moments.class_sums", at(0, 1e300)),
+    ("euclidean", "moments.class_sums", np.zeros((4, 5), np.float32)),
+    ("euclidean", "moments.class_sums", np.zeros((3, 5))),
+    ("euclidean", "moments.class_sums", np.zeros((4, 0))),
+    ("euclidean", "moments.class_sums", np.zeros(20)),
+    ("euclidean", "moments.class_weights", at(0, -1.0)),
+    ("euclidean", "moments.class_weights", np.ones(3)),
+    ("euclidean", "moments.class_weights", at(0, 0.0)),
+    ("euclidean", "moments.class_examples", at(0, 0)),
+    ("euclidean", "moments.class_examples", at(0, -3)),
+    ("euclidean", "moments.class_examples", at(0, 2**53)),
+    ("euclidean", "moments.class_examples", np.ones(4)),
+    ("euclidean", "moments.class_squares", at(0, -1.0)),
+    ("euclidean", "moments.class_squares", at(0, np.inf)),
+    ("euclidean", "moments.gram", np.zeros(15)),
+    ("euclidean", "fitted/moments", None),
+    ("euclidean", "fitted/moments/peak", -1.0),
+    ("euclidean", "fitted/moments/peak", np.inf),
+    ("euclidean", "fitted/moments/code", "x"),
+    ("euclidean", "fitted/labels", None),
+    ("euclidean", "fitted/labels", {"dtype": "<i8", "values": [0, 1, 2, 3, 4]}),
+    ("euclidean", "feature_names", ["a"]),
+    ("euclidean", "parameters", [1]),
+    ("euclidean", "parameters/metric", "cosine"),
+    ("euclidean", "parameters/metric", "mahalanobis"),
+    ("euclidean", "parameters/speed", 1),
+    ("mahalanobis", "parameters/shrinkage", 7.0),
+    ("mahalanobis", "moments.gram", None),
+    ("mahalanobis", "moments.gram", np.zeros(14)),
+    ("mahalanobis", "moments.gram", at(0, np.nan)),
+    ("mahalanobis", "moments.gram", at(0, -1.0)),
+    ("mahalanobis", "moments.class_grams", np.zeros((4, 15))),
+    ("mahalanobis per class", "moments.gram", None),
+    ("mahalanobis per class", "moments.class_grams", None),
+    ("mahalanobis per class", "moments.class_grams", np.zeros((3, 15))),
+    ("mahalanobis per class", "moments.class_grams", at(0, -1.0)),
+    ("learnt", "parameters/metric", {"estimator": "os.system"}),
+    ("learnt", "parameters/metric", "euclidean"),
+    ("learnt", "parameters/metric/parameters/max_iter", -1),
+    ("learnt", "parameters/metric/parameters/speed", 1),
+    ("learnt", "fitted/metric", None),
+    ("learnt", "fitted/metric", [1]),
+    ("learnt", "fitted/metric/estimator", "NCMForestClassifier"),
+    ("learnt", "fitted/metric/parameters", None),
+    ("learnt", "metric/components", None),
+    ("learnt", "metric/components", np.ones((2, 4))),
+    ("learnt", "metric/components", at(0, np.inf)),
+    ("learnt", "metric/components", at(0, 1e150)),
+    ("learnt", "metric/components", np.full((2, 5), 1e139)),
+    ("learnt", "metric/components", np.ones((0, 5))),
+    ("learnt", "metric/log_likelihoods", None),
+    ("learnt", "metric/log_likelihoods", np.ones(0)),
+]
 
 
-@pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_file_with_a_valid_checksum_is_refused(case: str, tmp_path: Path) -> None:
-    name, change = HOSTILE[case]
+@pytest.mark.parametrize(("name", "path", "value"), FORGED)
+def test_a_forged_file_is_refused(name: str, path: str, value: Any, tmp_path: Path) -> None:
     reload(METRICS[name]().fit(X, Y), tmp_path)
-    check_refused(tmp_path / "model.evergrow", change)
+    check_refused(tmp_path / "model.evergrow", forge(path, value))
 
 
 @pytest.mark.parametrize(

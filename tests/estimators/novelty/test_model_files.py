@@ -15,10 +15,10 @@ import evergrow
 from evergrow import ModelFileError, RejectingClassifier
 from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.storage.models.format import read_model, write_model
-from tests.estimators.model_files import Change, check_refused, drop, put, reload
+from tests.estimators.model_files import at, check_refused, forge, reload
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
 
-every_measure = pytest.mark.parametrize("measure", ["auto", "cosine", "estimator"])
+every_measure = pytest.mark.parametrize("fitted/measure", ["auto", "cosine", "estimator"])
 
 
 @pytest.fixture
@@ -65,45 +65,21 @@ def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> 
     assert not list(tmp_path.iterdir())
 
 
-def at(place: Any, value: Any) -> Any:
-    def change(array: Any) -> Any:
-        changed = array.copy()
-        changed[place] = value
-        return changed
-
-    return change
-
-
-def damage(path: str, value: Any) -> Change:
-    """Change an entry of the header, named by its path, or an array."""
-
-    def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        if path in tensors or path == "gram":
-            (drop(path) if value is None else put(path, value))(header, tensors)
-            return
-        *folders, name = path.split("/")
-        for folder in folders:
-            header = header[folder]
-        header[name] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("inside", None),
-        ("inside", {"estimator": "RejectingClassifier"}),
-        ("inside/estimator", "Unknown"),
-        ("inside/classes/values", [0, 1, 2, 4]),
-        ("inside/classes/values", [0, 1, 2]),
-        ("inside/parameters", None),
-        ("classes/values", [3, 2, 1, 0]),
-        ("classes/values", [0, 1, 2]),
-        ("classes/values", [0, 1, 2, -1]),
-        ("measure", "estimator"),
-        ("measure", "guess"),
-        ("measure", ["cosine"]),
+        ("fitted/estimator", None),
+        ("fitted/estimator", {"estimator": "RejectingClassifier"}),
+        ("fitted/estimator/estimator", "Unknown"),
+        ("fitted/estimator/classes/values", [0, 1, 2, 4]),
+        ("fitted/estimator/classes/values", [0, 1, 2]),
+        ("fitted/estimator/parameters", None),
+        ("fitted/labels/values", [3, 2, 1, 0]),
+        ("fitted/labels/values", [0, 1, 2]),
+        ("fitted/labels/values", [0, 1, 2, -1]),
+        ("fitted/measure", "estimator"),
+        ("fitted/measure", "guess"),
+        ("fitted/measure", ["cosine"]),
         ("parameters", {"unknown": 1}),
         ("parameters/measure", "guess"),
         ("parameters/false_alarms", 7),
@@ -112,47 +88,47 @@ def damage(path: str, value: Any) -> Change:
         ("parameters/unknown_label", "unknown"),
         ("parameters/unknown_label", [1]),
         ("parameters/estimator", "NCMForestClassifier"),
-        ("held_out", None),
-        ("held_out/seed", -1),
-        ("held_out/seed", 1.5),
-        ("held_out/share", 0),
-        ("held_out/share", 2),
-        ("held_out/share", True),
+        ("fitted/holdout", None),
+        ("fitted/holdout/seed", -1),
+        ("fitted/holdout/seed", 1.5),
+        ("fitted/holdout/share", 0),
+        ("fitted/holdout/share", 2),
+        ("fitted/holdout/share", True),
         ("feature_names", ["a"]),
-        ("class_sums", None),
-        ("class_sums", at((0, 0), np.nan)),
-        ("class_weights", at(0, -1.0)),
-        ("gram", np.zeros(136)),
-        ("held_out.rows", at((0, 0), np.inf)),
-        ("held_out.rows", lambda rows: rows[:, 1:].copy()),
-        ("held_out.rows", lambda rows: rows[1:].copy()),
-        ("held_out.rows", lambda rows: rows.astype(np.float32)),
-        ("held_out.codes", at(0, 4)),
-        ("held_out.codes", at(0, -1)),
-        ("held_out.rows", at((0, 0), -1e150)),
-        ("held_out.weights", at(0, 0.0)),
-        ("held_out.weights", at(0, 1e150)),
-        ("held_out.priorities", lambda p: p[1:].copy()),
-        ("held_out.counts", at((0, 0), 3)),
-        ("held_out.counts", at((0, 0), 2**63 - 1)),
-        ("held_out.counts", at((0, 1), 55)),
-        ("held_out.counts", at((0, 1), -1)),
-        ("held_out.counts", at((0, 2), 3)),
-        ("held_out.counts", at((0, 2), 12)),
-        ("held_out.counts", at((0, 3), 2)),
-        ("held_out.counts", lambda counts: counts[:, :3].copy()),
-        ("held_out.counts", None),
+        ("moments.class_sums", None),
+        ("moments.class_sums", at(0, np.nan)),
+        ("moments.class_weights", at(0, -1.0)),
+        ("moments.gram", np.zeros(136)),
+        ("holdout.rows", at(0, np.inf)),
+        ("holdout.rows", lambda rows: rows[:, 1:].copy()),
+        ("holdout.rows", lambda rows: rows[1:].copy()),
+        ("holdout.rows", lambda rows: rows.astype(np.float32)),
+        ("holdout.codes", at(0, 4)),
+        ("holdout.codes", at(0, -1)),
+        ("holdout.rows", at(0, -1e150)),
+        ("holdout.weights", at(0, 0.0)),
+        ("holdout.weights", at(0, 1e150)),
+        ("holdout.priorities", lambda p: p[1:].copy()),
+        ("holdout.tallies", at(0, 3)),
+        ("holdout.tallies", at(0, 2**63 - 1)),
+        ("holdout.tallies", at(1, 55)),
+        ("holdout.tallies", at(1, -1)),
+        ("holdout.tallies", at(2, 3)),
+        ("holdout.tallies", at(2, 12)),
+        ("holdout.tallies", at(3, 2)),
+        ("holdout.tallies", lambda counts: counts[:, :3].copy()),
+        ("holdout.tallies", None),
         ("estimator/mean", None),
     ],
 )
 def test_an_inconsistent_file_is_refused(saved: Path, path: str, value: Any) -> None:
-    check_refused(saved, damage(path, value))
+    check_refused(saved, forge(path, value))
 
 
 def test_models_inside_each_other_without_end_are_refused(saved: Path) -> None:
     header, tensors = read_model(saved)
     for _ in range(400):
-        header = {**header, "inside": header}
+        header = {**header, "fitted": {**header["fitted"], "estimator": header}}
     write_model(saved, header, tensors)
     with pytest.raises(ModelFileError):
         evergrow.load(saved)
@@ -185,13 +161,13 @@ def test_scales_and_penalty_are_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded._fitted.calibration.scales, fixed.scales)
     np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
     path = tmp_path / "model.evergrow"
-    check_refused(path, put("calibration.scales", np.full((4, 2), -1.0)), match="inconsistent")
-    check_refused(path, put("calibration.scales", np.ones((2, 2))), match="inconsistent")
-    for name in ("calibration.scales", "calibration.share"):
+    check_refused(path, put("fixed.scales", np.full((4, 2), -1.0)), match="inconsistent")
+    check_refused(path, put("fixed.scales", np.ones((2, 2))), match="inconsistent")
+    for name in ("fixed.scales", "calibration.share"):
         check_refused(path, drop(name), match="lacks the array")
     for share in (-0.1, 1.1, np.nan):
         check_refused(path, put("calibration.share", np.array([share])), match="inconsistent")
-    check_refused(path, damage("penalty", -1.0), match="penalty")
+    check_refused(path, forge("penalty", -1.0), match="penalty")
 
 
 def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path: Path) -> None:
@@ -225,5 +201,5 @@ def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path
 )
 def test_an_invalid_calibration_is_refused(name: str, value: Any, tmp_path: Path) -> None:
     reload(with_fixed_calibration()[0], tmp_path)
-    change = put(f"calibration.{name}", value)
+    change = forge(f"fixed.{name}", value)
     check_refused(tmp_path / "model.evergrow", change, match="inconsistent")

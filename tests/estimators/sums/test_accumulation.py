@@ -13,7 +13,7 @@ import evergrow
 from evergrow import NCMClassifier, RLSClassifier, Shards
 from evergrow.estimators import RFF
 from evergrow.estimators.sums import accumulation
-from evergrow.estimators.sums.serialization import holdout_to_arrays
+from evergrow.storage.models.codec import encode
 from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.foundation.errors import ShardError
 from evergrow.storage.shards import StoredRows
@@ -82,8 +82,8 @@ def test_the_held_out_examples_do_not_depend_on_the_parts(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
     model = RLSClassifier(random_state=0, max_stored=60)
     here, there = fitted(model, X, y), fitted(model, X, y, Shuffled())
-    found = holdout_to_arrays(there._fitted.holdout)
-    for name, array in holdout_to_arrays(here._fitted.holdout).items():
+    found = encode(there._fitted.holdout)[1]
+    for name, array in encode(here._fitted.holdout)[1].items():
         np.testing.assert_array_equal(found[name], array)
 
 

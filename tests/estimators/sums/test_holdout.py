@@ -9,11 +9,7 @@ import numpy as np
 
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
-from evergrow.estimators.sums.serialization import (
-    holdout_from_arrays,
-    holdout_header,
-    holdout_to_arrays,
-)
+from evergrow.storage.models.codec import decode, encode
 
 
 def batch(rows: Any) -> Batch:
@@ -51,6 +47,6 @@ def test_removing_many_of_many_examples_is_fast() -> None:
 
 def test_counts_are_saved_and_loaded() -> None:
     holdout, _ = holding(range(400), 20).remove(batch(range(30)))
-    again = holdout_from_arrays(holdout_header(holdout), holdout_to_arrays(holdout), 1, 1)
+    again = decode(Holdout, *encode(holdout))
     assert counts(again) == counts(holdout)
     np.testing.assert_array_equal(again.represented, holdout.represented)

@@ -14,8 +14,8 @@ from evergrow.estimators.sums.accumulation import IDENTITY
 from evergrow.estimators.sums.changes import ForgetError, move, subtract
 from evergrow.estimators.sums.core_accumulator import CoreAccumulator, FeatureRule
 from evergrow.estimators.sums.moments import FEW, WAITING, Batch, Moments
-from evergrow.estimators.sums.serialization import moments_from_arrays, moments_to_arrays
 from evergrow.foundation.lapack import function_address
+from evergrow.storage.models.codec import decode, encode
 
 
 def batch(n: int, seed: int = 0, n_classes: int = 3) -> Batch:
@@ -60,8 +60,7 @@ def test_sums_are_those_of_all_examples(options: dict[str, Any], sizes: list[int
         moments = moments.add(part)
         assert sum(len(few.rows) for few in moments.waiting) <= WAITING
     check(moments, joined(*parts))
-    back = moments_from_arrays(moments_to_arrays(moments), 4, 3)
-    check(back, joined(*parts))
+    check(decode(Moments, *encode(moments)), joined(*parts))
     check(subtract(moments, parts[:2]), joined(*parts[2:]))
 
 

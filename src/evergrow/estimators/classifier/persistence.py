@@ -99,10 +99,6 @@ class SaveMixin:
 class InferenceSaveMixin(SaveMixin):
     """Adds a ``save`` that can also write a smaller file which only predicts."""
 
-    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
-        """Return header and arrays; with ``inference_only`` only what predicting needs."""
-        raise NotImplementedError
-
     def save(self, path: str | os.PathLike[str], *, inference_only: bool = False) -> None:
         """Write the model to a file that :func:`evergrow.load` reads.
 
@@ -133,7 +129,8 @@ class InferenceSaveMixin(SaveMixin):
         array([1])
         """
         with self._save_lock():
-            write_model(path, *self._to_file(inference_only=inference_only))
+            content = cast(Any, self)._to_file(inference_only=inference_only)
+            write_model(path, *content)
 
     def _save_lock(self) -> AbstractContextManager[None]:
         """Return a lock to hold while the file is written, for models that read files meanwhile."""

@@ -22,13 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import place_like, to_host
+from evergrow.foundation.params import Choice, Flag, Number
+from evergrow.storage.models.codec import Fields
 
 Floats = npt.NDArray[np.float64]
 Scoring = Literal["cosine", "regression"]
@@ -56,6 +58,15 @@ class Ridge:
     scoring: Scoring = "cosine"
     # Whether each class counts as one example, its mean; regressions are those of all examples.
     by_means: bool = True
+
+    # Saved without columns, of which others may be chosen later.
+    _stored: ClassVar[Fields] = {
+        "penalty": [Number(0.0)],
+        "standardize": [Flag()],
+        "intercept": [Flag()],
+        "scoring": [Choice(SCORINGS)],
+        "by_means": [Flag()],
+    }
 
     @property
     def counts_means(self) -> bool:

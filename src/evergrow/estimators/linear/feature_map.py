@@ -12,11 +12,20 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.sums.core_accumulator import FeatureRule
 from evergrow.foundation.engine import Arrays, Job, current_engine
-from evergrow.foundation.errors import ModelFileError
-from evergrow.foundation.params import Choice, Number, Rule, Satisfies, check_parameters
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.params import (
+    Choice,
+    Flag,
+    Integer,
+    Number,
+    Rule,
+    Satisfies,
+    check_parameters,
+)
 from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.threads import blas_threads
 from evergrow.foundation.version import __version__
+from evergrow.storage.models.codec import MOST_COUNTED, Fields
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]
@@ -121,6 +130,20 @@ class FeatureMap:
     seed: int
     gamma: float = 1.0
     with_inputs: bool = False
+
+    _stored: ClassVar[Fields] = {
+        "kind": [Choice(("none", *MAPS))],
+        "n_inputs": [Integer(1, MOST_COUNTED)],
+        "n_random": [Integer(0, MOST_COUNTED)],
+        "seed": [Integer(0, 2**63 - 1)],
+        "gamma": [Number(0.0, open_low=True)],
+        "with_inputs": [Flag()],
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for random features of no kind."""
+        if (self.n_random > 0 or self.with_inputs) != (self.kind != "none"):
+            raise InvalidInputError("its random features do not suit its feature map")
 
     @classmethod
     def plain(cls, n_inputs: int) -> FeatureMap:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,17 @@ from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import Device, Precision
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import Flag, Number
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.codec import (
+    MOST_COUNTED,
+    Array,
+    Classes,
+    Fields,
+    Nested,
+    decode,
+    encode,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,6 +69,17 @@ class FixedWeights:
     own_scores: Floats
     ridge: Ridge
     temperature: float
+    class_weights: Floats
+    class_examples: npt.NDArray[np.int64]
+
+    _stored: ClassVar[Fields] = {
+        "weights": Array(np.float64, ("classes", "features")),
+        "own_scores": Array(np.float64, ("classes",)),
+        "ridge": Nested(Ridge),
+        "temperature": [Number(0.0, open_low=True)],
+        "class_weights": Array(np.float64, ("classes",), 0.0),
+        "class_examples": Array(np.int64, ("classes",), 0, total=MOST_COUNTED),
+    }
 
     def solution_for(self, ridge: Ridge) -> Solution:
         """Return the weights; a ``ValueError`` if they solve another problem."""
@@ -88,6 +109,45 @@ class FittedRLS(FittedSums):
     solver: Solver = field(default_factory=Solver)
     # Temperatures for parameters that were set later; passed on from value to value.
     temperatures: dict[tuple[Ridge, float, int], float] = field(default_factory=dict)
+
+    _stored: ClassVar[Fields] = {
+        "labels": Classes(),
+        "features": Nested(FeatureMap),
+        "intercept": [Flag()],
+        "moments": Nested(Moments, optional=True),
+        "holdout": Nested(Holdout, optional=True),
+        "selection": Nested(Selection, optional=True),
+        "fixed": Nested(FixedWeights, optional=True),
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return no sums with fixed weights: those of a class of one example would reveal it."""
+        return {} if self.fixed is None else {"moments": None, "holdout": None}
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> FittedRLS:
+        """Rebuild from a model file."""
+        fixed, n_classes = fields["fixed"], len(fields["labels"])
+        if (fields["moments"] is None or fields["holdout"] is None) != (fixed is not None):
+            raise InvalidInputError("it needs sums or fixed weights")
+        if fixed is not None:
+            nothing = Moments.none(fixed.weights.shape[1], n_classes, gram=False)
+            moments = replace(
+                nothing, class_weights=fixed.class_weights, class_examples=fixed.class_examples
+            )
+            moments.check_stored()
+            fields |= {"moments": moments, "holdout": Holdout.none(1, 0).with_classes(n_classes)}
+        return cls(**fields)
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        n_inputs, n_features = self.features.n_inputs, self.features.n_features + self.intercept
+        if self.moments.n_features != n_features or self.holdout.n_features not in (None, n_inputs):
+            raise InvalidInputError(f"its sums are not those of {n_features} features")
+        if self.fixed is None and self.moments.settled is None:
+            raise InvalidInputError("it has no products of features")
+        if self.selection is not None and len(self.selection.class_examples) > len(self.labels):
+            raise InvalidInputError("its selection has too many classes")
 
     @property
     def n_features(self) -> int:
@@ -314,13 +374,7 @@ class FittedRLS(FittedSums):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays, without the caches."""
-        # Imported here because it rebuilds this class.
-        from evergrow.estimators.linear.serialization import (
-            fitted_from_arrays,
-            fitted_to_arrays,
-        )
-
-        return (fitted_from_arrays, (self.labels, *fitted_to_arrays(self)))
+        return decode, (FittedRLS, *encode(self))
 
 
 @dataclass(frozen=True, eq=False)

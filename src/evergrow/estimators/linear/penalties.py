@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from evergrow.estimators.linear.equations import Ridge, Scoring
+from evergrow.estimators.linear.equations import SCORINGS, Ridge, Scoring
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.params import Choice, Flag, Integer, Nothing, Number
+from evergrow.storage.models.codec import MOST_COUNTED, Fields, Several
 
 Rule = Literal["leave-one-out", "paper"]
 RULES: tuple[Rule, ...] = ("leave-one-out", "paper")
@@ -36,6 +38,16 @@ class SelectionRequest:
     scoring: Scoring = "cosine"
     # How many of the last blocks are random features: of these, earlier ones are used first.
     n_random_blocks: int = 0
+
+    _stored: ClassVar[Fields] = {
+        "penalty": [Nothing(), Number(0.0)],
+        "recoding": [Nothing(), Number(0.0)],
+        "standardize": [Flag()],
+        "rule": [Choice(RULES)],
+        "blocks": Several(Integer(0, MOST_COUNTED)),
+        "scoring": [Choice(SCORINGS)],
+        "n_random_blocks": [Integer(0, MOST_COUNTED)],
+    }
 
     @property
     def needs_examples(self) -> bool:

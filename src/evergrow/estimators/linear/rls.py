@@ -6,18 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.persistence import (
-    Header,
-    InferenceSaveMixin,
-    ModelContent,
-    Tensors,
-)
+from evergrow.estimators.classifier.persistence import InferenceSaveMixin
 from evergrow.estimators.classifier.predictor import as_decision, identity, softmax
 from evergrow.estimators.linear.equations import SCORINGS, Ridge
 from evergrow.estimators.linear.feature_map import (
@@ -38,7 +33,6 @@ from evergrow.estimators.linear.penalties import RULES as SELECTION_RULES
 from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
 from evergrow.estimators.linear.request import RLSRequest
 from evergrow.estimators.linear.scoring import ClassScale
-from evergrow.estimators.linear.serialization import fitted_from_arrays, fitted_to_arrays
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import SumsLearner
@@ -56,15 +50,6 @@ from evergrow.foundation.params import (
     RandomState,
     Rule,
     Satisfies,
-    check_parameters,
-)
-from evergrow.storage.models.header import (
-    Build,
-    class_list,
-    common_header,
-    feature_names,
-    parameters_of,
-    plain_parameters,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -233,6 +218,7 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
     """
 
     _request = RLSRequest
+    _kind = FittedRLS
     _fitted: FittedRLS = field(init=False)
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
@@ -425,36 +411,33 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         self._require_fitted("intercept_")
         return self._frozen_copy()._recoded_weights()[1]
 
-    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
-        reader = self._checked_to_save()
-        RLSRequest.of(reader).check_structure(reader._fitted)
-        fitted, fixed = reader._fitted, None
-        if inference_only:
-            ridge = reader._ridge()
-            with fitted.solution(ridge, with_held_out=reader._learns_stored) as current:
-                weights, own = (np.array(part) for part in current)
-            plain = replace(ridge, columns=None)
-            fixed = FixedWeights(weights, own, plain, reader.temperature_)
-        learnt, arrays = fitted_to_arrays(fitted, fixed)
-        parameters = plain_parameters(reader.get_params(deep=False))
+    def _check_suits(self, fitted: FittedRLS) -> None:
+        RLSRequest.of(self).check_structure(fitted)
+
+    def _stored_value(self, inference_only: bool) -> FittedRLS:
+        fitted = self._fitted
+        if not inference_only:
+            return fitted
+        ridge = self._ridge()
+        with fitted.solution(ridge, with_held_out=self._learns_stored) as current:
+            weights, own = (np.array(part) for part in current)
+        counts = fitted.moments.class_weights, fitted.moments.class_examples
+        plain = replace(ridge, columns=None)
+        return replace(fitted, fixed=FixedWeights(weights, own, plain, self.temperature_, *counts))
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        parameters = super()._stored_parameters(inference_only)
         if inference_only:
             # The stored examples that it was selected on are not in the file.
-            parameters["regularization"] = reader.regularization_
+            parameters["regularization"] = self.regularization_
         parameters["feature_map"] = map_to_json(parameters["feature_map"])
         if self.blocks is not None:
             parameters["blocks"] = [int(width) for width in self.blocks]
-        return {**learnt, **common_header(reader, parameters, fitted.labels)}, arrays
+        return parameters
 
     @classmethod
-    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
-        parameters = parameters_of(header)
-        parameters = {**parameters, "feature_map": map_from_json(parameters.get("feature_map"))}
-        check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        fitted = fitted_from_arrays(class_list(header), header, tensors)
-        model = cls(**parameters)
-        RLSRequest.of(model).check_structure(fitted)
-        model._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return model
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedRLS) -> dict[str, Any]:  # noqa: ARG003
+        return {**entries, "feature_map": map_from_json(entries.get("feature_map"))}
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
         """Return the fitted value for the first examples."""

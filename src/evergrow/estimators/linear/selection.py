@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from evergrow.estimators.linear.penalties import (
 )
 from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.params import Flag, Integer, Number
+from evergrow.storage.models.codec import MOST_COUNTED, Array, Fields, Nested, Several
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,6 +67,25 @@ class Selection:
     blocks: tuple[int, ...] = ()
     # Whether cosines are those of the equations of class means.
     by_means: bool = True
+
+    _stored: ClassVar[Fields] = {
+        "penalty": [Number(0.0)],
+        "recoding": [Number(0.0, 1.0)],
+        "temperature": [Number(0.0, open_low=True)],
+        "request": Nested(SelectionRequest),
+        "n_examples": [Integer(0, MOST_COUNTED)],
+        "weight": [Number(0.0)],
+        "class_examples": Array(np.int64, (None,), 0),
+        "blocks": Several(Integer(0, MOST_COUNTED)),
+        "by_means": [Flag()],
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for blocks that there are not."""
+        n_blocks, used = len(self.request.blocks), self.blocks
+        fits = not used or (used[0] == 0 and [*used] == sorted({*used}) and used[-1] < n_blocks)
+        if not fits or self.request.n_random_blocks > max(0, n_blocks - 1):
+            raise InvalidInputError("it uses blocks that it does not have")
 
     def penalty_is_due(self, moments: Moments, request: SelectionRequest) -> bool:
         """Whether the examples or their weight have doubled or halved since the last selection."""

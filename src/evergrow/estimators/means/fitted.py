@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,15 @@ from evergrow.estimators.means.distances import (
 )
 from evergrow.estimators.means.ncm_metric import NCMMetric
 from evergrow.estimators.sums.changes import FittedSums
+from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.params import Satisfies
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.codec import Classes, Fields, Model, Nested
 
 Floats = npt.NDArray[np.float64]
+
+IS_METRIC = Satisfies("an NCMMetric", lambda value: isinstance(value, NCMMetric))
 
 # Bytes of scores computed at once.
 _SCORE_BYTES = 16 << 20
@@ -65,10 +71,27 @@ class FittedMeans(FittedSums):
     # The scores for the last distance, solved once. Each new value starts without any.
     _solved: dict[Distance, LinearScores] = field(init=False, repr=False, default_factory=dict)
 
+    _stored: ClassVar[Fields] = {
+        "labels": Classes(),
+        "moments": Nested(Moments),
+        "metric": Model(IS_METRIC, optional=True),
+    }
+
     def __post_init__(self) -> None:
         """Take the projection of the metric as it is now: the caller may train it again."""
         if self.metric is not None:
             object.__setattr__(self, "_projected", ProjectedDistance(self.metric.components_))
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the metric does not suit the sums."""
+        if self.metric is None:
+            return
+        if self.metric.n_features_in_ != self.n_features:
+            raise InvalidInputError("its metric has other features")
+        with np.errstate(all="ignore"):
+            are_finite = self.scores(self.distance(0.0)).are_finite
+        if not are_finite:
+            raise InvalidInputError("its metric overflows")
 
     def differences(self, other: FittedMeans) -> list[str]:
         """Return what must be equal to merge two models, but is not."""

@@ -11,7 +11,7 @@ examples, is in :mod:`evergrow.estimators.means.metric_device` for GPUs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from evergrow.foundation.device import (
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.codec import Array, Fields
 from evergrow.storage.shards import choose_rows
 
 Floats = npt.NDArray[Any]
@@ -42,6 +43,8 @@ Codes = npt.NDArray[np.int32]
 _SCALES = 2.0 ** np.arange(-4.0, 2.0, 0.5)
 # The constants of Adam, as in Kingma and Ba (2015).
 _MEMORY, _SQUARES_MEMORY, _TINY = 0.9, 0.999, 1e-12
+# Features and directions are at most this large, so that projections stay finite.
+LARGEST = 1e140
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,11 @@ class FittedMetric:
 
     components: npt.NDArray[np.float64]
     log_likelihoods: npt.NDArray[np.float64]
+
+    _stored: ClassVar[Fields] = {
+        "components": Array(np.float64, (None, None), -LARGEST, LARGEST, filled=True),
+        "log_likelihoods": Array(np.float64, (None,), filled=True),
+    }
 
 
 @dataclass(frozen=True, eq=False)

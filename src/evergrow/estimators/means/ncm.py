@@ -11,43 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
 from evergrow.estimators.classifier.predictor import as_decision, identity, log_softmax, softmax
 from evergrow.estimators.means.distances import DISTANCES, Distance
-from evergrow.estimators.means.fitted import FittedMeans, LinearScores
+from evergrow.estimators.means.fitted import IS_METRIC, FittedMeans, LinearScores
 from evergrow.estimators.means.ncm_metric import NCMMetric
-from evergrow.estimators.means.serialization import (
-    fitted_from_arrays,
-    fitted_to_arrays,
-    metric_from_json,
-    metric_to_json,
-)
 from evergrow.estimators.sums.accumulation import Where, add_examples
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import DEVICE_RULES, Device, find_device
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.params import Choice, Flag, Number, Rule, Satisfies, check_parameters
-from evergrow.storage.models.header import (
-    Build,
-    common_header,
-    feature_names,
-    parameters_of,
-    plain_parameters,
-)
+from evergrow.foundation.params import Choice, Flag, Number, Rule, check_parameters
+from evergrow.storage.models.header import parameters_of, plain_parameters
 
 Floats = npt.NDArray[np.float64]
-
-
-_METRIC = Satisfies("an NCMMetric", lambda value: isinstance(value, NCMMetric))
 
 
 @dataclass(frozen=True)
@@ -166,13 +150,14 @@ class NCMClassifier(SumsLearner):
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "metric": [Choice(tuple(DISTANCES)), _METRIC],
+        "metric": [Choice(tuple(DISTANCES)), IS_METRIC],
         "shrinkage": [Number(0.0, 1.0)],
         "keep_class_statistics": [Flag()],
         "device": DEVICE_RULES,
     }
 
     _request = MeansRequest
+    _kind = FittedMeans
     _fitted: FittedMeans = field(init=False)
     metric_: NCMMetric = field(init=False)
 
@@ -316,31 +301,20 @@ class NCMClassifier(SumsLearner):
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
         return self._fitted.fit_scores(X, self._distance())
 
-    def _to_file(self) -> ModelContent:
-        reader = self._checked_to_save()
-        # The file could not be loaded if its sums did not suit its parameters.
-        MeansRequest.of(reader).check(reader._fitted, "save")
-        parameters = plain_parameters(reader.get_params(deep=False))
-        if isinstance(reader.metric, NCMMetric):
-            parameters["metric"] = metric_to_json(reader.metric)
-        learnt, arrays = fitted_to_arrays(reader._fitted)
-        return {**common_header(reader, parameters, reader._fitted.labels), **learnt}, arrays
+    def _check_suits(self, fitted: FittedMeans) -> None:
+        MeansRequest.of(self).check(fitted, "save")
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        parameters = super()._stored_parameters(inference_only)
+        if isinstance(self.metric, NCMMetric):
+            options = self.metric.get_params(deep=False)
+            check_parameters(options, NCMMetric._rules)
+            parameters["metric"] = {"parameters": plain_parameters(options)}
+        return parameters
 
     @classmethod
-    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
-        parameters = dict(parameters_of(header))
-        if isinstance(parameters.get("metric"), dict):
-            parameters["metric"] = metric_from_json(parameters["metric"])
-        check_parameters({**cls().get_params(deep=False), **parameters}, cls._rules)
-        estimator = cls(**parameters)
-        fitted = fitted_from_arrays(header, tensors, build)
-        if (fitted.metric is not None) != isinstance(estimator.metric, NCMMetric):
-            raise ModelFileError("the model file is inconsistent: it lacks its learnt metric")
-        try:
-            MeansRequest.of(estimator).check(fitted, "load")
-        except InvalidInputError as error:
-            raise ModelFileError(
-                "the model file is inconsistent: its sums do not suit its metric"
-            ) from error
-        estimator._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return estimator
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedMeans) -> dict[str, Any]:  # noqa: ARG003
+        metric = entries.get("metric")
+        if not isinstance(metric, dict):
+            return entries
+        return {**entries, "metric": NCMMetric._from_parameters(parameters_of(metric))}

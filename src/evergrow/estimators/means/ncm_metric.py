@@ -20,7 +20,12 @@ from evergrow.estimators.classifier.learner import (
     validate_rows,
 )
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
-from evergrow.estimators.means.metric_learning import FittedMetric, MetricRequest, learn_metric
+from evergrow.estimators.means.metric_learning import (
+    LARGEST,
+    FittedMetric,
+    MetricRequest,
+    learn_metric,
+)
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import check_labels
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
@@ -33,7 +38,7 @@ from evergrow.foundation.device import (
     place_like,
 )
 from evergrow.foundation.engine import Arrays, current_engine
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList, check_label_types
 from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
@@ -48,9 +53,9 @@ from evergrow.foundation.params import (
 )
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.device_rows import DeviceRows, device_blocks
+from evergrow.storage.models.codec import decode, encode
 from evergrow.storage.models.header import (
     Build,
-    check_array,
     check_saveable,
     common_header,
     feature_names,
@@ -64,8 +69,6 @@ Floats = npt.NDArray[np.float64]
 
 # More components add time but hardly any accuracy, whatever the number of features.
 _MOST_COMPONENTS = 512
-# Features are at most this large, so that projections stay finite.
-_LARGEST = 1e140
 
 
 @dataclass(eq=False, repr=False)
@@ -246,7 +249,7 @@ class NCMMetric(
             checked, labels, weights = choose_rows(checked, used), labels[used], weights[used]
         device = find_device(self.device, checked)
         if isinstance(checked, DeviceRows):
-            checked.check_magnitude(_LARGEST)
+            checked.check_magnitude(LARGEST)
         else:
             check_magnitude(checked)
         _, codes = ClassList.of(labels)
@@ -343,30 +346,22 @@ class NCMMetric(
         # A file with invalid parameters could not be loaded.
         check_parameters({name: getattr(reader, name) for name in self._rules}, self._rules)
         check_saveable(type(self))
-        header = common_header(reader, plain_parameters(reader.get_params(deep=False)), None)
-        tensors = {"components": reader.components_, "log_likelihoods": reader.log_likelihoods_}
-        return header, tensors
+        fitted, tensors = encode(FittedMetric(reader.components_, reader.log_likelihoods_))
+        parameters = plain_parameters(reader.get_params(deep=False))
+        return {**common_header(reader, parameters, None), "fitted": fitted}, tensors
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
         """Return a metric with parameters from a file; a ``ValueError`` if one is not valid."""
-        check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        return cls(**parameters)
+        metric = cls(**parameters)
+        check_parameters({name: getattr(metric, name) for name in cls._rules}, cls._rules)
+        return metric
 
     @classmethod
     def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
         metric = cls._from_parameters(parameters_of(header))
-        shape = (None, None)
-        components = check_array(tensors.get("components"), "components", np.float64, shape)
-        found = tensors.get("log_likelihoods")
-        likelihoods = check_array(found, "log_likelihoods", np.float64, (None,))
-        if not components.size or not likelihoods.size:
-            raise ModelFileError("the model file is inconsistent: its metric is empty")
-        if np.abs(components).max() > _LARGEST:
-            raise ModelFileError("the model file is inconsistent: its metric is too large")
-        metric._set_fitted(
-            FittedMetric(components, likelihoods), feature_names(header, components.shape[1])
-        )
+        fitted = decode(FittedMetric, header.get("fitted"), tensors)
+        metric._set_fitted(fitted, feature_names(header, fitted.components.shape[1]))
         return metric
 
     @property

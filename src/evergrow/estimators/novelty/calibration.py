@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
 from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal
+from evergrow.estimators.novelty.summed_scores import N_OTHERS
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.params import Number
+from evergrow.storage.models.codec import Array, Fields
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.int64]
@@ -71,6 +75,20 @@ class Calibration:
     weights: Floats
     scales: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     share: float = 1.0
+
+    _stored: ClassVar[Fields] = {
+        "usual": Array(np.float64, ("classes",)),
+        "spreads": Array(np.float64, ("classes",), 0.0, open_low=True),
+        "novelties": Array(np.float64, ("held_out",), order="ascending"),
+        "weights": Array(np.float64, ("held_out",), 0.0, open_low=True),
+        "scales": Array(np.float64, (None, 2)),
+        "share": [Number(0.0, 1.0)],
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for scales that no scores have."""
+        if len(self.scales) not in (0, N_OTHERS) or (self.scales[:, 1:] < 0).any():
+            raise InvalidInputError("its calibration has invalid scales")
 
     @classmethod
     def of(

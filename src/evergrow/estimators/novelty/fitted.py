@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,12 @@ from evergrow.estimators.novelty.nearest_means import BestScores
 from evergrow.estimators.sums.changes import subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE, ClassList
+from evergrow.foundation.params import Choice, Nothing, Number, Satisfies
+from evergrow.storage.models.codec import Classes, Fields, Model, Nested
+
+_IS_CLASSIFIER = Satisfies("a classifier", lambda value: hasattr(value, "classes_"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,26 @@ class FittedRejection:
     measure: str
     fixed: Calibration | None = None
     penalty: float | None = None
+
+    _stored: ClassVar[Fields] = {
+        "labels": Classes(),
+        "estimator": Model(_IS_CLASSIFIER),
+        "moments": Nested(Moments),
+        "holdout": Nested(Holdout),
+        "measure": [Choice(tuple(MEASURES))],
+        "fixed": Nested(Calibration, optional=True),
+        "penalty": [Nothing(), Number(0.0, open_low=True)],
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        n_features = self.estimator.n_features_in_
+        if self.estimator.classes_.tolist() != self.labels.classes.tolist():
+            raise InvalidInputError("the model inside has other classes")
+        if self.n_features != n_features or self.holdout.n_features not in (None, n_features):
+            raise InvalidInputError(f"the model inside has {n_features} features, its sums others")
+        if self.moments.settled is not None and self.measure != "auto":
+            raise InvalidInputError("it has a Gram matrix")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedRejection:
         """Share everything but the wrapped estimator, which the caller may change.

@@ -61,6 +61,7 @@ class RejectionLearner(ExampleLearner):
     max_held_out: int = 2000
     random_state: int | np.random.RandomState | None = None
     _fitted: FittedRejection = field(init=False)
+    _kind = FittedRejection
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "estimator": [

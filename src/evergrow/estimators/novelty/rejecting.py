@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
 from evergrow.estimators.novelty.calibration import exceeds
 from evergrow.estimators.novelty.fitted import FittedRejection
 from evergrow.estimators.novelty.learner import RejectionLearner, predicted_labels
-from evergrow.estimators.novelty.serialization import fitted_from_arrays, fitted_to_arrays
 from evergrow.foundation.errors import ModelFileError
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.models.header import (
-    Build,
-    check_saveable,
-    common_header,
-    feature_names,
-    parameters_of,
-    plain_parameters,
-)
+from evergrow.storage.models.header import check_saveable
 
 
 def _estimator_has(method: str) -> Callable[[Any], bool]:
@@ -365,26 +356,18 @@ class RejectingClassifier(RejectionLearner):
         """
         return float(super().score(X, y, sample_weight))
 
-    def _to_file(self) -> ModelContent:
-        reader = self._checked_to_save()
-        fitted: FittedRejection = reader._fitted
-        # The file could not be loaded otherwise.
-        reader._check_same_measure(fitted)
-        predicted_labels(fitted.labels, reader.unknown_label)
+    def _check_suits(self, fitted: FittedRejection) -> None:
+        self._check_same_measure(fitted)
+        predicted_labels(fitted.labels, self.unknown_label)
         check_saveable(type(fitted.estimator), " in a RejectingClassifier")
-        parameters = plain_parameters(reader.get_params(deep=False))
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        parameters = super()._stored_parameters(inference_only)
         del parameters["estimator"]
-        learnt, arrays = fitted_to_arrays(fitted)
-        return {**common_header(reader, parameters, fitted.labels), **learnt}, arrays
+        return parameters
 
     @classmethod
-    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
-        fitted = fitted_from_arrays(header, tensors, build)
-        # Fails if the parameters contain an estimator too.
-        model = cls(clone(fitted.estimator), **parameters_of(header))
-        model._check_parameters()
-        if model.measure != fitted.measure:
-            raise ModelFileError("the model file is inconsistent: it has another measure")
-        predicted_labels(fitted.labels, model.unknown_label)
-        model._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return model
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedRejection) -> dict[str, Any]:
+        if "estimator" in entries:
+            raise ModelFileError("the model file has an estimator among its parameters")
+        return {**entries, "estimator": clone(fitted.estimator)}

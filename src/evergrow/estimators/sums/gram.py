@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.device import is_tensor, place_like, to_host
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.lapack import add_gram
 
 if TYPE_CHECKING:
@@ -43,16 +44,25 @@ def copy_columns(
 
 
 def pack(gram: Floats) -> Floats:
-    """Return the upper triangle of a matrix, row by row.
+    """Return the upper triangle of a matrix, row by row, without negative sums of squares.
 
-    >>> pack(np.array([[1.0, 2.0], [0.0, 3.0]]))
-    array([1., 2., 3.])
+    >>> pack(np.array([[1.0, 2.0], [0.0, -1e-9]]))
+    array([1., 2., 0.])
     """
-    return np.asarray(to_host(gram)[np.triu_indices(len(gram))])
+    rows, columns = np.triu_indices(len(gram))
+    triangle: Floats = to_host(gram)[rows, columns]
+    # Rounding may leave them negative after forgetting.
+    triangle[(rows == columns) & (triangle < 0)] = 0.0
+    return triangle
 
 
 def unpack(triangle: Floats, n_features: int) -> Floats:
     """Return a matrix with this upper triangle and zeros below it."""
+    size = n_features * (n_features + 1) // 2
+    if triangle.shape != (size,):
+        raise InvalidInputError(
+            f"the products of {n_features} features must be {size}, got {len(triangle)}"
+        )
     gram = np.zeros((n_features, n_features))
     gram[np.triu_indices(n_features)] = triangle
     return gram

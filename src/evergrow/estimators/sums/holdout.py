@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.sums.moments import Batch
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE
+from evergrow.foundation.params import Integer
 from evergrow.foundation.rows import priorities
+from evergrow.storage.models.codec import MOST_COUNTED, Array, Fields
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -25,6 +28,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Examples that every class may keep, however many classes there are.
 _AT_LEAST = 2
+# No model can have learnt larger rows, or rows of larger weight.
+_LARGEST = 1e140
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +182,57 @@ class Holdout:
     share: int
     seed: int
 
+    _stored: ClassVar[Fields] = {
+        "share": [Integer(1)],
+        "seed": [Integer(0, 2**63 - 1)],
+        "tallies": Array(np.int64, ("classes", 4), 0, total=MOST_COUNTED),
+        "codes": Array(np.int32, ("held",), 0, "classes"),
+        "priorities": Array(np.int64, ("held",)),
+        "weights": Array(np.float64, ("held",), 0.0, _LARGEST, open_low=True),
+        "rows": Array(np.float64, ("held", "inputs"), -_LARGEST, _LARGEST),
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the examples and counts as they are in a model file."""
+        tallies = [(c.n_seen, c.n_forgotten, c.n_drawn, c.has_evicted) for c in self.classes]
+        priorities = [e.priority for held in self.classes for e in held.examples]
+        return {
+            "tallies": np.array(tallies, dtype=np.int64).reshape(-1, 4),
+            "codes": self.batch.codes,
+            "priorities": np.array(priorities, dtype=np.int64),
+            "weights": self.batch.weights,
+            "rows": self.batch.rows if len(self) else np.zeros((0, 0)),
+        }
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> Holdout:
+        """Rebuild from a model file."""
+        examples: list[list[HeldExample]] = [[] for _ in fields["tallies"]]
+        for priority, row, weight, code in zip(
+            *(
+                fields[name].tolist() if name != "rows" else fields[name]
+                for name in ("priorities", "rows", "weights", "codes")
+            ),
+            strict=True,
+        ):
+            examples[code].append(HeldExample(priority, row, weight))
+        classes = (
+            ClassHoldout(tuple(some), seen, forgotten, drawn, bool(evicted))
+            for some, (seen, forgotten, drawn, evicted) in zip(
+                examples, fields["tallies"].tolist(), strict=True
+            )
+        )
+        return cls(tuple(classes), fields["share"], fields["seed"])
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for counts that no examples have."""
+        for held in self.classes:
+            kept, left = len(held.examples), held.n_seen - held.n_forgotten
+            if not kept <= held.n_drawn <= left <= held.n_seen or kept > self.share:
+                raise InvalidInputError("it holds out more examples than were learnt")
+            if held.n_drawn > kept and not held.has_evicted:
+                raise InvalidInputError("held-out examples are missing")
+
     @classmethod
     def none(cls, max_held_out: int, seed: int) -> Holdout:
         """Return a holdout without examples or classes."""
@@ -185,6 +241,11 @@ class Holdout:
     def __len__(self) -> int:
         """Count the kept examples."""
         return sum(len(held.examples) for held in self.classes)
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features of the kept examples; None if there are none."""
+        return self.batch.rows.shape[1] if len(self) else None
 
     @property
     def counts(self) -> Integers:

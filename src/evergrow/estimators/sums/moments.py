@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,15 @@ from evergrow.estimators.sums.gram import (
     add_products,
     copy,
     copy_columns,
+    pack,
     select,
+    unpack,
 )
 from evergrow.foundation.device import Device, is_tensor, place_like, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE
+from evergrow.foundation.params import Number
+from evergrow.storage.models.codec import MOST_COUNTED, Array, Fields
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -38,6 +42,9 @@ WAITING = 256
 FEW = 32
 # Rounding error of sums and of differences between them, relative to the sums.
 ROUNDING = 1e-14
+# No sums of a model file have larger means, or products of them.
+_LARGEST_MEAN = 1e141
+_LARGEST_PRODUCT = _LARGEST_MEAN**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +127,58 @@ class Moments:
     peak: float = 0.0
     waiting: tuple[Batch, ...] = ()
     token: object = field(default_factory=object)
+
+    _stored: ClassVar[Fields] = {
+        "class_sums": Array(np.float64, ("classes", "features"), filled=True),
+        "class_weights": Array(np.float64, ("classes",), 0.0),
+        "class_examples": Array(np.int64, ("classes",), 0, total=MOST_COUNTED),
+        "class_squares": Array(np.float64, ("classes",), 0.0),
+        "peak": [Number(0.0)],
+        # Of symmetric matrices the upper triangle, row by row.
+        "gram": Array(
+            np.float64, ("products",), -_LARGEST_PRODUCT, _LARGEST_PRODUCT, optional=True
+        ),
+        "class_grams": Array(
+            np.float64, ("classes", "products"), -_LARGEST_PRODUCT, _LARGEST_PRODUCT, optional=True
+        ),
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the sums as they are in a model file."""
+        gram, class_grams = self.settle()
+        return {
+            "class_sums": self.sums,
+            "gram": None if gram is None else pack(gram),
+            "class_grams": None if class_grams is None else np.array([*map(pack, class_grams)]),
+        }
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> Moments:
+        """Rebuild from a model file.
+
+        A Gram matrix need not be positive definite: after forgetting, rounding may leave it
+        indefinite.
+        """
+        sums, gram, grams = (fields.pop(name) for name in ("class_sums", "gram", "class_grams"))
+        n_features = sums.shape[1]
+        settled = None if gram is None else unpack(gram, n_features)
+        per_class = None if grams is None else tuple(unpack(each, n_features) for each in grams)
+        return cls(tuple(sums), **fields, settled=settled, class_settled=per_class)
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for sums that no examples have."""
+        present = self.class_examples > 0
+        if not present.any() or ((self.class_weights > 0) != present).any():
+            raise InvalidInputError("it has classes without weight")
+        with np.errstate(over="ignore"):
+            means = np.abs(self.sums[present]) / self.class_weights[present, None]
+        if self.sums[~present].any() or not (means <= _LARGEST_MEAN).all():
+            raise InvalidInputError("its class sums are out of range")
+        if self.class_settled is not None and self.settled is None:
+            raise InvalidInputError("it has products per class, but not those of all")
+        for gram in (self.settled, *(self.class_settled or ())):
+            if gram is not None and (np.diagonal(gram) < 0).any():
+                raise InvalidInputError("gram has a negative diagonal")
 
     @classmethod
     def none(
