@@ -51,7 +51,7 @@ REFUSED: dict[str, tuple[str, int, Change, str]] = {
         "names a file for its samples",
     ),
     "squares of a class below nothing": (
-        "least squares", 1, put("moments.class_grams", (0, 0), -5.0), "gram has a negative diagonal",
+        "least squares", 1, put("moments.class_grams", (0, 0), -5.0), "negative diagonal",
     ),
     "huge products of a class": (
         "least squares", 1, put("moments.class_grams", (0, 1), 1e300), "class_grams must have",
@@ -82,9 +82,7 @@ def test_counts_at_the_limit_can_be_loaded_but_not_grow_past_it(tmp_path: Path) 
     model.save(path)
     evergrow.load(path).rename_classes({"a": "b"}).save(path)
     model.partial_fit(NEW_X, NEW_Y)
-    with pytest.raises(
-        InvalidInputError, match="cannot be saved: the array moments.class_examples must add up"
-    ):
+    with pytest.raises(InvalidInputError, match=r"cannot be saved: .* must add up to"):
         model.save(path)
 
 

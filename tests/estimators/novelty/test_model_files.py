@@ -18,7 +18,7 @@ from evergrow.storage.models.format import read_model, write_model
 from tests.estimators.model_files import at, check_refused, forge, reload
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting
 
-every_measure = pytest.mark.parametrize("fitted/measure", ["auto", "cosine", "estimator"])
+every_measure = pytest.mark.parametrize("measure", ["auto", "cosine", "estimator"])
 
 
 @pytest.fixture
@@ -161,13 +161,12 @@ def test_scales_and_penalty_are_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded._fitted.calibration.scales, fixed.scales)
     np.testing.assert_array_equal(loaded.novelty(X), model.novelty(X))
     path = tmp_path / "model.evergrow"
-    check_refused(path, put("fixed.scales", np.full((4, 2), -1.0)), match="inconsistent")
-    check_refused(path, put("fixed.scales", np.ones((2, 2))), match="inconsistent")
-    for name in ("fixed.scales", "calibration.share"):
-        check_refused(path, drop(name), match="lacks the array")
-    for share in (-0.1, 1.1, np.nan):
-        check_refused(path, put("calibration.share", np.array([share])), match="inconsistent")
-    check_refused(path, forge("penalty", -1.0), match="penalty")
+    for scales in (np.full((4, 2), -1.0), np.ones((2, 2)), None):
+        check_refused(path, forge("fixed.scales", scales), match="scales")
+    for share in (-0.1, 1.1, np.nan, None):
+        check_refused(path, forge("fitted/fixed/share", share), match="fixed.share must be")
+    for penalty in (-1.0, 0.0, 1, True):
+        check_refused(path, forge("fitted/penalty", penalty), match="penalty must be None or")
 
 
 def test_a_calibration_from_elsewhere_is_kept_until_something_is_learnt(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import evergrow
 from evergrow import NCMClassifier, RLSClassifier, Shards
 from evergrow.estimators import RFF
 from evergrow.estimators.sums import accumulation
-from evergrow.storage.models.codec import encode
 from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.foundation.errors import ShardError
+from evergrow.storage.models.codec import encode
 from evergrow.storage.shards import StoredRows
 from evergrow.storage.shards import parts as row_parts
 from tests.foundation.engines import Shuffled

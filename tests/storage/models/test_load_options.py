@@ -52,7 +52,7 @@ def _load_peak(path: Path) -> int:
 
 def test_one_long_name_does_not_take_memory_for_all(saved: Path) -> None:
     def lengthen(header: dict[str, Any], _: dict[str, Any]) -> None:
-        header["classes"]["values"] = ["x" * 9_000, *map(str, range(20_000))]
+        header["fitted"]["labels"]["values"] = ["x" * 9_000, *map(str, range(20_000))]
 
     changed = rewritten(saved, lengthen)
     # An array of all names would take 720 MB.

@@ -207,19 +207,17 @@ class Holdout:
     @classmethod
     def from_stored(cls, fields: dict[str, Any]) -> Holdout:
         """Rebuild from a model file."""
-        examples: list[list[HeldExample]] = [[] for _ in fields["tallies"]]
-        for priority, row, weight, code in zip(
-            *(
-                fields[name].tolist() if name != "rows" else fields[name]
-                for name in ("priorities", "rows", "weights", "codes")
-            ),
-            strict=True,
-        ):
+        tallies, codes = fields["tallies"], fields["codes"].tolist()
+        if (tallies[:, 3] > 1).any():
+            raise InvalidInputError("held-out examples were evicted or not: 0 or 1")
+        examples: list[list[HeldExample]] = [[] for _ in tallies]
+        numbers = (fields[name].tolist() for name in ("priorities", "weights"))
+        for code, row, priority, weight in zip(codes, fields["rows"], *numbers, strict=True):
             examples[code].append(HeldExample(priority, row, weight))
         classes = (
             ClassHoldout(tuple(some), seen, forgotten, drawn, bool(evicted))
             for some, (seen, forgotten, drawn, evicted) in zip(
-                examples, fields["tallies"].tolist(), strict=True
+                examples, tallies.tolist(), strict=True
             )
         )
         return cls(tuple(classes), fields["share"], fields["seed"])

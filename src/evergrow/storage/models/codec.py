@@ -82,12 +82,12 @@ Fields = Mapping[str, Sequence[Rule] | Field]
 
 def _write(prefix: str, value: Any, content: Content) -> dict[str, Any]:
     others = value.stored_fields() if hasattr(value, "stored_fields") else {}
-    return {
-        name: _field(kind).write(
-            prefix + name, others[name] if name in others else getattr(value, name), content
-        )
-        for name, kind in value._stored.items()
-    }
+    header = {}
+    for name, kind in value._stored.items():
+        found = others[name] if name in others else getattr(value, name)
+        header[name] = _field(kind).write(prefix + name, found, content)
+    # Arrays have no entry.
+    return {name: entry for name, entry in header.items() if entry is not None}
 
 
 def _read(prefix: str, kind: Any, header: Any, content: Content) -> Any:
@@ -161,9 +161,9 @@ class Several:
 class Array:
     """An array of finite values; sizes in its shape have names if arrays share them.
 
-    The first array decides how large such a size is; None stands for any. Values lie between ``low`` and ``high``, which may
-    be the name of a size of which they are indices; ``open_low`` excludes the lower end. They add
-    up to at most ``total``.
+    The first array decides how large such a size is; None stands for any. Values lie between
+    ``low``, which ``open_low`` excludes, and ``high``, which may be the name of a size of which
+    they are indices. They add up to at most ``total``.
     """
 
     dtypes: type | tuple[type, ...]
