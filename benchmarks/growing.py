@@ -21,11 +21,11 @@ from benchmarks.peers import ncm_forest
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
 
 STRATEGIES: dict[str, dict[str, Any]] = {
-    "ULS": {"update": ULS(), "refresh": 0.0},
-    "IGT": {"update": IGT(), "refresh": 0.0},
-    "RUST": {"update": RUST(), "refresh": 0.0},
-    "RTST": {"update": RTST(), "refresh": 0.0},
-    "default": {"update": IGT(), "refresh": "auto"},
+    "ULS": {"update": ULS(refresh=0.0)},
+    "IGT": {"update": IGT(refresh=0.0)},
+    "RUST": {"update": RUST(refresh=0.0)},
+    "RTST": {"update": RTST(refresh=0.0)},
+    "default": {"update": IGT()},
 }
 COLUMNS = ["", "accuracy", "newest five", "CPU", "distances", "comparisons", "slowest / median"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.data import Array, Split, data_file, image_features, mixture
 from benchmarks.measure import THREADS, median_seconds, show_table
-from evergrow import NCMForestClassifier, SubcategoryForestClassifier
+from evergrow import RUST, NCMForestClassifier, SubcategoryForestClassifier
 
 # Settings of the papers' forests, whatever the defaults of ours are.
 TREES: dict[str, Any] = {
@@ -18,8 +18,7 @@ TREES: dict[str, Any] = {
     "min_gain": 1e-7,
     "bootstrap": False,
     "standardize": "scale",
-    "update": "rust",
-    "refresh": 0.0,
+    "update": RUST(refresh=0.0),
     "n_jobs": THREADS,
     "random_state": 0,
 }

@@ -37,7 +37,7 @@ from evergrow_papers.claims import (
 from evergrow_papers.data import mixture, take_square_roots
 from evergrow_papers.figures import Panel, Panels
 from evergrow_papers.frame import Context, Experiment, Run, Source
-from evergrow_papers.settings import NCM_TREES, TREES
+from evergrow_papers.settings import NCM_TREES, TREES, UPDATES
 from evergrow_papers.table import ANY, Row, Table, first, last
 
 CITATION = (
@@ -136,8 +136,8 @@ def baseline_run(data: str, seed: int, at: Sequence[int]) -> Run:
 def forest(context: Context, seed: int, **parameters: Any) -> NCMForestClassifier:
     """The paper's forest: 50 trees, at least 10 samples in a leaf, square root of the classes."""
     n_trees = context.scaled(N_TREES, N_TREES_QUICK)
-    given = {**NCM_TREES, **parameters}
-    return NCMForestClassifier(n_trees, n_jobs=context.n_jobs, random_state=seed, **given)
+    given = {"n_jobs": context.n_jobs, "random_state": seed, **NCM_TREES}
+    return NCMForestClassifier(n_trees, **given).set_params(**parameters)
 
 
 def retrained(context: Context, seed: int, **parameters: Any) -> Retrained:
@@ -183,7 +183,7 @@ def measure_strategy(
         learner: Learner = retrained(context, seed, **parameters)
         keys = ("data", "strategy", "seed") if shared else keys
     else:
-        learner = forest(context, seed, update=strategy, **parameters)
+        learner = forest(context, seed, update=UPDATES[strategy], **parameters)
     measured = follow_run(context, run, learner, ask=ask, data=data)
     return rows_of(run, keys, measured, timed=strategy != BASELINE or ask == "always")
 
@@ -540,7 +540,7 @@ def _fig6_runs(context: Context) -> list[Run]:
             whole = {**baseline_run(name, seed, [end]), "initial": PAPER_INITIAL}
             found += [whole, {**whole, "strategy": "igt"}]
             found += [
-                {**whole, "strategy": s, "share": p, "parameters": {"update_fraction": p}}
+                {**whole, "strategy": s, "share": p, "parameters": {"update__share": p}}
                 for s in CHANGING
                 for p in SHARES
             ]
@@ -945,7 +945,7 @@ def _fig10_measure(context: Context, run: Run) -> list[Row]:
         rank = max(2, context.dataset(run["data"]).X_train.shape[1] // 8)
         learner = cast(Learner, _metric_means(seed, rank if method == "met_low_rank" else None))
     else:
-        learner = forest(context, seed, update=method)
+        learner = forest(context, seed, update=UPDATES[method])
     measured = follow_run(context, run, learner)
     return rows_of(run, FIG10.keys, measured, timed=method != BASELINE)
 

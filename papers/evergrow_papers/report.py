@@ -23,7 +23,7 @@ from evergrow_papers.claims import Claim, Compare, Words, each_seed, increasing,
 from evergrow_papers.data import Array, mixture, spirals, take_square_roots
 from evergrow_papers.figures import COLOURS, Figure, Panel, Panels, add_legend
 from evergrow_papers.frame import Context, Experiment, Run, Source, grid, time_call
-from evergrow_papers.settings import TREES
+from evergrow_papers.settings import TREES, UPDATES
 from evergrow_papers.table import ANY, Row, Table, first, last
 
 CITATION = (
@@ -55,10 +55,10 @@ N_CLASSES, INITIAL = 20, 4
 RETRAINED, FORESTS = "retrained", ("NCM", "SVM")
 # RTST chooses nodes uniformly, RTSTQ those that separate their classes badly.
 PARAMETERS: Mapping[str, Mapping[str, Any]] = {
-    "ULS": {"update": "uls"},
-    "IGT": {"update": "igt"},
-    "RTST": {"update": "rtst", "node_sampling": "uniform"},
-    "RTSTQ": {"update": "rtst", "node_sampling": "quality"},
+    "ULS": {"update": UPDATES["uls"]},
+    "IGT": {"update": UPDATES["igt"]},
+    "RTST": {"update": UPDATES["rtst"], "update__nodes": "uniform"},
+    "RTSTQ": {"update": UPDATES["rtst"], "update__nodes": "quality"},
 }
 STRATEGIES = (*PARAMETERS,)
 # Strategies that add nodes, and of these the ones that choose nodes.
@@ -82,8 +82,8 @@ def make_forest(context: Context, run: Run, **parameters: Any) -> Any:
     """An empty forest whose nodes split by thresholds, linear SVMs or class means."""
     # The report gives the least gain, but no smallest leaf. It grows no tree again.
     settings = {**TREES, "min_gain": 0.001, "min_samples_leaf": 5, "n_estimators": run["n_trees"]}
-    settings |= {"n_jobs": context.n_jobs, "random_state": run["seed"], **parameters}
-    return KINDS[run["forest"]](**settings)
+    settings |= {"n_jobs": context.n_jobs, "random_state": run["seed"]}
+    return KINDS[run["forest"]](**settings).set_params(**parameters)
 
 
 # --- Runs: all strategies and retraining on one stream
@@ -125,9 +125,10 @@ def _data_of(context: Context, run: Run) -> tuple[Dataset, list[Any]]:
 
 def measure_strategies(context: Context, run: Run, at: Sequence[int] = ()) -> list[Row]:
     """Rows of retraining and the strategies on one stream, at all or these numbers of classes."""
-    name = {"share": "update_fraction"}.get(run.get("varied", ""), run.get("varied"))
+    name = run.get("varied")
+    share = {"update__share": run["value"]} if name == "share" else {}
     # The number of initial classes is a setting of the run as well.
-    varied = {} if name in (None, "initial") else {name: run["value"]}
+    varied = {} if name in (None, "initial", "share") else {name: run["value"]}
     data, order = _data_of(context, run)
     sizes = ClassStream(run["initial"], run["chunk"], order=order).sizes(len(order))
     wanted = at or (sizes[-1:] if "varied" in run else sizes)
@@ -138,7 +139,7 @@ def measure_strategies(context: Context, run: Run, at: Sequence[int] = ()) -> li
     # Warm up: the first forest of a process must not be charged for one-time costs.
     some = data.X_train[:50]
     empty().fit(some, np.arange(len(some)) % 2).predict(data.X_test[:1])
-    learners = {s: empty(**PARAMETERS[s]) for s in run["strategies"]}
+    learners = {s: empty(**PARAMETERS[s], **share) for s in run["strategies"]}
     found = [
         {**{key: run[key] for key in KEYS if key in run}, "strategy": name, **row}
         for name, learner in {RETRAINED: Retrained(empty), **learners}.items()

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from evergrow import NCMForestClassifier
+from evergrow import IGT, NCMForestClassifier
 
 rng = np.random.default_rng(3)
 centres = np.array([[0, 0], [5, 0], [2.5, 4], [7.5, 4], [10, 0]])
@@ -20,10 +20,10 @@ y = np.repeat(np.arange(5), 60)
 X = centres[y] + 0.9 * rng.standard_normal((len(y), 2))
 old = y < 3
 
-# With refresh=0.0 no tree is grown again: what changes is the work of the strategy "igt".
-options = {"min_samples_leaf": 10, "standardize": "none", "refresh": 0.0, "random_state": 0}
-before = NCMForestClassifier(1, update="igt", **options).fit(X[old], y[old])
-after = NCMForestClassifier(1, update="igt", **options).fit(X[old], y[old])
+# With refresh=0.0 no tree is grown again: what changes is the work of the strategy IGT.
+options = {"min_samples_leaf": 10, "standardize": "none", "random_state": 0}
+before = NCMForestClassifier(1, update=IGT(refresh=0.0), **options).fit(X[old], y[old])
+after = NCMForestClassifier(1, update=IGT(refresh=0.0), **options).fit(X[old], y[old])
 after.partial_fit(X[~old], y[~old])
 
 # %%

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from evergrow import RTST, RUST, NCMForestClassifier
+from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
 
 rng = np.random.default_rng(0)
 centres = np.array([[0, 0], [4, 4], [8, 0], [12, 4], [4, 0], [8, 4]])
@@ -24,8 +24,7 @@ def train(update):
     """Return a tree of the old classes, updated with the new ones unless update is None."""
     forest = NCMForestClassifier(
         1,
-        update=update or "igt",
-        refresh=0.0,
+        update=update or IGT(refresh=0.0),
         n_centroids="sqrt",
         min_samples_leaf=12,
         standardize="none",
@@ -37,10 +36,10 @@ def train(update):
 
 models = {
     "before": train(None),
-    "ULS": train("uls"),
-    "IGT": train("igt"),
-    "RUST": train(RUST(share=0.6)),
-    "RTST": train(RTST(share=0.6)),
+    "ULS": train(ULS(refresh=0.0)),
+    "IGT": train(IGT(refresh=0.0)),
+    "RUST": train(RUST(share=0.6, refresh=0.0)),
+    "RTST": train(RTST(share=0.6, refresh=0.0)),
 }
 
 # %%

@@ -20,7 +20,7 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from evergrow import NCMForestClassifier
+from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
 
 # Overlapping classes, each with 150 samples to learn and 40 to test.
 rng = np.random.default_rng(0)
@@ -34,9 +34,9 @@ n_classes = np.arange(8, 25)
 
 def follow(update):
     """Return the accuracy after each class, and processor time and distances of all updates."""
-    strategy = {} if update == "retrained" else {"update": update}
+    strategy = {} if update == "retrained" else {"update": strategies[update](refresh=0.0)}
     forest = NCMForestClassifier(
-        20, refresh=0.0, standardize="none", min_samples_leaf=10, random_state=0, **strategy
+        20, standardize="none", min_samples_leaf=10, random_state=0, **strategy
     )
     accuracy, seconds, distances = [], 0.0, 0
     for n in n_classes:
@@ -53,7 +53,8 @@ def follow(update):
     return accuracy, seconds, distances
 
 
-updates = ("uls", "igt", "rust", "rtst", "retrained")
+strategies = {"uls": ULS, "igt": IGT, "rust": RUST, "rtst": RTST}
+updates = (*strategies, "retrained")
 found = {update: follow(update) for update in updates}
 for update, (accuracy, *_) in found.items():
     print(f"{update:<10} {accuracy[-1]:.0f} % of 24 classes")

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from evergrow.compare.stream import Learner, Retrained
+from evergrow.estimators.forest import IGT, RTST
 from evergrow.estimators.means import NCMMetric
 from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
@@ -68,8 +69,7 @@ class ComparedLearner:
         """The Python call that creates it, for display."""
         if self.make:
             return self.estimator
-        # Defaults only make the call longer.
-        given = [f"{k}={v!r}".replace(", nodes=None", "") for k, v in self.parameters.items()]
+        given = [f"{name}={value!r}" for name, value in self.parameters.items()]
         call = f"{self.estimator}({', '.join(given)})"
         return f"make_pipeline(Normalizer(), {call})" if self.unit_length else call
 
@@ -127,13 +127,13 @@ _sklearn = partial(ComparedLearner, "scikit-learn", way="retrained")
 # The heads of other papers come with the distribution evergrow-papers.
 _peer = partial(ComparedLearner, "peers", "evergrow_papers.peers")
 _river = partial(ComparedLearner, "river", "river", on_sample=True)
-_NCM, _RECOMMENDED = "NCMForestClassifier", {"update": "igt", "refresh": "auto"}
+_NCM, _RECOMMENDED = "NCMForestClassifier", {"update": "igt"}
 _TREES, _FEATURES = {"n_estimators": 50}, {"n_random_features": 4000}
 
 LEARNERS: tuple[ComparedLearner, ...] = (
     _forest("ncm-forest", "NCM forest, recommended update", _NCM, _RECOMMENDED, on_sample=True),
-    _forest("ncm-forest-igt", "NCM forest, IGT", _NCM, {"update": "igt", "refresh": 0.0}),
-    _forest("ncm-forest-rtst", "NCM forest, RTST", _NCM, {"update": "rtst", "refresh": 0.0}),
+    _forest("ncm-forest-igt", "NCM forest, IGT", _NCM, {"update": IGT(refresh=0.0)}),
+    _forest("ncm-forest-rtst", "NCM forest, RTST", _NCM, {"update": RTST(refresh=0.0)}),
     _forest(
         "regularised-forest", "regularised NCM forest", _NCM, {"n_subsets": 100, **_RECOMMENDED}
     ),

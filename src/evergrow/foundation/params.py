@@ -11,8 +11,8 @@ import numbers
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 
@@ -212,6 +212,55 @@ def bytes_of(size: str | int) -> int:
         raise InvalidInputError(f"{size!r} is not a size such as '4GiB'")
     number, unit, n_bytes = found.groups(default="")
     return int(decimal.Decimal(n_bytes or number) * _UNITS[unit])
+
+
+class Value:
+    """A parameter that has parameters of its own, as a frozen dataclass with ``repr=False``.
+
+    Estimators that hold one have its fields as nested parameters, such as ``update__share``.
+    """
+
+    # The values that each field may have.
+    _rules: ClassVar[dict[str, list[Rule]]] = {}
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        rules = {f"{kind}.{name}": allowed for name, allowed in self._rules.items()}
+        check_parameters({f"{kind}.{name}": v for name, v in vars(self).items()}, rules)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return the fields, as scikit-learn asks for them; ``deep`` is ignored."""
+        return dict(vars(self))
+
+    def set_params(self, **changed: Any) -> Self:
+        """Return a copy with other fields."""
+        unknown = changed.keys() - vars(self).keys()
+        if unknown:
+            raise InvalidInputError(
+                f"{type(self).__name__} has no field {min(unknown)!r}; it has {[*vars(self)]}"
+            )
+        return cast("Self", replace(cast(Any, self), **changed))
+
+    def __repr__(self) -> str:
+        given = [(f, getattr(self, f.name)) for f in fields(cast(Any, self))]
+        given.sort(key=lambda entry: bool(entry[0].kw_only))
+        changed = [f"{f.name}={value!r}" for f, value in given if value != f.default]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A :class:`Value` of one of these classes; the first is named as an example."""
+
+    kinds: tuple[type[Value], ...]
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(value, self.kinds)
+
+    def __str__(self) -> str:
+        names = [kind.__name__ for kind in self.kinds]
+        return f"a value of {' or '.join(names)}"
 
 
 def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Sequence[Rule]]) -> None:

@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 
 from evergrow import _core
-from evergrow.estimators.forest.strategy import usable_strategies
+from evergrow.estimators.forest.strategy import Strategy, strategy_of, usable_strategies
 from tests.conftest import FORESTS
 
 
 def strategies_of(kind: Any) -> list[str]:
     """Names of the update strategies that a kind of forest can use."""
     return usable_strategies(has_class_means=kind._splits.has_class_means)
+
+
+def strategy(update: str | Strategy = "igt", refresh: Any = 0.0) -> Strategy:
+    """A strategy that grows no tree again, unless it is told to."""
+    return strategy_of(update).set_params(refresh=refresh)
 
 
 # Every kind of forest with every strategy it can use.

@@ -15,6 +15,7 @@ from tests.estimators.forest.blobs import (
     stored_ids,
     stored_per_class,
     strategies_of,
+    strategy,
 )
 
 pytestmark = pytest.mark.slow
@@ -72,10 +73,10 @@ class TrackedForest:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
     strategies = [*strategies_of(kind), RTST(share=0.3, nodes="quality")]
-    tracked = TrackedForest(kind(3, min_samples_leaf=2, refresh=0.1, random_state=seed), seed)
+    tracked = TrackedForest(kind(3, min_samples_leaf=2, random_state=seed), seed)
     tracked.learn()
     for n in range(100):
-        tracked.forest.set_params(update=strategies[n % len(strategies)])
+        tracked.forest.set_params(update=strategy(strategies[n % len(strategies)], 0.1))
         tracked.step()
         tracked.forest._fitted.forest.check()
         for tree in range(3):

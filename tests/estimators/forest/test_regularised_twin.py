@@ -223,7 +223,8 @@ def test_a_regularised_forest_learns_classes_one_after_the_other(
     strategy: str, digits: Arrays
 ) -> None:
     X, X_test, y, y_test = digits
-    forest = NCMForestClassifier(10, n_subsets=20, update=strategy, refresh=0.2, random_state=0)
+    update = STRATEGIES[strategy](refresh=0.2)
+    forest = NCMForestClassifier(10, n_subsets=20, update=update, random_state=0)
     for first in (0, 5, 7):
         own = (y >= first) & (y < first + 5)
         forest.partial_fit(X[own], y[own])

@@ -97,7 +97,7 @@ def test_coarse_labels_alone_are_learnt_and_refined_later(method: str) -> None:
 def test_new_classes_of_both_levels_are_learnt_and_columns_stay(method: str, update: str) -> None:
     X, Y = samples(200, range(5))
     more, Y_more = samples(200, range(3, 12), seed=1)
-    forest = small(method, update=update).fit(X, hidden(Y))
+    forest = small(method, update=STRATEGIES[update](refresh=0.0)).fit(X, hidden(Y))
     before = forest.classes_.tolist()
     forest.partial_fit(more, hidden(Y_more))
     check_consistent(forest)
@@ -389,7 +389,7 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
         {"bootstrap": True},
         {"max_samples": 0.5},
         {"sample_dtype": "float16"},
-        {"update": IGT(), "refresh": 0.4},
+        {"update": IGT(refresh=0.4)},
         {"n_subsets": 1, "n_assignments": "auto"},
     ],
     ids=str,

@@ -25,7 +25,7 @@ from evergrow.foundation.device import as_tensor, is_on_gpu, to_host
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
-from evergrow.foundation.params import Rule, check_parameters
+from evergrow.foundation.params import Rule, Value, check_parameters
 from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.models.codec import decode, encode
 from evergrow.storage.models.header import (
@@ -122,6 +122,31 @@ class GrowingClassifier(SaveMixin, DocLinkMixin, ClassifierMixin, BaseEstimator)
                 "Call 'fit' first."
             )
         return self._fitted
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, and fields of those that are values.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name. ``update__share=0.5`` sets a field of a value such as ``RUST()``.
+
+        Returns
+        -------
+        self : estimator
+            The estimator.
+        """
+        for name in [name for name in params if "__" in name]:
+            parameter, _, field = name.partition("__")
+            value = params.get(parameter, getattr(self, parameter, None))
+            if isinstance(value, Value):
+                params[parameter] = value.set_params(**{field: params.pop(name)})
+            elif value is None or isinstance(value, str):
+                allowed = " or ".join(str(rule) for rule in self._rules.get(parameter, ()))
+                raise InvalidInputError(
+                    f"{name} needs a value in {parameter}, which is {value!r}; it may be {allowed}"
+                )
+        return cast("Self", super().set_params(**params))
 
     def _frozen_copy(self) -> Self:
         return frozen_copy(self)

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from evergrow.estimators.forest.request import ClassWeight
-from evergrow.estimators.forest.strategy import NodeSampling, Strategy
+from evergrow.estimators.forest.strategy import Strategy
 
 Forest = TypeVar("Forest", bound=type)
 
@@ -42,29 +42,27 @@ update : {"igt", "rust", "rtst", "uls"} or strategy, default={update}
     - ``"rust"`` (reuse subtree) also adds the means of new classes to some nodes;
     - ``"rtst"`` (retrain subtree) grows some subtrees again.
 
-    With any of them, `refresh` also grows whole trees again. With ``refresh=0.0``, the list goes
-    from the fastest to the most accurate. But on CIFAR-100 features, ``"igt"`` with
-    ``refresh="auto"`` was more accurate and faster than ``"rust"`` or ``"rtst"`` with
-    ``refresh=0.0`` (:doc:`/growing_tradeoffs`). A strategy object such as ``RTST(share=0.5)`` sets
-    its own options. Can be changed between updates.
-update_fraction : float, default=0.8
-    Share of the splitting nodes, from 0 to 1, that ``"rust"`` and ``"rtst"`` choose in each
-    update. Lower values update faster and less accurately."""
+    All of them also grow whole trees again, in turn, when classes or samples have become more. A
+    value such as ``RTST(share=0.5)`` or ``IGT(refresh=0.0)`` sets its options; with
+    ``refresh=0.0``, no tree is grown again and the list goes from the fastest to the most accurate.
+    But on CIFAR-100 features, ``IGT()`` was more accurate and faster than ``RUST(refresh=0.0)`` or
+    ``RTST(refresh=0.0)`` (:doc:`/growing_tradeoffs`). Can be changed between updates.{none}"""
+
+_UPDATE_NONE = """
+    None is ``RUST(refresh=0.0)``, the strategy of the paper."""
 
 _UPDATE_OTHERS = """\
-update : {"igt", "rtst", "uls"} or strategy, default={update}
+update : {"igt", "rtst", "uls"} or strategy, default="igt"
     How :meth:`partial_fit` adds new samples to a tree:
 
     - ``"uls"`` (update leaf statistics) only counts new samples in the leaves that they reach;
     - ``"igt"`` (incrementally grow tree) also splits these leaves where possible;
     - ``"rtst"`` (retrain subtree) grows some subtrees again.
 
-    With any of them, `refresh` also grows whole trees again. With ``refresh=0.0``, the list goes
-    from the fastest to the most accurate. A strategy object such as ``RTST(share=0.5)`` sets its
-    own options. Can be changed between updates.
-update_fraction : float, default=0.8
-    Share of the splitting nodes, from 0 to 1, that ``"rtst"`` chooses in each update. Lower values
-    update faster and less accurately."""
+    All of them also grow whole trees again, in turn, when classes or samples have become more. A
+    value such as ``RTST(share=0.5)`` or ``IGT(refresh=0.0)`` sets its options; with
+    ``refresh=0.0``, no tree is grown again and the list goes from the fastest to the most accurate.
+    Can be changed between updates."""
 
 _BEFORE_UPDATE = """\
 min_samples_leaf : "auto" or int, default="auto"
@@ -98,9 +96,9 @@ standardize : {"auto", "whiten", "scale", "none"} or bool, default="auto"
       length, so that distances compare directions. It usually keeps the output of
       :class:`NCMMetric` as it is, because scaling it does not separate the classes better.
 
-    The scale is measured on the data of :meth:`fit`. With ``refresh="auto"`` it is measured again
-    in updates as long as there is little data. The attributes ``standardize_`` and
-    ``equal_lengths_`` say what was chosen."""
+    The scale is measured on the data of :meth:`fit`. Unless `update` has a number as its
+    ``refresh``, it is measured again in updates as long as there is little data. The attributes
+    ``standardize_`` and ``equal_lengths_`` say what was chosen."""
 
 _STANDARDIZE_OTHERS = """\
 standardize : {"auto", "scale", "none", "whiten"} or bool, default="auto"
@@ -111,19 +109,10 @@ standardize : {"auto", "scale", "none", "whiten"} or bool, default="auto"
       feature gain nothing from it;
     - ``"none"`` or False keeps the proportions between features, which suits pixels.
 
-    The scale is measured on the data of :meth:`fit`. With ``refresh="auto"`` it is measured again
-    in updates as long as there is little data."""
+    The scale is measured on the data of :meth:`fit`. Unless `update` has a number as its
+    ``refresh``, it is measured again in updates as long as there is little data."""
 
 _AFTER_UPDATE = """\
-node_sampling : {"size", "uniform", "quality"}, default="size"
-    Which splitting nodes are more likely to be chosen (see `update_fraction`): those with a small
-    subtree (``"size"``), those with a subtree that separates its samples badly (``"quality"``), or
-    all equally (``"uniform"``).
-refresh : "auto" or float, default={refresh}
-    Share of the trees that each update grows again from scratch. The trees take turns over the
-    updates. ``"auto"`` grows a tree again once the number of classes or of samples has increased by
-    30 % since the tree was last grown. An update with new classes grows at least one tree again.
-    With 0.0, trees are never grown again. Updates are then faster, and the forest is less accurate.
 sample_dtype : {"float32", "float16"}, default="float32"
     Precision of the training samples that the forest stores for updates. With ``"float16"``, they
     take half as much memory.
@@ -202,10 +191,7 @@ class ForestParameters:
     bootstrap: bool = False
     class_weight: ClassWeight = None
     standardize: Literal["auto", "whiten", "scale", "none"] | bool = "auto"
-    update: str | Strategy = "igt"
-    update_fraction: float = 0.8
-    node_sampling: NodeSampling = "size"
-    refresh: float | Literal["auto"] = "auto"
+    update: str | Strategy | None = "igt"
     sample_dtype: Literal["float32", "float16"] = "float32"
     memory: str | os.PathLike[str] | None = None
     memory_limit: str | int | None = None
@@ -238,7 +224,7 @@ def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
             "{balance}": _BALANCE,
             "{common attributes}": _ATTRIBUTES,
             "{update}": _literal(forest, "update"),
-            "{refresh}": _literal(forest, "refresh"),
+            "{none}": _UPDATE_NONE if getattr(forest, "update", None) is None else "",
             "{example}": _EXAMPLE.replace("FOREST", forest.__name__),
         }
         if forest.__doc__:

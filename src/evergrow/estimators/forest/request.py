@@ -16,9 +16,7 @@ from joblib import effective_n_jobs
 
 from evergrow._core import SplitRules
 from evergrow.estimators.forest.strategy import (
-    NODE_RULES,
-    STRATEGIES,
-    NodeSampling,
+    STRATEGY_RULES,
     Strategy,
     strategy_of,
     usable_strategies,
@@ -146,10 +144,6 @@ def _is_class_weight(value: object) -> bool:
 
 
 _MAX_JOBS = 2**15
-_STRATEGY = Satisfies(
-    "a value such as RTST(share=0.5)",
-    lambda value: isinstance(value, tuple(STRATEGIES.values())),
-)
 _CLASS_WEIGHT = Satisfies(
     "a mapping from classes to weights, which are finite numbers of at least 0",
     _is_class_weight,
@@ -164,10 +158,7 @@ FOREST_RULES: dict[str, list[Rule]] = {
     "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
     "bootstrap": [Flag()],
     "standardize": [Choice(("auto", "whiten", "scale", "none")), Flag()],
-    "update": [Choice(tuple(STRATEGIES)), _STRATEGY],
-    "update_fraction": NODE_RULES["share"],
-    "node_sampling": NODE_RULES["nodes"],
-    "refresh": [Choice(("auto",)), Number(0.0, 1.0)],
+    "update": STRATEGY_RULES,
     "sample_dtype": [Choice(("float32", "float16"))],
     "memory": [Nothing(), FilePath()],
     "memory_limit": [Nothing(), MemorySize()],
@@ -190,9 +181,6 @@ class ForestRequest:
     class_weight: ClassWeight
     standardize: Standardize
     strategy: Strategy
-    share: float
-    node_sampling: NodeSampling
-    refresh: float | Literal["auto"]
     half_samples: bool
     memory: str | os.PathLike[str] | None
     memory_limit: int | None  # bytes
@@ -207,7 +195,6 @@ class ForestRequest:
         Raises a ``ValueError`` if parameters that are each valid do not go together.
         """
         strategy = strategy_of(estimator.update)
-        share, nodes = strategy._chosen_nodes(estimator.update_fraction, estimator.node_sampling)
         if strategy._needs_class_means and not splits.has_class_means:
             raise InvalidInputError(_without_means(strategy, type(estimator).__name__))
         _check_eviction(estimator.keep_per_class, estimator.min_samples_leaf)
@@ -220,9 +207,6 @@ class ForestRequest:
             class_weight=_class_weight_of(estimator.class_weight),
             standardize=_standardize_of(estimator.standardize, splits, type(estimator).__name__),
             strategy=strategy,
-            share=share,
-            node_sampling=nodes,
-            refresh="auto" if estimator.refresh == "auto" else float(estimator.refresh),
             half_samples=estimator.sample_dtype == "float16",
             memory=estimator.memory,
             memory_limit=None if limit is None else bytes_of(limit),

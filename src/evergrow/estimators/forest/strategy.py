@@ -6,24 +6,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal, TypeAlias
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal, TypeAlias
 
-import numpy as np
-
-from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.params import Choice, Number, Rule, check_parameters
+from evergrow.foundation.params import Choice, Number, OneOf, Rule, Value
 
 NodeSampling: TypeAlias = Literal["size", "uniform", "quality"]
 
-NODE_RULES: dict[str, list[Rule]] = {
-    "share": [Number(0.0, 1.0)],
-    "nodes": [Choice(("size", "uniform", "quality"))],
-}
 
-
-@dataclass(frozen=True)
-class Strategy:
+@dataclass(frozen=True, repr=False)
+class Strategy(Value):
     """What a forest must know about an update strategy.
 
     Attributes
@@ -39,26 +31,37 @@ class Strategy:
         trees that were grown since a class came do.
     """
 
+    _: KW_ONLY
+    refresh: float | Literal["auto"] = "auto"
+
     _name: ClassVar[str]
     _needs_rows: ClassVar[bool] = True
     _needs_class_means: ClassVar[bool] = False
     _changes_splits: ClassVar[bool] = False
+    _rules: ClassVar[dict[str, list[Rule]]] = {"refresh": [Choice(("auto",)), Number(0.0, 1.0)]}
 
-    def _chosen_nodes(
-        self,
-        update_fraction: float,  # noqa: ARG002
-        node_sampling: NodeSampling,  # noqa: ARG002
-    ) -> tuple[float, NodeSampling]:
-        """Share of the splitting nodes to choose, and how; by default none."""
+    @property
+    def _chosen_nodes(self) -> tuple[float, NodeSampling]:
+        """Share of the splitting nodes to choose, and how."""
         return 0.0, "size"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ULS(Strategy):
     """Update leaf statistics: new samples only change the class counts of leaves.
 
     This update strategy of forests [Ristin2014 Sec. 4 a] is the fastest and the least accurate. It
-    is the only one that does not need the stored training samples. ``update="uls"`` is the same.
+    is the only one that does not need the stored training samples, except to grow trees again.
+    ``update="uls"`` is ``ULS()``.
+
+    Parameters
+    ----------
+    refresh : "auto" or float, default="auto"
+        Share of the trees that each update also grows again from scratch. The trees take turns.
+        ``"auto"`` grows a tree again once the number of classes or of samples has increased by 30 %
+        since the tree was last grown. An update with new classes grows at least one tree again.
+        With 0.0, trees are never grown again. Updates are then faster, and the forest is less
+        accurate.
 
     Examples
     --------
@@ -71,12 +74,21 @@ class ULS(Strategy):
     _needs_rows = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IGT(Strategy):
     """Incrementally grow tree: leaves that new samples reach are split where possible.
 
     This update strategy of forests [Ristin2014 Sec. 4 b] keeps all existing splits.
-    ``update="igt"``, the default of forests, is the same.
+    ``update="igt"``, the default of most forests, is ``IGT()``.
+
+    Parameters
+    ----------
+    refresh : "auto" or float, default="auto"
+        Share of the trees that each update also grows again from scratch. The trees take turns.
+        ``"auto"`` grows a tree again once the number of classes or of samples has increased by 30 %
+        since the tree was last grown. An update with new classes grows at least one tree again.
+        With 0.0, trees are never grown again. Updates are then faster, and the forest is less
+        accurate.
 
     Examples
     --------
@@ -88,41 +100,43 @@ class IGT(Strategy):
     _name = "igt"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodeStrategy(Strategy):
     """A strategy that changes a random choice of the splitting nodes."""
 
-    share: float | None = None
-    nodes: NodeSampling | None = None
+    share: float = 0.8
+    nodes: NodeSampling = "size"
 
     _changes_splits = True
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "share": [Number(0.0, 1.0)],
+        "nodes": [Choice(("size", "uniform", "quality"))],
+        **Strategy._rules,
+    }
 
-    def _chosen_nodes(
-        self, update_fraction: float, node_sampling: NodeSampling
-    ) -> tuple[float, NodeSampling]:
-        """Share of the splitting nodes to choose, and how; the arguments are the defaults."""
-        share = update_fraction if self.share is None else self.share
-        nodes = node_sampling if self.nodes is None else self.nodes
-        check_parameters({"share": share, "nodes": nodes}, NODE_RULES)
-        return float(share), nodes
+    @property
+    def _chosen_nodes(self) -> tuple[float, NodeSampling]:
+        return float(self.share), self.nodes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RTST(NodeStrategy):
     """Retrain subtrees: some of the subtrees that new samples reach are grown again.
 
     Each of them is grown from all of its old and new samples. This update strategy of forests
     [Ristin2014 Sec. 4 c] is the slowest and the most accurate.
-    ``update="rtst"`` is the same with the default options.
+    ``update="rtst"`` is ``RTST()``.
 
     Parameters
     ----------
-    share : float, default=None
-        Share of the splitting nodes that are chosen in each update, from 0 to 1. None uses the
-        forest's ``update_fraction``.
-    nodes : {"size", "uniform", "quality"}, default=None
+    share : float, default=0.8
+        Share of the splitting nodes that are chosen in each update, from 0 to 1. Lower values
+        update faster and less accurately.
+    nodes : {"size", "uniform", "quality"}, default="size"
         Which nodes are more likely to be chosen: those with a small subtree, all equally, or those
-        whose subtree separates its samples badly. None uses the forest's ``node_sampling``.
+        whose subtree separates its samples badly.
+    refresh : "auto" or float, default="auto"
+        Share of the trees that each update also grows again from scratch, as in :class:`IGT`.
 
     Examples
     --------
@@ -134,28 +148,30 @@ class RTST(NodeStrategy):
     _name = "rtst"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RUST(NodeStrategy):
     """Reuse subtree: some nodes add the means of new classes and keep the subtrees below them.
 
     This update strategy of forests [Ristin2014 Sec. 4 d] moves only the samples that now belong to
     the other child, and only the leaves that they reach may grow. It needs a forest of class means.
-    ``update="rust"`` is the same with the default options.
+    ``update="rust"`` is ``RUST()``.
 
     Parameters
     ----------
-    share : float, default=None
-        Share of the splitting nodes that are chosen in each update, from 0 to 1. None uses the
-        forest's ``update_fraction``.
-    nodes : {"size", "uniform", "quality"}, default=None
+    share : float, default=0.8
+        Share of the splitting nodes that are chosen in each update, from 0 to 1. Lower values
+        update faster and less accurately.
+    nodes : {"size", "uniform", "quality"}, default="size"
         Which nodes are more likely to be chosen: those with a small subtree, all equally, or those
-        whose subtree separates its samples badly. None uses the forest's ``node_sampling``.
+        whose subtree separates its samples badly.
+    refresh : "auto" or float, default="auto"
+        Share of the trees that each update also grows again from scratch, as in :class:`IGT`.
 
     Examples
     --------
     >>> from evergrow import NCMForestClassifier, RUST
     >>> NCMForestClassifier(update=RUST(share=0.5)).update
-    RUST(share=0.5, nodes=None)
+    RUST(share=0.5)
     """
 
     _name = "rust"
@@ -168,12 +184,17 @@ class RUST(NodeStrategy):
 STRATEGIES: dict[str, type[Strategy]] = {kind._name: kind for kind in (ULS, IGT, RTST, RUST)}
 
 
-def strategy_of(update: str | Strategy) -> Strategy:
-    """A strategy given by its name or as a value.
+STRATEGY_RULES: list[Rule] = [Choice(tuple(STRATEGIES)), OneOf(tuple(STRATEGIES.values()))]
 
-    >>> strategy_of("rtst")
-    RTST(share=None, nodes=None)
+
+def strategy_of(update: str | Strategy | None) -> Strategy:
+    """A strategy given by its name or as a value; None is that of [Ristin2015].
+
+    >>> strategy_of("rtst"), strategy_of(None)
+    (RTST(), RUST(refresh=0.0))
     """
+    if update is None:
+        return RUST(refresh=0.0)
     return STRATEGIES[update]() if isinstance(update, str) else update
 
 
@@ -186,19 +207,3 @@ def usable_strategies(*, has_class_means: bool) -> list[str]:
     return [
         name for name, kind in STRATEGIES.items() if has_class_means or not kind._needs_class_means
     ]
-
-
-def strategy_to_json(strategy: Strategy) -> dict[str, Any]:
-    """Name and options of a strategy."""
-    options = asdict(strategy).items()
-    plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in options}
-    return {"name": strategy._name, **plain}
-
-
-def strategy_from_json(entry: dict[str, Any]) -> Strategy:
-    """Rebuild from :func:`strategy_to_json`; a ``ValueError`` for an unknown strategy."""
-    options = dict(entry)
-    kind = STRATEGIES.get(str(options.pop("name", None)))
-    if kind is None or set(options) - {field.name for field in fields(kind)}:
-        raise InvalidInputError(f"unknown update strategy {entry}")
-    return kind(**options)

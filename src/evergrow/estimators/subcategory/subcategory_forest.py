@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 from evergrow.estimators.forest.ncm_forest import NCM_RULES
 from evergrow.estimators.forest.parameters import ForestParameters, complete_docstring
 from evergrow.estimators.forest.request import FOREST_RULES
-from evergrow.estimators.forest.strategy import Strategy
+from evergrow.estimators.forest.strategy import STRATEGY_RULES, Strategy
 from evergrow.estimators.subcategory.guess.fine_classes import GUESSER_RULES, Guesser
 from evergrow.estimators.subcategory.learner import SubcategoryLearner
 from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.foundation.params import Choice, Number, Rule
+from evergrow.foundation.params import Choice, Nothing, Number, Rule
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -185,6 +185,7 @@ default="ridge-h"
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **FOREST_RULES,
         **NCM_RULES,
+        "update": [Nothing(), *STRATEGY_RULES],
         "method": [Choice(tuple(METHODS))],
         "guess": [Choice(("auto",)), *GUESSER_RULES],
         "coarse_weight": [Choice(("auto",)), Number(0.0)],
@@ -194,8 +195,7 @@ default="ridge-h"
         "refine_share": [Number(0.0)],
     }
 
-    update: str | Strategy = "rust"
-    refresh: float | Literal["auto"] = 0.0
+    update: str | Strategy | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that a label is a path of classes, but that there is one prediction."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import Value
 from evergrow.foundation.version import __version__
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -22,6 +23,8 @@ Build = Callable[[dict[str, Any], Tensors], Any]
 MACHINE_PARAMETERS: dict[str, Any] = {"n_jobs": None, "verbose": 0}
 # A parameter that no model file has: the device to compute on.
 DEVICE = "device"
+# Where the entry of a value names its class.
+_KIND = "kind"
 # A loaded model may start this many threads, or as many as there are processors.
 _MOST_THREADS = 64
 # No machine that saved a model has more.
@@ -65,13 +68,30 @@ def common_header(
 
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters as JSON holds them, without the device to compute on."""
-    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
+    plain = {name: _plain(value) for name, value in parameters.items()}
     # The computer that loads the file may have no GPU.
     plain.pop(DEVICE, None)
     # The state of a generator cannot be saved.
     if isinstance(plain.get("random_state"), np.random.RandomState):
         plain["random_state"] = None
     return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Value):
+        return {_KIND: type(value).__name__, **plain_parameters(value.get_params())}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def with_values(parameters: dict[str, Any], kinds: Iterable[type[Value]]) -> dict[str, Any]:
+    """Parameters of which those that are values of these classes are rebuilt."""
+    table, rebuilt = {kind.__name__: kind for kind in kinds}, dict(parameters)
+    for name, entry in parameters.items():
+        kind = table.get(str(entry.get(_KIND))) if isinstance(entry, dict) else None
+        if kind is not None:
+            fields = {key: value for key, value in entry.items() if key != _KIND}
+            rebuilt[name] = kind().set_params(**fields)
+    return rebuilt
 
 
 def parameters_of(header: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from evergrow import (
+    IGT,
     AxisForestClassifier,
     LinearForestClassifier,
     NCMForestClassifier,
@@ -372,7 +373,7 @@ def test_a_forest_that_measured_again_knows_what_a_new_one_knows() -> None:
     grown = NCMForestClassifier(10, random_state=0).fit(X[few], y[few])
     grown.partial_fit(X[rest], y[rest])
     again = NCMForestClassifier(10, random_state=0).fit(X[:2000], y[:2000])
-    kept = NCMForestClassifier(10, refresh=0.0, random_state=0).fit(X[few], y[few])
+    kept = NCMForestClassifier(10, update=IGT(refresh=0.0), random_state=0).fit(X[few], y[few])
     kept.partial_fit(X[rest], y[rest])
     scores = [forest.score(X[2000:], y[2000:]) for forest in (grown, again, kept)]
     assert scores[0] > scores[1] - 0.03
@@ -382,8 +383,8 @@ def test_a_forest_that_measured_again_knows_what_a_new_one_knows() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"refresh": 0.0},
-        {"refresh": 0.1},
+        {"update": IGT(refresh=0.0)},
+        {"update": IGT(refresh=0.1)},
         {"standardize": "none"},
         {"keep_per_class": 30},
         {"max_samples": 50},

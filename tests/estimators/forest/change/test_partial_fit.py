@@ -14,7 +14,7 @@ from sklearn.base import clone
 from evergrow import AxisForestClassifier, NCMForestClassifier
 from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
-from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts
+from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategy
 
 X_QUERY, Y_QUERY = blobs(60, range(8), seed=77)
 
@@ -33,7 +33,7 @@ def test_a_new_class_is_predicted_after_one_batch(kind: Any, update: str) -> Non
 @pytest.mark.parametrize(("kind", "update"), CASES)
 def test_class_after_class_is_learnt(kind: Any, update: str, digits: Arrays) -> None:
     X, X_test, y, y_test = digits
-    forest = kind(10, update=update, refresh=0.0, random_state=0)
+    forest = kind(10, update=strategy(update), random_state=0)
     for step in ([0, 1, 2], [3], [4, 5], [6], [7, 8], [9]):
         forest.partial_fit(X[np.isin(y, step)], y[np.isin(y, step)])
     whole = clone(forest).fit(X, y).score(X_test, y_test)

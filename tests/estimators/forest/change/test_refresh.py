@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow import NCMForestClassifier
+from evergrow import IGT, ULS, NCMForestClassifier
 from evergrow.estimators.forest.change.addition import REFRESH_FACTOR, due_share
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import blobs
@@ -24,7 +24,7 @@ X_QUERY, _ = blobs(80, range(12), seed=77)
 
 
 def auto(n_trees: int = 8, **options: Any) -> NCMForestClassifier:
-    values = {"min_samples_leaf": 3, "update": "igt", "refresh": "auto", "random_state": 0}
+    values = {"min_samples_leaf": 3, "update": "igt", "random_state": 0}
     return NCMForestClassifier(n_trees, **{**values, **options})
 
 
@@ -91,7 +91,7 @@ def test_samples_beyond_the_kept_ones_count() -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_every_kind_of_forest_can_refresh_by_itself(kind: Any) -> None:
-    forest = kind(4, refresh="auto", random_state=0).fit(*blobs(100, range(3)))
+    forest = kind(4, random_state=0).fit(*blobs(100, range(3)))
     assert n_refreshed(forest, 60, [3, 4]) == 2
     assert set(forest.predict(blobs(60, [3, 4], 5)[0]).tolist()) == {3, 4}
 
@@ -113,7 +113,6 @@ def test_a_file_in_between_changes_nothing(tmp_path: Path) -> None:
         batch = blobs(50, [c, 0], seed=c)
         kept.partial_fit(*batch)
         stored = reload(stored, tmp_path).partial_fit(*batch)
-        assert stored.refresh == "auto"
         np.testing.assert_array_equal(stored.predict_proba(X_QUERY), kept.predict_proba(X_QUERY))
 
 
@@ -121,11 +120,11 @@ def test_a_forest_without_its_samples_grows_no_tree_again(tmp_path: Path) -> Non
     forest = auto(update="uls").fit(*blobs(200, range(4)))
     loaded = reload(forest, tmp_path, inference_only=True)
     assert n_refreshed(loaded, 50, [4]) == 0
-    with pytest.raises(ValueError, match=r"inference_only=True.*refresh=0"):
-        loaded.set_params(refresh=0.5).partial_fit(*blobs(50, [4]))
+    with pytest.raises(ValueError, match=r"inference_only=True.*update='uls'"):
+        loaded.set_params(update=ULS(refresh=0.5)).partial_fit(*blobs(50, [4]))
 
 
 @pytest.mark.parametrize("wrong", ["Auto", "igt", -0.1, 1.5, None, float("nan"), True])
 def test_other_values_of_refresh_are_refused(wrong: Any) -> None:
-    with pytest.raises((ValueError, TypeError), match="refresh must be"):
-        NCMForestClassifier(refresh=wrong).fit(*blobs(60, range(3)))
+    with pytest.raises(ValueError, match=r"IGT\.refresh must be"):
+        IGT(refresh=wrong)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow import AxisForestClassifier, NCMForestClassifier
+from evergrow import ULS, AxisForestClassifier, NCMForestClassifier
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.model_files import check_refused, reload
 from tests.harness.process import end_if_stuck
@@ -42,7 +42,7 @@ def test_a_file_whose_leaves_hold_more_than_they_count_is_refused(tmp_path: Path
 
 
 def test_forgetting_between_updates_does_not_skip_a_tree_to_refresh() -> None:
-    forest = NCMForestClassifier(4, update="uls", refresh=0.25, random_state=0).fit(X, Y)
+    forest = NCMForestClassifier(4, update=ULS(refresh=0.25), random_state=0).fit(X, Y)
     refreshed = []
     for i in range(4):
         before = forest._fitted.forest.n_comparisons

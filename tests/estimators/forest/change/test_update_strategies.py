@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
-from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
+from evergrow import RTST, RUST, ULS, NCMForestClassifier
 from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategies_of
+from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategies_of, strategy
 
 X_QUERY, _ = blobs(80, range(6), seed=77)
 FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
 
 
-def grown(kind: Any, update: Any, **options: Any) -> Any:
+def grown(kind: Any, update: Any, refresh: Any = 0.0, **options: Any) -> Any:
     """A forest after two batches, the second by the strategy."""
-    values = {"min_samples_leaf": 3, "update": update, "refresh": 0.0, "random_state": 0, **options}
-    return kind(5, **values).fit(*FIRST).partial_fit(*SECOND)
+    values = {"min_samples_leaf": 3, "random_state": 0, **options}
+    return kind(5, update=strategy(update, refresh), **values).fit(*FIRST).partial_fit(*SECOND)
 
 
 def answers(kind: Any, update: Any, **options: Any) -> Array:
@@ -27,16 +29,32 @@ def answers(kind: Any, update: Any, **options: Any) -> Array:
     return found
 
 
-@pytest.mark.parametrize(("kind", "update"), CASES)
-def test_a_strategy_by_name_or_as_a_value_is_the_same(kind: Any, update: str) -> None:
-    np.testing.assert_array_equal(answers(kind, update), answers(kind, STRATEGIES[update]()))
+def learnt(update: Any) -> Array:
+    """Answers after two batches, by a strategy as it is given."""
+    forest = NCMForestClassifier(5, min_samples_leaf=3, update=update, random_state=0)
+    found: Array = forest.fit(*FIRST).partial_fit(*SECOND).predict_proba(X_QUERY)
+    return found
 
 
-@pytest.mark.parametrize("kind", FORESTS)
-def test_a_value_carries_its_own_options(kind: Any) -> None:
-    value = answers(kind, RTST(share=0.5, nodes="quality"))
-    by_parameters = answers(kind, "rtst", update_fraction=0.5, node_sampling="quality")
-    np.testing.assert_array_equal(value, by_parameters)
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_by_name_or_as_a_value_is_the_same(name: str) -> None:
+    np.testing.assert_array_equal(learnt(name), learnt(STRATEGIES[name]()))
+
+
+def test_a_grid_search_tries_the_options_of_a_value() -> None:
+    forest = NCMForestClassifier(3, update=RUST(refresh=0.0), random_state=0)
+    search = GridSearchCV(forest, {"update__share": [0.2, 0.6], "update": [RUST(), RTST()]}, cv=2)
+    best = search.fit(*FIRST).best_estimator_
+    assert best.update.share == search.best_params_["update__share"]
+    assert forest.update == RUST(refresh=0.0)
+
+
+def test_an_option_replaces_the_value_that_others_may_hold() -> None:
+    shared = RUST(share=0.5)
+    one, other = (NCMForestClassifier(update=shared) for _ in range(2))
+    one.set_params(update__share=0.25)
+    assert repr(clone(one)) == "NCMForestClassifier(update=RUST(share=0.25))"
+    assert other.update is shared
 
 
 @pytest.mark.parametrize("kind", FORESTS)
@@ -66,8 +84,8 @@ def test_a_full_refresh_makes_all_strategies_one(kind: Any, update: str) -> None
 
 
 def test_trees_are_refreshed_in_turn() -> None:
-    options: dict[str, Any] = {"update": "uls", "refresh": 0.4, "min_samples_leaf": 10}
-    forest = NCMForestClassifier(5, random_state=0, **options).fit(*FIRST)
+    forest = NCMForestClassifier(5, update=ULS(refresh=0.4), min_samples_leaf=10, random_state=0)
+    forest.fit(*FIRST)
     refreshed = []
     for seed in range(5):
         before = [forest._fitted.forest.tree_arrays(t)["left"].tolist() for t in range(5)]
@@ -80,11 +98,10 @@ def test_trees_are_refreshed_in_turn() -> None:
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_the_strategy_may_change_between_calls(kind: Any) -> None:
-    forest = kind(3, min_samples_leaf=3, refresh=0.0, random_state=0)
-    for seed, update in enumerate((*strategies_of(kind), ULS(), IGT(), RTST(share=0.3))):
-        forest.set_params(update=update).partial_fit(*blobs(60, [seed, seed + 1], seed=seed))
+    forest = kind(3, min_samples_leaf=3, random_state=0)
+    for seed, name in enumerate((*strategies_of(kind), "uls", "igt", "rtst")):
+        forest.set_params(update=strategy(name)).partial_fit(*blobs(60, [seed, seed + 1], seed))
         forest._fitted.forest.check()
-        name = update if isinstance(update, str) else type(update).__name__.lower()
         assert forest.update_report_.strategy == (name if seed else "fit")
     assert forest.score(*blobs(60, range(len(forest.classes_)), seed=5)) > 0.6
 
@@ -114,19 +131,21 @@ def test_a_strategy_that_is_none_is_refused_by_the_names_allowed(kind: Any) -> N
 @pytest.mark.parametrize(
     ("update", "message"),
     [
-        (RTST(share=1.5), r"share must be a float in \[0, 1\], got 1.5"),
-        (RTST(share=float("nan")), "share must be"),
-        (RTST(share="half"), "share must be .*, got 'half'"),  # type: ignore[arg-type]
-        (RTST(nodes="best"), r"nodes must be one of \['quality', 'size', 'uniform'\], got 'best'"),
-        (RUST(share=-0.1), "share must be"),
-        (RTST, "update must be"),
-        (None, "update must be"),
+        ({"update__share": 1.5}, r"RTST.share must be a float in \[0, 1\], got 1.5"),
+        ({"update__share": float("nan")}, "RTST.share must be"),
+        ({"update__share": "half"}, "RTST.share must be .*, got 'half'"),
+        ({"update__nodes": "best"}, r"nodes must be one of \['quality', 'size', 'uniform'\], got"),
+        ({"update__refresh": -0.1}, r"refresh must be 'auto' or a float in \[0, 1\], got -0.1"),
+        ({"update__fraction": 0.5}, r"no field 'fraction'; it has \['refresh', 'share', 'nodes'\]"),
+        ({"update": "igt", "update__share": 0.5}, "update__share needs .* 'igt'; it may be .*RTST"),
+        ({"update": RTST}, "update must be .* or a value of ULS or IGT or RTST or RUST, got"),
+        ({"update": None}, "update must be"),
     ],
 )
-def test_wrong_options_of_a_strategy_are_named(update: Any, message: str) -> None:
-    forest = NCMForestClassifier(2, random_state=0).fit(*FIRST)
+def test_wrong_options_of_a_strategy_are_named(update: dict[str, Any], message: str) -> None:
+    forest = NCMForestClassifier(2, update=RTST(), random_state=0).fit(*FIRST)
     with pytest.raises(ValueError, match=message):
-        forest.set_params(update=update).partial_fit(*SECOND)
+        forest.set_params(**update).partial_fit(*SECOND)
     assert forest.classes_.tolist() == [0, 1, 2]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow import NCMForestClassifier
+from evergrow import RTST, NCMForestClassifier
 from evergrow.estimators.forest.change import addition, growth, removal
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, blobs
@@ -96,7 +96,7 @@ def test_an_error_in_the_display_stops_an_update(monkeypatch: pytest.MonkeyPatch
 
     random = np.random.default_rng(0)
     X, y = random.normal(size=(4000, 64)), random.integers(0, 9, 4000)
-    forest = NCMForestClassifier(500, update="rtst", refresh=0.0, random_state=0)
+    forest = NCMForestClassifier(500, update=RTST(refresh=0.0), random_state=0)
     forest.fit(X[:60], y[:60])
     state = dict(vars(forest))
     monkeypatch.setattr(addition, "progress_bar", broken)

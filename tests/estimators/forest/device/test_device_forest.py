@@ -24,6 +24,7 @@ from evergrow.estimators.forest.device import device_forest, votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.device_forest import DeviceStandardizer
 from evergrow.estimators.forest.device.flat_forest import Groups, GroupShape, Nodes
+from evergrow.estimators.forest.strategy import STRATEGIES
 from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
 from evergrow.storage.device_rows import DeviceRows
@@ -70,7 +71,7 @@ def test_kinds_answer_as_the_core(kind, standardize, device):
 @pytest.mark.parametrize("update", ["uls", "igt", "rust", "rtst"])
 def test_after_updates(update, device):
     old = Y[:500] < 8
-    forest = NCMForestClassifier(6, random_state=0, update=update, refresh=0.3)
+    forest = NCMForestClassifier(6, random_state=0, update=STRATEGIES[update](refresh=0.3))
     forest.fit(X[:500][old], Y[:500][old])
     for part in range(500, 1000, 250):
         forest.partial_fit(X[part : part + 250], Y[part : part + 250])

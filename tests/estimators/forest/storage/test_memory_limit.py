@@ -20,7 +20,7 @@ from evergrow.estimators.forest.change import addition
 from evergrow.estimators.forest.storage import scratch_file
 from evergrow.foundation.params import MemorySize
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import CASES, Array, blobs, stored_ids
+from tests.estimators.forest.blobs import CASES, Array, blobs, stored_ids, strategy
 from tests.estimators.forest.cores import equal_trees
 from tests.estimators.model_files import reload
 
@@ -49,7 +49,7 @@ def test_a_forest_with_a_limit_is_the_one_without(
 ) -> None:
     forests = []
     for limit in (None, 1500):
-        forest = trained(kind, limit, update=update, refresh=0.4, **options)
+        forest = trained(kind, limit, update=strategy(update, 0.4), **options)
         forest.partial_fit(*blobs(90, [1, 3], seed=1))
         forest.forget(classes=[0], samples=stored_ids(forest)[::9])
         forest.partial_fit(*blobs(90, [0, 4], seed=2))

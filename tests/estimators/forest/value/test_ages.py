@@ -11,7 +11,7 @@ import pytest
 from evergrow import NCMForestClassifier
 from evergrow.estimators.forest.value.ages import NEVER, Ages
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import blobs, strategies_of
+from tests.estimators.forest.blobs import blobs, strategies_of, strategy
 from tests.estimators.model_files import check_refused, drop, put, reload
 
 X_QUERY, _ = blobs(80, range(8), seed=77)
@@ -24,7 +24,7 @@ def ages_of(forest: Any) -> tuple[list[int], list[int]]:
 
 def mixed(kind: Any = NCMForestClassifier, **options: Any) -> Any:
     """A forest of four trees, of which one was grown at each of two updates."""
-    values = {"min_samples_leaf": 3, "update": "igt", "refresh": 0.25, "random_state": 0, **options}
+    values = {"min_samples_leaf": 3, "update": strategy("igt", 0.25), "random_state": 0, **options}
     forest = kind(4, **values).fit(*blobs(120, [0, 1, 2]))
     return forest.partial_fit(*blobs(60, [1, 3], seed=1)).partial_fit(*blobs(60, [4, 5], seed=2))
 
@@ -35,15 +35,15 @@ def test_a_tree_is_as_old_as_its_growth_and_a_class_as_its_first_sample() -> Non
 
 def test_strategies_that_change_splits_teach_all_trees() -> None:
     for update in ("rust", "rtst"):
-        forest = mixed(update=update)
+        forest = mixed(update=strategy(update, 0.25))
         assert ages_of(forest) == ([2, 2, 2, 2], [0, 0, 0, 1, 2, 2])
         assert forest._fitted.history.ages.votes is None
-    forest.set_params(update="igt").partial_fit(*blobs(60, [6], seed=3))
+    forest.set_params(update=strategy("igt", 0.25)).partial_fit(*blobs(60, [6], seed=3))
     assert ages_of(forest) == ([2, 2, 3, 2], [0, 0, 0, 1, 2, 2, 3])
 
 
 def test_a_column_without_samples_waits_for_its_first_one() -> None:
-    forest = NCMForestClassifier(4, refresh=0.25, random_state=0)
+    forest = NCMForestClassifier(4, update=strategy("igt", 0.25), random_state=0)
     forest.partial_fit(*blobs(60, [0, 1]), classes=[0, 1, 2, 3])
     assert ages_of(forest)[1] == [0, 0, NEVER, NEVER]
     forest.partial_fit(*blobs(60, [0, 3], seed=1))
@@ -70,7 +70,7 @@ def test_a_merged_class_is_as_old_as_its_oldest_part() -> None:
 @pytest.mark.parametrize("kind", FORESTS)
 def test_forests_whose_trees_know_alike_vote_as_before(kind: Any) -> None:
     for update in strategies_of(kind):
-        forest = mixed(kind, update=update, refresh=0.0)
+        forest = mixed(kind, update=strategy(update))
         assert forest._fitted.history.ages.votes is None
         plain = forest._fitted.forest.predict_proba(X_QUERY, forest._fitted.standardization.core, 1)
         np.testing.assert_array_equal(forest.predict_proba(X_QUERY), plain)
@@ -88,7 +88,9 @@ def test_probabilities_by_age_add_up_to_one(kind: Any) -> None:
 
 @pytest.mark.parametrize("refresh", [0.25, "auto"])
 def test_votes_do_not_depend_on_the_number_of_threads(refresh: Any) -> None:
-    answers = [mixed(refresh=refresh, n_jobs=n).predict_proba(X_QUERY) for n in (1, 2, 3)]
+    answers = [
+        mixed(update=strategy("igt", refresh), n_jobs=n).predict_proba(X_QUERY) for n in (1, 2, 3)
+    ]
     for other in answers[1:]:
         np.testing.assert_array_equal(other, answers[0])
 

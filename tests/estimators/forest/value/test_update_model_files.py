@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from evergrow import RTST, NCMForestClassifier
+from evergrow import RTST, ULS, NCMForestClassifier
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, stored_ids
 from tests.estimators.model_files import reload
@@ -22,7 +22,7 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"keep_per_class": 15},
     {"sample_dtype": "float16"},
-    {"max_samples": 0.6, "refresh": 0.3},
+    {"max_samples": 0.6},
     {"bootstrap": True},
     {"standardize": False, "keep_per_class": 15, "sample_dtype": "float16"},
 ]
@@ -85,15 +85,11 @@ def test_a_strategy_that_is_a_value_comes_back(kind: Any, tmp_path: Path) -> Non
 
 
 def test_options_that_are_numpy_numbers_come_back(tmp_path: Path) -> None:
-    forest = trained(NCMForestClassifier, RTST(share=np.float32(0.5)), refresh=np.float64(0.25))
-    loaded = reload(forest, tmp_path)
-    assert loaded.update == RTST(share=0.5)
-    assert loaded.refresh == 0.25
+    update = RTST(share=np.float32(0.5), refresh=np.float64(0.25))  # type: ignore[arg-type]
+    assert reload(trained(NCMForestClassifier, update), tmp_path).update == update
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"update": "rsut"}, {"update": 5}, {"n_estimators": 0}, {"refresh": 2.0}], ids=str
-)
+@pytest.mark.parametrize("wrong", [{"update": "rsut"}, {"update": 5}, {"n_estimators": 0}], ids=str)
 def test_a_file_that_could_not_be_loaded_is_not_written(
     wrong: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -105,7 +101,7 @@ def test_a_file_that_could_not_be_loaded_is_not_written(
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_a_forest_without_its_samples_only_counts(kind: Any, tmp_path: Path) -> None:
-    forest = trained(kind, "uls", refresh=0.0)
+    forest = trained(kind, ULS(refresh=0.0))
     loaded = reload(forest, tmp_path, inference_only=True)
     batch = blobs(50, [1, 3], seed=1)
     np.testing.assert_array_equal(
@@ -134,8 +130,8 @@ def test_a_forest_without_its_samples_refuses_what_needs_them(
             attempt()
     assert vars(loaded) == state
     with pytest.raises(ValueError, match="inference_only=True"):
-        loaded.set_params(update="uls", refresh=0.1).partial_fit(*blobs(50, [1, 3]))
-    loaded.set_params(refresh=0.0).partial_fit(*blobs(50, [1, 3]))
+        loaded.set_params(update=ULS(refresh=0.1)).partial_fit(*blobs(50, [1, 3]))
+    loaded.set_params(update__refresh=0.0).partial_fit(*blobs(50, [1, 3]))
     assert leaf_counts(loaded, 0).sum() == n + 50
 
 

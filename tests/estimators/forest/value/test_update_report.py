@@ -9,14 +9,14 @@ import pytest
 
 from evergrow import RTST, NCMForestClassifier
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, strategies_of
+from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, strategies_of, strategy
 
 FIRST, SECOND = blobs(150, [0, 1, 2]), blobs(60, [1, 3, 4], seed=1)
 
 
-def trained(kind: Any, update: Any, **options: Any) -> Any:
-    options = {"min_samples_leaf": 3, "refresh": 0.0, "random_state": 0, **options}
-    return kind(4, update=update, **options).fit(*FIRST)
+def trained(kind: Any, update: Any, refresh: Any = 0.0, **options: Any) -> Any:
+    options = {"min_samples_leaf": 3, "random_state": 0, **options}
+    return kind(4, update=strategy(update, refresh), **options).fit(*FIRST)
 
 
 @pytest.mark.parametrize("kind", FORESTS)

@@ -13,7 +13,7 @@ from sklearn.ensemble import AdaBoostClassifier
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
 from tests.conftest import FORESTS
-from tests.estimators.forest.blobs import CASES, blobs, leaf_counts
+from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, strategy
 
 every_kind = pytest.mark.parametrize("kind", FORESTS)
 every_strategy = pytest.mark.parametrize(("kind", "update"), CASES)
@@ -65,7 +65,7 @@ def test_samples_of_weight_zero_are_left_out(kind: Any) -> None:
 
 @every_strategy
 def test_updates_count_new_samples_by_weight(kind: Any, update: str) -> None:
-    forest = forest_of(kind, update=update, refresh=0.0).fit(X, Y)
+    forest = forest_of(kind, update=strategy(update)).fit(X, Y)
     before = counts(forest)
     forest.partial_fit(X_MORE, Y_MORE, sample_weight=np.full(len(Y_MORE), 2.0))
     added = np.bincount(Y_MORE, minlength=5) * 2
@@ -73,7 +73,7 @@ def test_updates_count_new_samples_by_weight(kind: Any, update: str) -> None:
 
 
 def test_later_weights_have_the_unit_of_the_first() -> None:
-    forest = forest_of(refresh=0.0).fit(X, Y, sample_weight=np.full(len(Y), 10.0))
+    forest = forest_of(update=strategy()).fit(X, Y, sample_weight=np.full(len(Y), 10.0))
     heavy = pickle.loads(pickle.dumps(forest))
     before = counts(forest).sum()
     heavy.partial_fit(X_MORE, Y_MORE, sample_weight=np.full(len(Y_MORE), 20.0))
@@ -99,7 +99,7 @@ def test_class_weights_multiply_those_of_samples() -> None:
 
 
 def test_balanced_weights_follow_the_samples_of_updates() -> None:
-    forest = forest_of(class_weight="balanced", refresh=0.0, n_estimators=40).fit(X, Y)
+    forest = forest_of(class_weight="balanced", update=strategy(), n_estimators=40).fit(X, Y)
     x, y = blobs(3, [4, 4, 4], seed=4)
     forest.partial_fit(x, y)
     np.testing.assert_allclose(counts(forest).mean(axis=0)[4], (len(Y) + 3) / 5, rtol=0.1)
@@ -152,7 +152,7 @@ def test_saved_models_keep_weights(kind: Any, tmp_path: Path) -> None:
 def test_a_sample_of_several_copies_is_forgotten_like_one() -> None:
     weights = np.ones(len(Y))
     weights[0] = 20.0
-    forest = forest_of(min_samples_leaf=1, refresh=0.0).fit(X, Y, sample_weight=weights)
+    forest = forest_of(min_samples_leaf=1, update=strategy()).fit(X, Y, sample_weight=weights)
     forest.forget(samples=[0])
     for tree in range(5):
         arrays = forest._fitted.forest.tree_arrays(tree)
@@ -277,7 +277,7 @@ def test_class_weights_must_leave_some_samples() -> None:
 
 
 def test_a_forest_without_samples_cannot_weigh_classes(tmp_path: Path) -> None:
-    forest = forest_of(update="uls", refresh=0.0, class_weight="balanced").fit(X, Y)
+    forest = forest_of(update=strategy("uls"), class_weight="balanced").fit(X, Y)
     forest.save(tmp_path / "answers", inference_only=True)
     answers = evergrow.load(tmp_path / "answers")
     with pytest.raises(ValueError, match="without class_weight"):

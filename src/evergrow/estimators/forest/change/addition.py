@@ -80,10 +80,10 @@ def _history_after(
     before = known.history
     update = before.n_updates + 1
     ages = before.ages.with_samples(batch.codes, n_classes, update)
-    if request.refresh == "auto":
+    if request.strategy.refresh == "auto":
         due = _due_by_growth(known, ages, len(batch), request)
     else:
-        due = before.refresh_due + len(known.forest) * request.refresh
+        due = before.refresh_due + len(known.forest) * float(request.strategy.refresh)
     after = replace(
         before, n_updates=update, n_seen=before.n_seen + len(batch), refresh_due=due, ages=ages
     )

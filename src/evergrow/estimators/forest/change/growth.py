@@ -167,7 +167,7 @@ def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest)
     reason it is measured again if a feature of new samples lies far outside of the old ones.
     """
     return (
-        request.refresh == "auto"
+        request.strategy.refresh == "auto"
         # Thresholds of single features do not depend on their scale.
         and request.splits.proposer != "axis"
         # A number of samples per tree was set for fewer samples.
@@ -324,13 +324,14 @@ def update_plan(
     if row_budget is None:
         row_budget = budget_to_change(request, known.forest.samples, n_classes).row_budget
     first_refreshed, n_refreshed = refreshed_trees(known, history)
+    share, node_sampling = request.strategy._chosen_nodes
     return _core.UpdatePlan(
         n_classes=n_classes,
         seed=history.seed,
         update=history.n_updates,
         strategy=request.strategy._name,
-        share=request.share,
-        node_sampling=request.node_sampling,
+        share=share,
+        node_sampling=node_sampling,
         row_rate=history.row_rate,
         bootstrap=request.bootstrap,
         first_refreshed=first_refreshed,
@@ -373,7 +374,7 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
     # "auto" grows no tree again where it cannot. Weights of classes are relative to all samples.
     if (
         request.strategy._needs_rows
-        or request.refresh not in (0, "auto")
+        or request.strategy.refresh not in (0, "auto")
         or request.class_weight is not None
     ):
         check_has_rows(known, "update")
@@ -384,5 +385,5 @@ def check_has_rows(known: FittedForest, action: str) -> None:
     if not known.has_training_rows:
         raise InvalidInputError(
             f"cannot {action}: the forest was saved with inference_only=True and has no training "
-            "samples; update='uls' with refresh=0 and without class_weight needs none"
+            "samples; update='uls' without class_weight needs none"
         )

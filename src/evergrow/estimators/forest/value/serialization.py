@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.strategy import strategy_from_json, strategy_to_json
+from evergrow.estimators.forest.strategy import STRATEGIES
 from evergrow.estimators.forest.value.ages import NEVER, Ages
 from evergrow.estimators.forest.value.fitted import (
     NO_EARLY_SAMPLES,
@@ -27,7 +27,7 @@ from evergrow.estimators.forest.value.virtual_votes import Ballot
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
-from evergrow.storage.models.header import parameters_of, plain_parameters
+from evergrow.storage.models.header import parameters_of, plain_parameters, with_values
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -47,8 +47,6 @@ _COUNTERS = ("seed", "n_updates", "n_seen", "n_measured", "n_measured_classes")
 def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a forest as JSON holds them."""
     plain = plain_parameters(parameters)
-    if not isinstance(plain["update"], str):
-        plain["update"] = strategy_to_json(plain["update"])
     if isinstance(plain["class_weight"], Mapping):
         # Pairs, because keys of JSON are strings.
         pairs = plain["class_weight"].items()
@@ -64,8 +62,7 @@ def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
     # A file must not decide where the computer that loads it writes.
     if parameters.get("memory") is not None:
         raise ModelFileError("the model file names a file for its samples")
-    if isinstance(parameters.get("update"), dict):
-        parameters = {**parameters, "update": strategy_from_json(parameters["update"])}
+    parameters = with_values(parameters, STRATEGIES.values())
     pairs = parameters.get("class_weight")
     if isinstance(pairs, list):
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
