@@ -1,4 +1,4 @@
-"""Rows of samples: blocks of them as the core reads them, and a random priority for each."""
+"""Rows of samples: blocks of them as the core reads them, places of classes, random priorities."""
 
 from __future__ import annotations
 
@@ -53,6 +53,23 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
         while (item := upcoming.result()) is not _END:
             upcoming = reader.submit(next, items, _END)
             yield cast("Item", item)
+
+
+def places_by_class(
+    codes: npt.NDArray[np.int32],
+) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+    """Yield the column and the places of each class that occurs, in column order.
+
+    >>> [(column, places.tolist()) for column, places in places_by_class(np.array([2, 0, 2]))]
+    [(0, [1]), (2, [0, 2])]
+    """
+    # Sorted once: a search per class would take time proportional to rows times classes.
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    firsts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    if len(codes):
+        for places in np.split(order, firsts):
+            yield int(codes[places[0]]), places
 
 
 def priorities(key: str, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -22,8 +22,8 @@ def holding(rows: Any, most: int, every: int = 2) -> Holdout:
 
 
 def counts(holdout: Holdout) -> tuple[int, int, int, bool]:
-    held = holdout.classes[0]
-    return held.n_seen, held.n_forgotten, held.n_drawn, held.has_evicted
+    n_seen, n_forgotten, n_drawn, has_evicted = holdout.tallies[0].tolist()
+    return n_seen, n_forgotten, n_drawn, has_evicted > 0
 
 
 def test_when_all_other_examples_are_forgotten_each_kept_one_represents_itself() -> None:

@@ -26,6 +26,7 @@ from evergrow.estimators.linear.equations import (
 from evergrow.estimators.linear.left_out_scores import Halves, Leaving, Prepared, Solved
 from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.moments import Batch, Moments
+from evergrow.foundation.rows import places_by_class
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -258,7 +259,7 @@ class LeaveOneOut(Validation):
 def near_duplicates(batch: Batch) -> Integers:
     """Return a group number per example; examples of one class that are nearly equal share one."""
     groups = np.zeros(len(batch.codes), dtype=np.int64)
-    places = [mine for _, mine in batch.places_by_class()]
+    places = [mine for _, mine in places_by_class(batch.codes)]
     typical, dimension = _spread(batch, places)
     sizes = np.array([len(mine) for mine in places])
     # The squared distance of two normal examples, over its mean, has a gamma distribution.

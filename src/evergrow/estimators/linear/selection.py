@@ -104,8 +104,9 @@ class Selection:
         """
         if request != self.request or self.penalty_is_due(moments, request):
             return True
-        n_new = moments.n_classes - len(self.class_examples)
-        n_moved = _n_moved(moments.class_examples, np.pad(self.class_examples, (0, n_new)))
+        then = np.zeros_like(moments.class_examples)
+        then[: len(self.class_examples)] = self.class_examples
+        n_moved = _n_moved(moments.class_examples, then)
         return n_moved >= max(1.0, _MOVED_CLASSES * moments.n_classes)
 
 

@@ -15,6 +15,7 @@ from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.lapack import function_address
+from evergrow.foundation.rows import places_by_class
 from evergrow.foundation.threads import blas_threads, one_blas_thread
 
 Floats = npt.NDArray[np.float64]
@@ -107,7 +108,7 @@ class CoreAccumulator:
             return
         unused, zeros = np.zeros((1, self._rule.n_features)), np.zeros(1)
         batch = Batch(block, codes, weights)
-        for column, places in batch.places_by_class():
+        for column, places in places_by_class(codes):
             mine, none = batch.at(places), np.zeros(len(places), dtype=np.int32)
             rows = np.ascontiguousarray(mine.rows)
             self._call(rows, none, mine.weights, self._class_grams[column], unused, zeros, None)

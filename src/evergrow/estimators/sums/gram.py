@@ -14,6 +14,7 @@ import numpy.typing as npt
 from evergrow.foundation.device import is_tensor, place_like, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.lapack import add_gram
+from evergrow.foundation.rows import places_by_class
 
 if TYPE_CHECKING:
     from evergrow.estimators.sums.moments import Batch
@@ -29,7 +30,7 @@ def add_products(gram: Floats, batch: Batch) -> None:
 
 def add_class_products(class_grams: tuple[Floats, ...], batch: Batch) -> None:
     """Add the products of each class to the matrix of that class, in place."""
-    for column, places in batch.places_by_class():
+    for column, places in places_by_class(batch.codes):
         add_products(class_grams[column], batch.at(places))
 
 

@@ -262,29 +262,32 @@ class SumsLearner(ExampleLearner, ScoringClassifier):
 
     @translate_full()
     def _learn_more(self, known: Any, given: Examples) -> Any:
+        request = self._checked_request(known, "update")
         X, y, weights = check_weights(given.X, given.y, given.sample_weight)
         labels, codes = known.labels.extend_with(y, as_classes(given.classes))
-        return known.extend(labels, Batch(X, codes, weights), self._request.of(self))
+        return known.extend(labels, Batch(X, codes, weights), request)
 
     @translate_full()
     def _forget(self, known: Any, given: Examples) -> Any:
+        request = self._checked_request(known, "forget")
         X, y, weights = check_weights(given.X, given.y, given.sample_weight)
         present, inverse = ClassList.of(y)
         columns = np.array(known.labels.columns_of(present.classes.tolist()), dtype=np.int32)
-        return known.forget(Batch(X, columns[inverse], weights), self._request.of(self))
+        return known.forget(Batch(X, columns[inverse], weights), request)
 
     @translate_full()
     def _forget_classes(self, known: Any, columns: list[int]) -> Any:
-        return known.forget_classes(columns, self._request.of(self))
+        return known.forget_classes(columns, self._checked_request(known, "forget"))
 
     @translate_full()
     def _rename(self, known: Any, names: Mapping[Any, Any]) -> Any:
-        return known.rename(names, self._request.of(self))
+        return known.rename(names, self._checked_request(known, "rename"))
 
-    def _known(self, action: str) -> Any:
-        known = super()._known(action)
-        self._request.of(self).check(known, action)
-        return known
+    def _checked_request(self, known: Any, action: str) -> SumsRequest:
+        """Return the parameters of this call; a ``ValueError`` if they do not suit the value."""
+        request = self._request.of(self)
+        request.check(known, action)
+        return request
 
     def _is_same_kind(self, other: object) -> bool:
         # The class of the request tells the kind, also for a model that is not fitted.
@@ -317,11 +320,13 @@ class SumsLearner(ExampleLearner, ScoringClassifier):
         (array(['cat', 'dog', 'ant'], dtype='<U3'), array([ 1.,  8., 20.]))
         """
         known = self._known("merge")
+        request = self._checked_request(known, "merge")
         if not self._is_same_kind(other):
             kind = type(self).__name__
             raise InvalidTypeError(f"merge needs another {kind}, got {type(other).__name__}")
         reader = other._frozen_copy()
         theirs = reader._known("merge")
+        reader._checked_request(theirs, "merge")
         differing = known.differences(theirs)
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, reader)]
         # A model without names may well have the same features.
@@ -329,4 +334,4 @@ class SumsLearner(ExampleLearner, ScoringClassifier):
             differing.append("the names of the features")
         if differing:
             raise InvalidInputError(f"cannot merge models that differ in {', '.join(differing)}")
-        return self._replace(known.merge(theirs, self._request.of(self)))
+        return self._replace(known.merge(theirs, request))

@@ -9,7 +9,7 @@ short list, so that learning one example takes time linear in the number of feat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -30,6 +30,7 @@ from evergrow.foundation.device import Device, is_tensor, place_like, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE
 from evergrow.foundation.params import Number
+from evergrow.foundation.rows import places_by_class
 from evergrow.storage.models.codec import MOST_COUNTED, Array, Fields
 
 Floats = npt.NDArray[np.float64]
@@ -81,16 +82,6 @@ class Batch:
     def negated(self) -> Batch:
         """Return the batch with the sign that subtracts it."""
         return Batch(self.rows, self.codes, self.weights, sign=-1)
-
-    def places_by_class(self) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
-        """Yield the column and the places of each class that occurs, in column order."""
-        # Sorted once: a search per class would take time proportional to rows times classes.
-        order = np.argsort(self.codes, kind="stable")
-        columns, counts = np.unique(self.codes, return_counts=True)
-        last = 0
-        for column, count in zip(columns.tolist(), counts.tolist(), strict=True):
-            first, last = last, last + count
-            yield column, order[first:last]
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,14 +249,18 @@ class Moments:
                 "the weighted examples are too large to add up, or their weights differ too much"
             )
 
-    @property
+    @cached_property
+    def _n_waiting(self) -> int:
+        return sum(len(batch.rows) for batch in self.waiting)
+
+    @cached_property
     def diagonal(self) -> Floats:
         """Diagonal of the Gram matrix."""
         if self.settled is None:
             raise InvalidInputError("these sums have no Gram matrix")
         diagonal: Floats = np.array(to_host(self.settled.diagonal()))
         for batch in self.waiting:
-            diagonal += batch.sign * np.einsum("ij,ij->j", batch.scaled, batch.scaled)
+            diagonal += _diagonal(batch)
         return diagonal
 
     def placed(self, device: Device | None) -> Moments:
@@ -323,9 +318,14 @@ class Moments:
         added = self.with_sums([batch])
         if self.settled is None:
             return added
-        waiting = (*self.waiting, batch)
-        if sum(len(few.rows) for few in waiting) <= WAITING:
-            return replace(added, waiting=waiting)
+        waiting, n_waiting = (*self.waiting, batch), self._n_waiting + len(batch.rows)
+        if n_waiting <= WAITING:
+            added = replace(added, waiting=waiting)
+            # What was computed from all that wait follows the new ones.
+            vars(added)["_n_waiting"] = n_waiting
+            if "diagonal" in vars(self):
+                vars(added)["diagonal"] = self.diagonal + _diagonal(batch)
+            return added
         n_old = max(1, len(waiting) // 2)
         old, recent = waiting[:n_old], waiting[n_old:]
         settled, class_settled = added.settle(old)
@@ -420,7 +420,7 @@ class Moments:
         squares = self.class_squares.copy()
         for batch in batches:
             norms = np.einsum("ij,ij->i", batch.scaled, batch.scaled)
-            for column, mine in batch.places_by_class():
+            for column, mine in places_by_class(batch.codes):
                 sums[column] = sums[column] + batch.sign * (batch.weights[mine] @ batch.rows[mine])
                 weights[column] += batch.sign * batch.weights[mine].sum()
                 examples[column] += batch.sign * len(mine)
@@ -478,6 +478,11 @@ class Moments:
             both,
             mine.peak + theirs.peak,
         )
+
+
+def _diagonal(batch: Batch) -> Floats:
+    """Return what a batch adds to the diagonal of the Gram matrix."""
+    return np.asarray(batch.sign * np.einsum("ij,ij->j", batch.scaled, batch.scaled))
 
 
 def _add_grams(mine: Floats, theirs: Floats) -> Floats:
