@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from evergrow import InvalidInputError, InvalidTypeError, label_issues
 from evergrow.estimators.curation.duplicates import near_duplicates
 from evergrow.estimators.curation.harm import measure_harm
-from evergrow.estimators.curation.left_out import RotatedRidge
-from evergrow.estimators.curation.softmax import fit_softmax, held_out_logits
+from evergrow.estimators.curation.wrong_labels import fit_softmax, held_out_logits
+from evergrow.estimators.linear.ridge import RotatedRidge
 from evergrow.estimators.sums.moments import Batch, Moments
 from tests.reference import curation as twin
 

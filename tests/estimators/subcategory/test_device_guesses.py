@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from evergrow import DeviceMemoryError, SubcategoryForestClassifier, load
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
-from evergrow.estimators.subcategory.guess import nearest, ridge
+from evergrow.estimators.linear.ridge import RotatedRidge
+from evergrow.estimators.subcategory.guess import nearest
 from evergrow.estimators.subcategory.guess.fine_classes import (
     guesser_from_json,
     guesser_to_json,
@@ -103,8 +104,8 @@ def test_ridge_regressions_agree_in_nine_digits(shape: tuple[int, int], device: 
     X = random.normal(size=shape) + fine[:, None]
     here, there = (RidgeRegression.of(one, fine) for one in (X, on(device, X).tensor))
     assert there.penalty == pytest.approx(here.penalty, rel=1e-9)
-    scores = there.scores(on(device, X).tensor).cpu()
-    np.testing.assert_allclose(scores, here.scores(X), rtol=1e-9, atol=1e-10)
+    scores = there.fit.scores(on(device, X).tensor).cpu()
+    np.testing.assert_allclose(scores, here.fit.scores(X), rtol=1e-9, atol=1e-10)
     folds = np.array([0, 1, 0, 2, 2, *range(3, shape[0] - 2)])
     held_out = there.held_out_scores(folds)
     assert held_out is not None
@@ -139,7 +140,7 @@ def test_a_full_device_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: Any) -> None:
         raise torch.OutOfMemoryError("full")
 
-    monkeypatch.setattr(ridge.Spectrum, "of", fail)
+    monkeypatch.setattr(RotatedRidge, "of", fail)
     case = kinds()
     with pytest.raises(DeviceMemoryError, match=r"exhausted.*guess fewer samples"):
         guess_fine(case.X, *case.labels, guesser=RidgeGuesser(device="torch-cpu"))

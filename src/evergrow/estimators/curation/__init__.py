@@ -1,8 +1,7 @@
 """Care for the data: what may be wrong with labels, and which examples to label next.
 
-``label_issues`` and ``next_to_label`` are the public functions. ``left_out`` has the leave-one-out
-scores of ridge regression that both use; ``wrong_labels``, ``duplicates`` and ``harm`` are the
-three kinds of issues. Start with ``wrong_labels``.
+``label_issues`` and ``next_to_label`` are the public functions. ``wrong_labels``, ``duplicates``
+and ``harm`` are the three kinds of issues; start with the first.
 """
 
 from evergrow.estimators.curation.label_issues import (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from evergrow.estimators.curation.left_out import blocks_of, centred
+from evergrow.estimators.linear.ridge import blocks_of, centred
 
 # Examples in a leaf: up to this many, all pairs are compared and none is missed.
 _LEAF = 256

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.curation.left_out import RidgeFit
+from evergrow.estimators.linear.ridge import RidgeFit
 
 # Pairs of examples to compute exactly: all of them up to about 4500 examples.
 _MOST_PAIRS = 20_000_000

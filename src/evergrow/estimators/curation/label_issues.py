@@ -14,8 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.curation.duplicates import near_duplicates
 from evergrow.estimators.curation.harm import measure_harm
-from evergrow.estimators.curation.left_out import Codes, RotatedRidge
 from evergrow.estimators.curation.wrong_labels import Verdicts, judge_labels
+from evergrow.estimators.linear.ridge import Codes, RotatedRidge
 from evergrow.estimators.sums.accumulation import check_magnitude
 from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.labels import ClassList, check_label_types

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.curation.label_issues import check_examples, check_rows
-from evergrow.estimators.curation.left_out import Codes, blocks_of, centred, one_hot
+from evergrow.estimators.linear.ridge import Codes, blocks_of, centred, one_hot
 from evergrow.estimators.linear.rls import RLSClassifier
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer, check_parameters

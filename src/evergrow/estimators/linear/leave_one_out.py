@@ -1,6 +1,6 @@
 """Choices judged by leaving out learnt examples in turn.
 
-Scores have a closed form (:mod:`evergrow.estimators.linear.left_out_scores`). Examples that are
+Scores have a closed form (:mod:`evergrow.estimators.linear.ridge`). Examples that are
 nearly equal are left out together: if a burst of pictures of one scene were left out one by one,
 the rest of the burst would give the answer away.
 """
@@ -23,7 +23,7 @@ from evergrow.estimators.linear.equations import (
     intercept_penalty,
     standardisation,
 )
-from evergrow.estimators.linear.left_out_scores import Halves, Leaving, Prepared, Solved
+from evergrow.estimators.linear.ridge import Halves, Leaving, Prepared, Solved
 from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.rows import places_by_class

@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from evergrow.estimators.curation.left_out import RotatedRidge
 from evergrow.estimators.curation.wrong_labels import judge_labels
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
-from evergrow.estimators.linear.left_out_scores import Solved
 from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
+from evergrow.estimators.linear.ridge import RotatedRidge, Solved
 from evergrow.estimators.linear.selection import are_enough, fit_temperature, select
 from evergrow.estimators.linear.solver import factorise
 from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration

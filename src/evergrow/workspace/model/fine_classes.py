@@ -63,8 +63,8 @@ class FineModel:
         regression = RidgeRegression.of(rows, codes)
         folds = leave_one_of_each_out(codes, np.random.default_rng(_SEED))
         left_out = regression.held_out_scores(folds)
-        weights = regression.weights
-        offsets = regression.targets.mean(axis=0) - regression.spectrum.mean @ weights
+        weights = regression.fit.weights
+        offsets = regression.fit.ridge.intercepts - regression.fit.ridge.mean @ weights
         if left_out is None:
             # One example each: the threshold cannot be calibrated.
             return cls(names, weights, offsets, 1.0, np.inf)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from evergrow.estimators.linear.ridge import RidgeFit, RotatedRidge
 from evergrow.estimators.subcategory.guess.nearest import Codes
 from evergrow.foundation.device import array_module, as_double, is_tensor, place_like, to_host
 
@@ -59,102 +60,47 @@ class RidgeGuesser:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
-    """Decomposition of centred rows, ``Z = U diag(sqrt(e)) V'``, without constant directions.
-
-    Of a tensor all parts are tensors.
-    """
-
-    mean: Floats
-    left: Floats  # U, (n_rows, n_directions)
-    variances: Floats  # e, (n_directions,)
-    back: Floats  # V diag(1 / sqrt(e)), (n_features, n_directions): Z @ back = U
-
-    @classmethod
-    def of(cls, X: Floats) -> Spectrum:
-        """Decompose the smaller one of ``Z Z'`` and ``Z' Z``."""
-        mean = X.mean(axis=0)
-        # A second pass removes rounding errors, which would otherwise count as a direction.
-        mean += (X - mean).mean(axis=0)
-        Z = X - mean
-        wide = X.shape[0] <= X.shape[1]
-        module = array_module(X)
-        variances, vectors = module.linalg.eigh(Z @ Z.T if wide else Z.T @ Z)
-        # Constant directions are zero up to rounding.
-        rounding = max(X.shape) * np.finfo(np.float64).eps * variances[-1]
-        real = variances > rounding
-        variances, vectors = variances[real], vectors[:, real]
-        if wide:
-            return cls(mean, vectors, variances, (Z.T @ vectors) / variances)
-        back = vectors / module.sqrt(variances)
-        return cls(mean, Z @ back, variances, back)
-
-
-@dataclass(frozen=True, eq=False)
 class RidgeRegression:
     """A ridge regression of the fine class; its intercept is not penalised."""
 
-    spectrum: Spectrum
-    fine: Codes
+    fit: RidgeFit
     classes: Codes
-    targets: Floats  # (n_rows, n_classes), one 1 per row
-    penalty: float
 
     @classmethod
     def of(cls, X: Floats, fine: Codes) -> RidgeRegression:
         """The regression with the smallest leave-one-out error."""
         classes, columns = np.unique(fine, return_inverse=True)
-        spectrum = Spectrum.of(X)
-        targets = place_like(np.eye(len(classes))[columns], X)
-        unit = float(spectrum.variances.sum() / len(X))
+        codes = columns.astype(np.int32)
+        ridge = RotatedRidge.of(X, codes, len(classes), np.float64)
+        rotated = ridge.rotated(X)
+        unit = float(ridge.eigenvalues.sum() / len(X))
         # For constant features every penalty predicts the mean.
         penalties = _PENALTIES * (unit if unit > 0 else 1.0)
-        candidates = [cls(spectrum, fine, classes, targets, float(p)) for p in penalties]
+
+        def left_out_error(penalty: float) -> float:
+            """Squared error, summed over all rows and classes."""
+            errors = ridge.left_out(rotated, codes, penalty)
+            errors[np.arange(len(codes)), codes] -= 1.0
+            return float((errors**2).sum())
+
         # Among equals the largest penalty, which is the smoothest.
-        return min(reversed(candidates), key=RidgeRegression.left_out_error)
+        penalty = min(penalties[::-1].tolist(), key=left_out_error)
+        return cls(ridge.fit(penalty, X, codes), classes)
 
     @property
-    def shrinkage(self) -> Floats:
-        """Shrinkage factor of each direction."""
-        return self.spectrum.variances / (self.spectrum.variances + self.penalty)
-
-    @property
-    def slopes(self) -> Floats:
-        """Weights of the directions, (n_directions, n_classes)."""
-        centred = self.targets - self.targets.mean(axis=0)
-        return self.shrinkage[:, None] * cast(Floats, self.spectrum.left.T @ centred)
-
-    def residuals(self) -> Floats:
-        """Targets minus their fitted values."""
-        fitted: Floats = self.targets.mean(axis=0) + self.spectrum.left @ self.slopes
-        return self.targets - fitted
-
-    def left_out_error(self) -> float:
-        """Leave-one-out squared error, summed over all rows and targets."""
-        # The diagonal of I - H, where H maps targets to fitted values.
-        square = array_module(self.targets).square
-        free = 1.0 - 1.0 / len(self.fine) - square(self.spectrum.left) @ self.shrinkage
-        return float(square(self.residuals() / free[:, None]).sum())
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the features, (n_features, n_classes)."""
-        return self.spectrum.back @ self.slopes
-
-    def scores(self, X: npt.NDArray[Any]) -> Floats:
-        """Score of each fine class for each row."""
-        centred = as_double(X) - self.spectrum.mean
-        return cast(Floats, centred @ self.weights + self.targets.mean(axis=0))
+    def penalty(self) -> float:
+        """The penalty with the smallest error."""
+        return self.fit.penalty
 
     def guess(self, X: npt.NDArray[Any]) -> Codes:
         """Fine class with the highest score for each row, among equals the lowest."""
-        return self._largest(self.scores(X))
+        return self._largest(self.fit.scores(X))
 
     def held_out(self, folds: Places) -> Codes:
         """Fine class of each row by the regression without the rows of its fold."""
         scores = self.held_out_scores(folds)
         if scores is None:
-            return np.full(len(self.fine), -1, dtype=np.int32)
+            return np.full(len(folds), -1, dtype=np.int32)
         return self._largest(scores)
 
     def held_out_scores(self, folds: Places) -> Floats | None:
@@ -163,17 +109,20 @@ class RidgeRegression:
         None if a fold has all rows. The residuals of the rows ``F`` of a fold, in the fit without
         them, are ``(I - H)_FF^-1`` times those in the full fit. The penalty is the same.
         """
-        n_rows, left = len(self.fine), self.spectrum.left
-        residuals, module = self.residuals(), array_module(left)
-        predicted: Floats = module.empty_like(self.targets)
-        for rows in _rows_by_fold(folds, together=is_tensor(left)):
-            if rows.shape[1] == n_rows:
+        fit, ridge, everything = self.fit, self.fit.ridge, slice(None)
+        rotated = ridge.rotated(fit.rows)
+        inverse = 1.0 / (ridge.eigenvalues + fit.penalty)
+        residuals = fit.residuals(everything, fit.centred(everything))
+        scores, module = -residuals, array_module(rotated)
+        for rows in _rows_by_fold(folds, together=is_tensor(rotated)):
+            if rows.shape[1] == len(folds):
                 return None
             # One matrix per fold.
-            own, eye = left[rows], place_like(np.eye(rows.shape[1]), left)
-            free = eye - 1.0 / n_rows - (own * self.shrinkage) @ own.swapaxes(1, 2)
-            predicted[rows] = self.targets[rows] - module.linalg.solve(free, residuals[rows])
-        return predicted
+            own, eye = rotated[rows], place_like(np.eye(rows.shape[1]), rotated)
+            free = eye - 1.0 / len(folds) - (own * inverse) @ own.swapaxes(1, 2)
+            scores[rows] = -module.linalg.solve(free, residuals[rows])
+        scores[np.arange(len(folds)), fit.codes] += 1.0
+        return cast(Floats, scores)
 
     def _largest(self, scores: Floats) -> Codes:
         return cast(Codes, self.classes[to_host(scores.argmax(axis=1))])

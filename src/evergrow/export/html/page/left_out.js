@@ -1,4 +1,4 @@
-/** Scores of learnt examples by all others: the closed form of evergrow.estimators.linear.left_out_scores. */
+/** Scores of learnt examples by all others: the closed form of evergrow.estimators.linear.ridge. */
 
 import { dot, solveHalves } from "./cholesky.js";
 import { countOf } from "./ridge.js";
