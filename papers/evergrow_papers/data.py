@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.compare import Dataset, load_dataset
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import DatasetError
+from evergrow.foundation.files import atomic_write
 
 Array = npt.NDArray[Any]
 

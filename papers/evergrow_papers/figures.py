@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.files import atomic_write
 from evergrow_papers.claims import Words
 from evergrow_papers.table import Row, Table
 

@@ -34,11 +34,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from joblib import effective_n_jobs
 
 from evergrow.compare import Dataset, load_dataset
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.formatting import format_count
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.version import __version__
 from evergrow_papers.claims import Claim, Finding, Words, judge
 from evergrow_papers.figures import Drawing, draw_figure
 from evergrow_papers.table import Row, Table

@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, warn_user
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.formatting import format_count
 from evergrow_papers.claims import Finding, Words
 from evergrow_papers.frame import (

@@ -21,7 +21,7 @@ from sklearn.covariance import OAS
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evergrow.foundation.arrays import Array
+from evergrow.compare.data import Array
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 
 Floats = npt.NDArray[np.float64]

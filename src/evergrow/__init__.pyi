@@ -40,10 +40,10 @@ from .foundation.errors import (
     WorkspaceError,
     WorkspaceWarning,
 )
-from .foundation.ragged import RaggedArray
-from .foundation.version import __version__
+from .foundation.extras import __version__
 from .service import Client
 from .storage import Shards, load, open_shards, save, write_shards
+from .storage.ragged import RaggedArray
 from .vision import Embedder, ERCForest, ImageClassifier
 
 __all__ = [

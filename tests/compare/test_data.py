@@ -11,7 +11,7 @@ import pytest
 from evergrow import BadImageWarning, DatasetError, DatasetWarning, ImageError, write_shards
 from evergrow.compare import Dataset, load_dataset
 from evergrow.compare.data import embed_images, is_image_dataset
-from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.ragged import RaggedArray
 from evergrow.vision import Embedder
 from tests.compare.made import mixture
 from tests.vision.classifier.pictures import folder_of

@@ -18,8 +18,9 @@ from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from evergrow import DiskFullError
-from evergrow.foundation.atomic import atomic_write, name_full_disk
+from evergrow.estimators.forest.cluster.worker_grow import use_large_pages
 from evergrow.foundation.engine import Job, LocalEngine, current_engine, use_engine
+from evergrow.foundation.files import atomic_write, name_full_disk
 from evergrow.foundation.lapack import (
     add_gram,
     cholesky,
@@ -27,7 +28,6 @@ from evergrow.foundation.lapack import (
     solve_plain,
     solve_transposed,
 )
-from evergrow.foundation.large_pages import use_large_pages
 from evergrow.foundation.threads import one_blas_thread
 
 RNG = np.random.default_rng(0)

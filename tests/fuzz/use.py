@@ -12,7 +12,7 @@ import numpy as np
 import evergrow
 from evergrow import ModelFileError
 from evergrow.foundation.errors import EvergrowError
-from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.ragged import RaggedArray
 from tests.fuzz.models import IMAGES, N_FEATURES, NEW_X, NEW_Y, TWO_LEVELS, X
 
 # What a caller of an estimator must expect.

@@ -15,7 +15,7 @@ import click
 
 from evergrow.cli.group import Commands
 from evergrow.cli.options import examples
-from evergrow.foundation.version import __version__
+from evergrow.foundation.extras import __version__
 
 __all__ = ["main"]
 

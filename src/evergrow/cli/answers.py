@@ -89,7 +89,7 @@ def open_writer(form: str | None, output: str | None, columns: Columns) -> Itera
         yield writer
         writer.finish()
         return
-    from evergrow.foundation.atomic import atomic_write
+    from evergrow.foundation.files import atomic_write
 
     form = FILE_FORMS[os.path.splitext(output)[1].lower()]
     with atomic_write(output) as file:

@@ -24,12 +24,11 @@ from evergrow.compare.measurement import COLUMNS, Result, Standing, measure, sho
 from evergrow.compare.page import render_page
 from evergrow.compare.recommendation import Advice, recommend, remarks_on
 from evergrow.compare.setup import Facts, Setup, make_setups
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.extras import install_command
+from evergrow.foundation.extras import __version__, install_command
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.params import Integer, Number, Rule, Satisfies, check_parameters
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.version import __version__
 
 # Of the record and of the checkpoints.
 FORMAT_VERSION = 1

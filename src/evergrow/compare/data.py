@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
-from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import (
     DatasetError,
     DatasetWarning,
@@ -21,16 +21,17 @@ from evergrow.foundation.errors import (
     ShardError,
     warn_user,
 )
-from evergrow.foundation.formatting import format_count, list_names
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name, format_count, list_names
 from evergrow.foundation.params import Fraction, Integer, Nothing, check_parameters
-from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.shards.importers.npy_stream import NpyStream
 from evergrow.storage.shards.importers.source import report_damage
 from evergrow.storage.shards.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from evergrow.vision.embedding import Embedder
+
+Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 _SPLIT = ("X_train", "y_train", "X_test", "y_test")

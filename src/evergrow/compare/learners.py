@@ -15,10 +15,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from evergrow.compare.data import Array
 from evergrow.compare.stream import Learner, Retrained
 from evergrow.estimators.forest import IGT, RTST
 from evergrow.estimators.means import NCMMetric
-from evergrow.foundation.arrays import Array
 from evergrow.foundation.errors import InvalidInputError
 
 Family = Literal["forests", "means and least squares", "scikit-learn", "river", "peers"]

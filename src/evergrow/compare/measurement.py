@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from evergrow.compare.data import Array
 from evergrow.compare.learners import ComparedLearner
 from evergrow.compare.setup import Setup
 from evergrow.compare.stream import N_NEWEST, Learner, Retrained, follow, forgetting, model_bytes
-from evergrow.foundation.arrays import Array
 from evergrow.foundation.formatting import (
     MISSING,
     format_count,

@@ -12,8 +12,7 @@ from typing import Any, Literal, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.compare.data import Dataset
-from evergrow.foundation.arrays import Array
+from evergrow.compare.data import Array, Dataset
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer, Nothing, Number, Rule, Satisfies, check_parameters
 

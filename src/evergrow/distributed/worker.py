@@ -18,7 +18,7 @@ import numpy as np
 from evergrow import _core
 from evergrow.foundation.engine import Arrays, Join, Task
 from evergrow.foundation.errors import ClusterError
-from evergrow.foundation.version import __version__
+from evergrow.foundation.extras import __version__
 
 # From the name of a component to its version.
 Versions = Mapping[str, str]

@@ -10,7 +10,7 @@ from typing import Any
 
 from evergrow.export.onnx.weights import WEIGHTS, Weights
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.params import Choice, Nothing, check_parameters
 from evergrow.storage.models.pipelines import save
 

@@ -1,10 +1,12 @@
-"""Packages of optional extras, and the command that installs them."""
+"""The installed version, and the command that installs packages of optional extras."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
+
+__version__ = version("evergrow")
 
 _NAME = re.compile(r"[\w.-]+")
 _EXTRA = re.compile(r"""\bextra\s*==\s*['"]([\w-]+)['"]""")

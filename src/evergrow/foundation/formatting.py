@@ -1,8 +1,9 @@
-"""Text for people: counts, times, sizes, and names with strange characters."""
+"""Text for people: counts, times, sizes, and names of sources and with strange characters."""
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -168,3 +169,26 @@ def printable(text: str) -> str:
         one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
         for one in text
     )
+
+
+def display_name(source: object) -> str:
+    """Return the name of a source for messages."""
+    named = source if isinstance(source, (str, os.PathLike)) else _file_name(source)
+    if named is not None:
+        return f"'{printable(os.fsdecode(named))}'"
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return f"<{len(source)} bytes>"
+    if isinstance(shape := getattr(source, "shape", None), tuple):
+        return f"<array of shape {tuple(shape)}>"
+    if hasattr(source, "size") and hasattr(source, "mode"):
+        return f"<image of size {source.size}>"
+    return f"<{type(source).__name__}>"
+
+
+def _file_name(source: object) -> str | None:
+    # Open files have a name, Pillow's images a filename.
+    for attribute in ("filename", "name"):
+        name = getattr(source, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return None

@@ -24,8 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.persistence import SaveMixin
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
-from evergrow.foundation.extras import install_command
-from evergrow.foundation.version import __version__
+from evergrow.foundation.extras import __version__, install_command
 from evergrow.storage.models.loader import load
 from evergrow.storage.models.pipelines import save
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.export.formats import format_of, save_as
 from evergrow.export.onnx.weights import Weights
-from evergrow.foundation.atomic import atomic_write
+from evergrow.foundation.files import atomic_write
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.images.label_table import format_rows

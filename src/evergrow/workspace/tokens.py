@@ -26,10 +26,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, WorkspaceError
+from evergrow.foundation.files import atomic_write, open_regular
 from evergrow.foundation.locks import lock_or_wait
-from evergrow.foundation.regular_files import open_regular
 from evergrow.workspace.names import normalise_name
 from evergrow.workspace.records import ConflictError
 from evergrow.workspace.store.database import translate_disk_errors

@@ -13,6 +13,7 @@ from evergrow import _core
 from evergrow.estimators.sums.core_accumulator import FeatureRule
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.extras import __version__
 from evergrow.foundation.params import (
     Choice,
     Flag,
@@ -24,7 +25,6 @@ from evergrow.foundation.params import (
 )
 from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.threads import blas_threads
-from evergrow.foundation.version import __version__
 from evergrow.storage.models.codec import MOST_COUNTED, Fields
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 

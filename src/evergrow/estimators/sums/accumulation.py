@@ -30,9 +30,9 @@ from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
 from evergrow.foundation.device import Device, Precision, device_of
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
+from evergrow.foundation.extras import __version__
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks, read_ahead
-from evergrow.foundation.version import __version__
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]

@@ -23,10 +23,10 @@ from evergrow.export.html.head import Head, read_head
 from evergrow.export.html.runtime import WebRuntime, load_runtime
 from evergrow.export.networks import NetworkFile, network_files
 from evergrow.export.onnx.weights import WEIGHTS, Weights, store_weights
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.params import Choice, check_parameters
-from evergrow.foundation.version import __version__
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.embedding.preprocessing import can_be_vertical_first

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from evergrow.export.onnx.graph import import_onnx
 from evergrow.export.onnx.model_file import IMAGES, OUTPUTS, PREFIX, ROWS
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.images.reader import read_image
 
 # Rows that are answered at once: forests take much memory for each.

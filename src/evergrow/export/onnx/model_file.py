@@ -36,10 +36,10 @@ from evergrow.export.onnx.weights import (
     Weights,
     store_graph_weights,
 )
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.params import Choice, check_parameters
-from evergrow.foundation.version import __version__
 from evergrow.vision.classifier import ImageClassifier
 from evergrow.vision.embedding.embedder import Embedder
 

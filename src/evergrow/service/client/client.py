@@ -423,7 +423,7 @@ class Client:
             - ``.jsonl``: the audit log;
             - any other: the model as a file for :func:`evergrow.load`.
         """
-        from evergrow.foundation.atomic import atomic_write
+        from evergrow.foundation.files import atomic_write
 
         address = _EXPORTS.get(os.path.splitext(path)[1].lower(), "/v1/model")
         with atomic_write(path) as file:

@@ -18,7 +18,7 @@ from http.client import HTTPResponse, IncompleteRead
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from evergrow.foundation.errors import InvalidInputError, ServiceError
-from evergrow.foundation.version import __version__
+from evergrow.foundation.extras import __version__
 from evergrow.service.client.connections import Connections, StaleConnectionError
 from evergrow.service.client.requests import Body
 

@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.foundation.version import __version__
+from evergrow.foundation.extras import __version__
 from evergrow.service.http.middleware import (
     STATIC_PREFIX,
     Access,

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
-from evergrow.foundation.version import __version__
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import atomic_write
 
 FORMAT_VERSION = 1
 

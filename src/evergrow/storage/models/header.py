@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
+from evergrow.foundation.extras import __version__
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Value
-from evergrow.foundation.version import __version__
 
 Tensors = dict[str, npt.NDArray[Any]]
 # Makes an estimator from the header and arrays of a model inside another one's file.

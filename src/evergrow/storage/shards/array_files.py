@@ -21,9 +21,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import name_full_disk
 from evergrow.foundation.errors import InvalidInputError, ShardError
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import name_full_disk, open_regular
 from evergrow.storage.npy import npy_header, read_npy_header
 
 # Temporary files; the next writer removes leftovers.

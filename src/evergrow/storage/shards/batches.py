@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ShardError
-from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards.labels import UNLABELLED, ShardLabels
 from evergrow.storage.shards.manifest import DTYPES, ORIGIN_BYTES
 from evergrow.storage.shards.rows import ShardImages

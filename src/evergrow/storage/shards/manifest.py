@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ModelFileError, ShardError
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.version import __version__
 from evergrow.storage.models.header import class_list, classes_to_json
 from evergrow.storage.shards.array_files import ArrayFile, open_shard_file
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ShardError
+from evergrow.foundation.files import atomic_write
 from evergrow.storage.shards.importers.columns import import_pyarrow
 from evergrow.storage.shards.reader import Shards
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.ragged import RaggedArray, RaggedRows
+from evergrow.storage.ragged import RaggedArray, RaggedRows
 
 # Size of a block if the caller does not set its rows.
 _BLOCK_BYTES = 8 << 20

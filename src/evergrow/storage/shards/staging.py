@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ShardError
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.locks import lock_or_wait, lock_path
 from evergrow.storage.shards.array_files import TEMPORARY_NAME, write_temporary
 from evergrow.storage.shards.batches import RowBatch

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ShardError
+from evergrow.foundation.files import sync_folder
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Integer, Nothing, check_parameters
 from evergrow.storage.shards.batches import RowBatch, smallest_dtype

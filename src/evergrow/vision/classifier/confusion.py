@@ -1,21 +1,22 @@
-"""A plot of the confusion matrix."""
+"""A plot of the confusion matrix, and which classes of a large one to show."""
 
 from __future__ import annotations
 
 import io
 import os
 import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import atomic_write
-from evergrow.foundation.confusion import most_confused
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import install_command
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.formatting import natural_order, printable
 
 # With more classes, the numbers or names would overlap.
@@ -24,6 +25,8 @@ _MAX_SHOWN = 60
 _MAX_NAME_LENGTH = 30
 _REJECTED = "unknown"
 _FORMATS = (".svg", ".png")
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 def draw_confusion(
@@ -154,3 +157,24 @@ def _name_ticks(set_ticks: Any, names: list[str], **options: Any) -> None:
     short = [name if len(name) <= most else name[: most - 1] + "…" for name in names]
     # A dollar sign in a name does not start a formula.
     set_ticks(range(len(names)), short, parse_math=False, fontsize=8, **options)
+
+
+def most_confused(cells: Iterable[tuple[Name, Name, int]], most: int) -> set[Name]:
+    """Return both classes of the most frequent confusions, at most ``most`` classes.
+
+    A cell has the true class, the predicted class and the number of examples. Confusions of two
+    classes count in both directions. A pair is taken as a whole: half of it would hide the mistake.
+
+    >>> cells = [("cat", "cat", 9), ("cat", "dog", 2), ("dog", "cat", 2), ("cow", "yak", 3)]
+    >>> sorted(most_confused(cells, 2)), sorted(most_confused(cells, 3))
+    (['cat', 'dog'], ['cat', 'dog'])
+    """
+    mistakes: Counter[frozenset[Name]] = Counter()
+    for true, predicted, n in cells:
+        if true != predicted:
+            mistakes[frozenset((true, predicted))] += n
+    chosen: set[Name] = set()
+    for pair, _ in mistakes.most_common():
+        if len(chosen | pair) <= most:
+            chosen |= pair
+    return chosen

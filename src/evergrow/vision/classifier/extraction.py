@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, InvalidTypeError
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.labels import ClassList, check_label_types
-from evergrow.foundation.naming import display_name
 from evergrow.vision.images import Extraction, LabelledImages, find_labelled, iterate_images
 from evergrow.vision.images.folders import raise_unreadable, search_images
 from evergrow.vision.images.labelled.finder import Split

@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import GrowingClassifier, check_targets, replace_fitted
 from evergrow.foundation.errors import BadImage
-from evergrow.foundation.formatting import format_count
+from evergrow.foundation.formatting import display_name, format_count
 from evergrow.foundation.locks import exclusive
-from evergrow.foundation.naming import display_name
 from evergrow.foundation.params import (
     Choice,
     Flag,

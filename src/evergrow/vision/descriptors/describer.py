@@ -13,8 +13,8 @@ import numpy.typing as npt
 from evergrow.estimators.classifier.learner import frozen_copy
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.ragged import RaggedArray
+from evergrow.foundation.formatting import display_name
+from evergrow.storage.ragged import RaggedArray
 from evergrow.vision.descriptors.kinds import Descriptor
 from evergrow.vision.descriptors.patches import Patches, check_mask
 from evergrow.vision.images.parts import ImageJob, ImagePart, problem_arrays

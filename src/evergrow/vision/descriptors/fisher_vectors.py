@@ -24,8 +24,8 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
+from evergrow.storage.ragged import RaggedArray
 from evergrow.vision.descriptors.kinds import check_descriptors
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES, LocalFeatures
 from evergrow.vision.descriptors.mixture import Mixture, fit_mixture, normalize

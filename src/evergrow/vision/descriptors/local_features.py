@@ -22,8 +22,8 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
+from evergrow.storage.ragged import RaggedArray
 from evergrow.vision.descriptors.describer import (
     Describer,
     collect,

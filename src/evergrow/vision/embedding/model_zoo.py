@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ImageError
+from evergrow.foundation.files import atomic_write
 from evergrow.storage.cache_folder import warn_once
 from evergrow.vision.embedding.efficientnet import (
     CONVERTER_VERSION,

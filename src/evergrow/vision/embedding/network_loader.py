@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.embedding.joined_network import JoinedNetwork
 from evergrow.vision.embedding.model_zoo import PRETRAINED
 from evergrow.vision.embedding.networks import CallableNetwork, Network, OnnxModel, OnnxNetwork

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.embedding.preprocessing import Preprocessing
 from evergrow.vision.images.sources import import_extra
 

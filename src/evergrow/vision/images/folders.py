@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.errors import BadImage, ImageError, InvalidInputError, InvalidTypeError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.images.decoder import SUFFIXES
 from evergrow.vision.images.results import warn_about
 from evergrow.vision.images.walk import Walk

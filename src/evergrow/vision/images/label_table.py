@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name
 
 LABEL_TABLE = "labels.csv"
 # The path is relative, with slashes, and empty if the example has no image.

@@ -12,7 +12,7 @@ import numpy as np
 
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine, in_order
 from evergrow.foundation.errors import BadImage, ImageError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.images.prefetch import group_by_size
 from evergrow.vision.images.sources import (
     DEFAULT_LIMITS,

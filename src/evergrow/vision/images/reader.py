@@ -12,7 +12,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from evergrow.foundation.errors import BadImage, ImageError, InvalidTypeError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.params import Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
 from evergrow.vision.images.decoder import array_to_rgb, decode_image, pillow_to_rgb, read_header

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError, InvalidInputError
 from evergrow.foundation.extras import install_command
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name
 
 _MILLION = 1_000_000
 

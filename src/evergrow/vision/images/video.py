@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import ImageError, InvalidInputError, InvalidTypeError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.params import Integer, Nothing, Number, Rule, check_parameters
-from evergrow.foundation.regular_files import open_regular
 from evergrow.vision.images.decoder import array_to_rgb
 from evergrow.vision.images.sources import DEFAULT_LIMITS, ReadLimits, import_extra
 

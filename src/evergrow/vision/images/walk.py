@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evergrow.foundation.errors import BadImage
-from evergrow.foundation.formatting import format_count, natural_order
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name, format_count, natural_order
 from evergrow.vision.images.decoder import FOREIGN_SUFFIXES, SUFFIXES
 
 _ANY_DEPTH = "**"

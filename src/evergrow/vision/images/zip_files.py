@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.formatting import format_size, printable
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name, format_size, printable
 from evergrow.vision.images.decoder import FOREIGN_SUFFIXES, SUFFIXES
 from evergrow.vision.images.label_table import LABEL_TABLE
 from evergrow.vision.images.sources import DEFAULT_LIMITS

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.extras import install_command
+from evergrow.foundation.files import atomic_write
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES

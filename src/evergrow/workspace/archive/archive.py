@@ -22,9 +22,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-from evergrow.foundation.atomic import atomic_folder, atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import atomic_folder, atomic_write, open_regular
 from evergrow.vision.images.decoder import SUFFIX_OF_TYPE
 from evergrow.vision.images.folder_names import FolderNames
 from evergrow.vision.images.label_table import COLUMNS, LABEL_TABLE, format_rows, parse_field

@@ -16,7 +16,7 @@ from typing import cast
 from joblib import effective_n_jobs
 
 from evergrow.foundation.errors import BadImage, BadImageWarning, ImageError, WorkspaceError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.params import check_parameters
 from evergrow.vision.embedding import Embedder
 from evergrow.vision.images import LabelledImages, find_labelled

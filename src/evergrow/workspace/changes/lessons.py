@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.params import check_parameters
-from evergrow.foundation.regular_files import open_regular
-from evergrow.foundation.version import __version__
 from evergrow.vision.images.parameters import ON_ERROR
 from evergrow.vision.images.sources import DEFAULT_LIMITS
 from evergrow.workspace.changes.image_batches import ImageBatch, LabelledImage, read_batches

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import BadImageWarning, InvalidInputError, WorkspaceError
+from evergrow.foundation.files import sync_folder
 from evergrow.foundation.progress import progress_bar
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.changes.examples import erase_examples

@@ -18,9 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import atomic_write, open_regular, sync_folder
 from evergrow.workspace.store.creation import create_subfolders
 from evergrow.workspace.store.database import Database, translate_disk_errors
 from evergrow.workspace.store.files import ImageStore, VectorStore

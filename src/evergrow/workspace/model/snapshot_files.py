@@ -18,9 +18,8 @@ from typing import Any, TypeAlias
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.linear import RLSClassifier
-from evergrow.foundation.atomic import atomic_write, sync_folder
 from evergrow.foundation.errors import ModelFileError, WorkspaceError
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import atomic_write, open_regular, sync_folder
 from evergrow.storage.models.loader import load
 from evergrow.workspace.model.assessment import Assessment, hyperparameters_from
 from evergrow.workspace.model.forest import BackgroundForest

@@ -9,8 +9,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
+from evergrow.foundation.files import sync_folder
 from evergrow.vision.classifier.components import DEFAULT_STAGES
 from evergrow.vision.embedding import Embedder
 from evergrow.workspace.store.database import translate_disk_errors

@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from evergrow.foundation.atomic import disk_full
 from evergrow.foundation.errors import DiskFullError, WorkspaceError
+from evergrow.foundation.files import disk_full
 from evergrow.workspace.records import WorkspaceFullError, WorkspaceLostError
 from evergrow.workspace.store.header import DatabaseHeader
 from evergrow.workspace.store.layout import Layout

@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.atomic import atomic_write, name_full_disk, sync_folder
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import atomic_write, name_full_disk, open_regular, sync_folder
 from evergrow.storage.npy import npy_header
 from evergrow.workspace.records import WorkspaceLostError
 from evergrow.workspace.store.trust import require_image_name, require_plain

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import InvalidInputError, WorkspaceError
+from evergrow.foundation.extras import __version__
+from evergrow.foundation.files import atomic_write, open_regular
 from evergrow.foundation.params import Flag, Integer, Nothing, Number, Rule, check_parameters
-from evergrow.foundation.regular_files import open_regular
-from evergrow.foundation.version import __version__
 from evergrow.workspace.records import WorkspaceFormatError
 
 # Format of the folder and its database; no other is read.

@@ -12,8 +12,8 @@ import os
 import shutil
 import sqlite3
 
-from evergrow.foundation.atomic import sync_folder
 from evergrow.foundation.errors import WorkspaceError
+from evergrow.foundation.files import sync_folder
 from evergrow.workspace.store.database import translate_disk_errors
 from evergrow.workspace.store.event_log import last_embedding
 from evergrow.workspace.store.layout import Layout, read_manifest

@@ -31,9 +31,9 @@ from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
 from evergrow.foundation.errors import ClusterWarning, InvalidInputError, warn_user
+from evergrow.foundation.extras import __version__
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
-from evergrow.foundation.version import __version__
 from evergrow.storage.shards import Shards
 
 # Feature values that the trees of a group read: about a seventh of a second of work. A task costs

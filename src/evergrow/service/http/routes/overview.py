@@ -10,7 +10,6 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evergrow.foundation.confusion import most_confused
 from evergrow.service.http.bodies import Name, RequestBody
 from evergrow.service.http.fairness import Actor
 from evergrow.service.http.openapi import refusals, with_etag
@@ -22,6 +21,7 @@ from evergrow.service.http.requests import (
 )
 from evergrow.service.http.responses import cached_response, json_response
 from evergrow.service.wire import ClassPage, Confusion, EventPage, ExampleList, ReviewList, Status
+from evergrow.vision.classifier.confusion import most_confused
 from evergrow.workspace.workspace import Workspace
 
 router = APIRouter(prefix="/v1", tags=["overview"])

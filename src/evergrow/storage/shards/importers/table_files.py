@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import InvalidInputError, ShardError
+from evergrow.foundation.files import open_regular
 from evergrow.foundation.progress import progress_bar
-from evergrow.foundation.regular_files import open_regular
 from evergrow.storage.shards.batches import RowBatch, label_values
 from evergrow.storage.shards.importers.npy_stream import NpyStream
 from evergrow.storage.shards.importers.source import (

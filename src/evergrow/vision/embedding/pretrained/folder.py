@@ -21,8 +21,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.images.sources import import_extra
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"

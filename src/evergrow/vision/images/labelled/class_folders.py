@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
-from evergrow.foundation.formatting import natural_order, printable
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name, natural_order, printable
 from evergrow.vision.images.folders import describe_skipped, known_suffixes, raise_unreadable
 from evergrow.vision.images.label_table import LabelTable, read_label_table
 from evergrow.vision.images.labelled.labelled_images import (

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
-from evergrow.foundation.formatting import format_size, list_names
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name, format_size, list_names
 from evergrow.vision.images.decoder import decode_image
 from evergrow.vision.images.labelled.labelled_images import (
     LabelledImages,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
-from evergrow.foundation.atomic import atomic_write
 from evergrow.foundation.errors import ImageError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.files import atomic_write
+from evergrow.foundation.formatting import display_name
 from evergrow.vision.images.decoder import read_upright_size
 from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
 

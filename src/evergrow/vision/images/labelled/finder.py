@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.formatting import natural_order
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name, natural_order
 from evergrow.vision.images.labelled import coco, table, webdataset
 from evergrow.vision.images.labelled.class_folders import read_class_folders
 from evergrow.vision.images.labelled.labelled_images import LabelledImages

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
-from evergrow.foundation.formatting import format_size, list_names
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name, format_size, list_names
 from evergrow.vision.images.sources import StoredImage
 
 Found = TypeVar("Found")

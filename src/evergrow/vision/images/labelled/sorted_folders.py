@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evergrow.foundation.atomic import atomic_folder
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.files import atomic_folder
+from evergrow.foundation.formatting import display_name
 from evergrow.foundation.params import Choice, check_parameters
 from evergrow.vision.images.folder_names import FolderNames
 from evergrow.vision.images.label_table import COLUMNS, LABEL_TABLE, format_rows

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
-from evergrow.foundation.formatting import format_size, list_names
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name, format_size, list_names
 from evergrow.vision.images.label_table import COLUMNS, parse_field
 from evergrow.vision.images.labelled.labelled_images import (
     LabelledImages,

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.formatting import format_size
-from evergrow.foundation.naming import display_name
-from evergrow.foundation.regular_files import open_regular
+from evergrow.foundation.files import open_regular
+from evergrow.foundation.formatting import display_name, format_size
 
 _BLOCK = 512
 _OCTAL = re.compile(rb"[0-7]+")

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evergrow.foundation.errors import BadImage, InvalidInputError
-from evergrow.foundation.formatting import format_size
-from evergrow.foundation.naming import display_name
+from evergrow.foundation.formatting import display_name, format_size
 from evergrow.vision.images.decoder import SUFFIXES as IMAGE_SUFFIXES
 from evergrow.vision.images.labelled.labelled_images import (
     LabelledImages,

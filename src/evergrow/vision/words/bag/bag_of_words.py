@@ -25,8 +25,8 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
+from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import Shards
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
 from evergrow.vision.images.parameters import JOBS, ON_ERROR, VERBOSE

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evergrow.estimators.classifier.learner import check_targets
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
 from evergrow.foundation.labels import ClassList, check_label_types
-from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, Shards, StoredRows
 from evergrow.vision.descriptors.patches import patches_per_image
 from evergrow.vision.images.reader import check_is_list, check_sources

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.ragged import RaggedArray
+from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, Shards
 from evergrow.storage.shards.parts import RowPart, row_parts, rows_to_share
 

@@ -16,9 +16,9 @@ from evergrow.estimators.classifier.learner import validate_rows
 from evergrow.foundation.device import place_like
 from evergrow.foundation.engine import Arrays, current_engine
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.ragged import RaggedArray
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.device_rows import DeviceRows
+from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages, ShardLabels, Shards, StoredRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
 from evergrow.vision.words.codebooks.counts import count_words

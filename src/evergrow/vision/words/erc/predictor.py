@@ -22,7 +22,6 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.foundation.ragged import RaggedArray
 from evergrow.storage.models.header import (
     Build,
     Tensors,
@@ -32,6 +31,7 @@ from evergrow.storage.models.header import (
     parameters_of,
     plain_parameters,
 )
+from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages
 from evergrow.vision.images.parameters import VERBOSE
 from evergrow.vision.words.codebooks.vocabulary import Vocabulary, as_images, as_rows, is_ragged
