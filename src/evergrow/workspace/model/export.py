@@ -62,10 +62,12 @@ def export_model(
 
 def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
     """Least squares over names, with the hyperparameters of the workspace."""
-    if trained.fitted is None:
-        raise ConflictError("the workspace has no examples yet: there is no model to export")
-    chosen, penalty = trained.hyperparameters, trained.ridge.penalty
-    moments = trained.fitted.moments.without_empty()
+    known, chosen, penalty = (
+        trained.require_fitted(),
+        trained.hyperparameters,
+        trained.ridge.penalty,
+    )
+    moments = known.moments.without_empty()
     selection = Selection(
         penalty,
         chosen.recoding,
@@ -78,17 +80,13 @@ def _named(trained: TrainedModel, labels: ClassList) -> RLSClassifier:
         chosen.by_means,
     )
     fitted = replace(
-        trained.fitted,
+        known,
         labels=labels,
         moments=moments,
         holdout=Holdout.none(1, 0).with_classes(len(labels)),
         selection=selection,
     )
-    model = RLSClassifier(
-        regularization=penalty, recoding=chosen.recoding, blocks=trained.blocks or None
-    )
-    model._set_fitted(fitted.__deepcopy__({}), None)
-    return model
+    return trained.estimator(fitted.__deepcopy__({}))
 
 
 def _rejecting(

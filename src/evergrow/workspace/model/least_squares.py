@@ -23,6 +23,7 @@ from evergrow.estimators.linear.solver import Solver, back_substitute
 from evergrow.estimators.novelty.linear_scores import LinearScores, can_score
 from evergrow.estimators.novelty.nearest_means import NearestMeans
 from evergrow.estimators.novelty.summed_scores import SummedScores
+from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.changes import move, subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -38,8 +39,6 @@ Rows = npt.NDArray[np.float32] | Floats
 _DEFAULT_RECODING = 0.5
 # Sums that were once this many times larger have lost precision to the removed examples.
 _STALE = 1e3
-# Rows converted to 64 bits at once.
-_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -112,26 +111,29 @@ class TrainedModel:
     @property
     def class_ids(self) -> Ids:
         """Ids of the classes that have examples, in the order of their columns."""
-        if self.fitted is None:
-            return np.zeros(0, dtype=np.int64)
-        ids: Ids = self.fitted.labels.classes[self.present]
-        return ids
+        ids: Ids = np.zeros(0, dtype=np.int64)
+        return ids if self.fitted is None else self.fitted.labels.classes[self.present]
 
     @property
     def class_counts(self) -> dict[int, int]:
         """Number of examples per class id, of classes that have any."""
-        if self.fitted is None:
-            return {}
-        counts = self.fitted.moments.class_examples[self.present]
-        return dict(zip(self.class_ids.tolist(), counts.tolist(), strict=True))
+        counts = [] if self.fitted is None else self._sums.class_examples[self.present].tolist()
+        return dict(zip(self.class_ids.tolist(), counts, strict=True))
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
         """Which columns have examples."""
+        return self._sums.class_examples > 0
+
+    @property
+    def _sums(self) -> Moments:
+        return self.require_fitted().moments
+
+    def require_fitted(self) -> FittedRLS:
+        """What was learnt; an error without examples."""
         if self.fitted is None:
-            return np.zeros(0, dtype=bool)
-        found: npt.NDArray[np.bool_] = self.fitted.moments.class_examples > 0
-        return found
+            raise InvalidInputError("the model has no examples yet")
+        return self.fitted
 
     @property
     def ridge(self) -> Ridge:
@@ -168,29 +170,17 @@ class TrainedModel:
 
         A removed example leaves a rounding error relative to its own size.
         """
-        if self.fitted is None:
-            return False
-        moments = self.fitted.moments
-        return moments.peak > _STALE * moments.squares
+        return self.fitted is not None and self._sums.peak > _STALE * self._sums.squares
 
     def add(self, rows: Rows, class_ids: Ids) -> TrainedModel:
         """A copy with more examples, of known or new classes."""
         if not len(rows):
             return self
-        if self.fitted is None:
-            labels, codes = ClassList.of(class_ids)
-            known = _nothing(rows.shape[1], labels)
-        else:
-            known = self.fitted
-            labels, codes = known.labels.extend(class_ids)
+        known = self.fitted or _nothing(rows.shape[1], class_ids)
+        labels, codes = known.labels.extend(class_ids)
         moments = known.moments.with_classes(len(labels))
-        if len(rows) <= _BLOCK:
-            moments = moments.add(_features(rows, codes))
-        else:
-            moments = moments.add_all(
-                _features(rows[first : first + _BLOCK], codes[first : first + _BLOCK])
-                for first in range(0, len(rows), _BLOCK)
-            )
+        new: Any = rows
+        moments, _ = add_examples(moments, Batch.of(new, codes), known.row_map)
         moments.check_finite()
         holdout = known.holdout.with_classes(len(labels))
         return replace(self, fitted=replace(known, labels=labels, moments=moments, holdout=holdout))
@@ -199,8 +189,7 @@ class TrainedModel:
         """A copy without some examples, as if they had never been added."""
         if not len(rows) or self.fitted is None:
             return self
-        gone = _features(rows, self._codes(class_ids))
-        left = subtract(self.fitted.moments, [gone])
+        left = subtract(self._sums, [self._batch(rows, class_ids)])
         if not left.n_examples:
             return replace(self, fitted=None)
         # A new solver: downdating loses precision, and removals are rare.
@@ -215,7 +204,7 @@ class TrainedModel:
         rows, class_ids, to = rows[elsewhere], class_ids[elsewhere], to[elsewhere]
         labels, codes = self.fitted.labels.extend(to)
         moments = self.fitted.moments.with_classes(len(labels))
-        moved = move(moments, _features(rows, self._codes(class_ids)), codes)
+        moved = move(moments, self._batch(rows, class_ids), codes)
         holdout = self.fitted.holdout.with_classes(len(labels))
         fitted = replace(self.fitted, labels=labels, moments=moved, holdout=holdout)
         return replace(self, fitted=fitted)
@@ -243,17 +232,10 @@ class TrainedModel:
         New arrays of shape (n_classes, n_features) and (n_classes,), normalised so that the mean
         factor of the recoding is one.
         """
-        if self.fitted is None:
-            raise InvalidInputError("the model has no examples yet")
-        moments, present, ridge = self.fitted.moments, self.present, self.ridge
-        with self.fitted.solution(ridge, with_held_out=True) as solution:
-            scale = ClassScale.of(
-                moments,
-                solution.own_scores,
-                self.hyperparameters.recoding,
-                ridge,
-                normalised=True,
-            )
+        fitted, present, ridge = self.require_fitted(), self.present, self.ridge
+        with fitted.solution(ridge, with_held_out=True) as solution:
+            recoding, own_scores = self.hyperparameters.recoding, solution.own_scores
+            scale = ClassScale.of(fitted.moments, own_scores, recoding, ridge, normalised=True)
             # A view if every class has examples.
             live = solution.weights if present.all() else solution.weights[present]
             factors, offsets = scale.factors[present], scale.offsets[present]
@@ -262,18 +244,13 @@ class TrainedModel:
     @property
     def plain_moments(self) -> Moments:
         """Class sums of all features but the constant one, from which class means follow."""
-        if self.fitted is None:
-            raise InvalidInputError("the model has no examples yet")
-        return _without_constant(self.fitted.moments)
+        return _without_constant(self._sums)
 
     @property
     def used_moments(self) -> Moments:
         """Class sums of the features that take part, without the constant one and empty classes."""
-        if self.fitted is None:
-            raise InvalidInputError("the model has no examples yet")
-        moments = self.fitted.moments
-        places = self.ridge.places(moments.n_features)
-        return _without_constant(moments.with_features(places, gram=False).without_empty())
+        places = self.ridge.places(self._sums.n_features)
+        return _without_constant(self._sums.with_features(places, gram=False).without_empty())
 
     def summed_scores(
         self, factor: Floats | None = None, *, cosine_only: bool = False
@@ -283,34 +260,29 @@ class TrainedModel:
         They are scores of the features that take part: their factor is at hand, so leaving out an
         example is exact. ``factor`` is the Cholesky factor to solve with.
         """
-        if self.fitted is None:
-            raise InvalidInputError("the model has no examples yet")
-        ridge = self.novelty_ridge
-        places = ridge.places(self.fitted.moments.n_features)
+        ridge, places = self.novelty_ridge, self.ridge.places(self._sums.n_features)
         # Scores need no Gram matrix, which would be copied.
-        moments = self.fitted.moments.with_features(places, gram=False).without_empty()
+        moments = self._sums.with_features(places, gram=False).without_empty()
         plain = self.used_moments
         linear = None
         if factor is not None:
             linear = LinearScores.of(moments, back_substitute(factor, moments.sums), factor)
         elif not cosine_only and can_score(moments):
-            factor = self.regressions.factor(self.fitted.moments, ridge)
-            with self.regressions.solution(self.fitted.moments, ridge) as current:
+            factor = self.regressions.factor(self._sums, ridge)
+            with self.regressions.solution(self._sums, ridge) as current:
                 weights = current.weights[self.present][:, places]
                 linear = LinearScores.of(moments, weights, factor)
-        used = self.used_features
-        return SummedScores(plain, NearestMeans.of(plain), linear, ridge.penalty, used)
+        means = NearestMeans.of(plain)
+        return SummedScores(plain, means, linear, ridge.penalty, self.used_features)
 
-    def estimator(self) -> RLSClassifier:
-        """An estimator over class ids, which can be saved and trained further."""
-        if self.fitted is None:
-            raise InvalidInputError("the model has no examples yet")
+    def estimator(self, fitted: FittedRLS | None = None) -> RLSClassifier:
+        """An estimator over class ids or another value, which can be saved and trained further."""
         model = RLSClassifier(
             regularization=self.ridge.penalty,
             recoding=self.hyperparameters.recoding,
             blocks=self.blocks or None,
         )
-        model._set_fitted(self.fitted, None)
+        model._set_fitted(fitted or self.require_fitted(), None)
         return model
 
     @classmethod
@@ -319,17 +291,15 @@ class TrainedModel:
         fitted = model._require_fitted("sums")
         return cls(fitted, hyperparameters, tuple(model.blocks or ()))
 
-    def _codes(self, class_ids: Ids) -> npt.NDArray[np.int32]:
-        if self.fitted is None:
-            raise InvalidInputError("the model has no examples yet")
-        return np.array(self.fitted.labels.columns_of(class_ids.tolist()), dtype=np.int32)
+    def _batch(self, rows: Rows, class_ids: Ids) -> Batch:
+        """Learnt examples as features with the constant one."""
+        codes = self.require_fitted().labels.columns_of(class_ids.tolist())
+        return Batch.of(with_constant(rows), np.array(codes, dtype=np.int32))
 
 
 def with_constant(rows: Rows) -> Floats:
     """Features as 64-bit numbers with a constant one in the last column."""
-    features = np.ones((len(rows), rows.shape[1] + 1))
-    features[:, :-1] = rows
-    return features
+    return np.column_stack([rows.astype(np.float64), np.ones(len(rows))])
 
 
 def _without_constant(moments: Moments) -> Moments:
@@ -344,11 +314,8 @@ def _without_constant(moments: Moments) -> Moments:
     )
 
 
-def _features(rows: Rows, codes: npt.NDArray[np.int32]) -> Batch:
-    return Batch(with_constant(rows), codes, np.ones(len(rows)))
-
-
-def _nothing(n_features: int, labels: ClassList) -> FittedRLS:
+def _nothing(n_features: int, class_ids: Ids) -> FittedRLS:
+    labels, _ = ClassList.of(class_ids)
     return FittedRLS(
         labels,
         features=FeatureMap.plain(n_features),
