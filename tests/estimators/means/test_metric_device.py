@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evergrow import DeviceMemoryError, NCMClassifier, NCMMetric, load
-from evergrow.estimators.means import metric_device, metric_learning
+from evergrow.estimators.means import metric_learning
 from evergrow.foundation.device import Device
 from tests.conftest import Arrays
 from tests.devices import every_device, import_torch, on
@@ -33,9 +33,8 @@ def test_it_is_as_good_as_on_the_processor(device: str, digits: Arrays) -> None:
 def test_learning_starts_from_the_same_discriminants(
     device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def first(means: Any, training: Any, *_: Any) -> Any:
-        eye = np.eye(5, dtype=np.float32)
-        return metric_learning.place_like(eye, training.rows), [0.0]
+    def first(means: Any, training: Any, validation: Any, begin: Any, *_: Any) -> Any:
+        return begin, [0.0]
 
     monkeypatch.setattr(metric_learning, "_ascend", first)
     weights = np.random.default_rng(0).uniform(0.5, 2, 300) * (np.arange(300) % 7 > 0)
@@ -136,7 +135,7 @@ def test_numbers_that_are_too_large_are_refused() -> None:
 
 def test_sums_are_those_of_the_processor() -> None:
     batch = metric_learning.Batch(X, Y.astype(np.int32), np.linspace(0.5, 2.0, 300))
-    there = metric_device._moments(Device("cpu"), batch)
+    there = metric_learning._moments_on(Device("cpu"), batch)
     here = metric_learning._moments(batch.rows, batch.codes, batch.weights)
     for name in ("sums", "class_weights", "class_examples", "class_squares"):
         np.testing.assert_allclose(getattr(there, name), getattr(here, name), rtol=1e-12)

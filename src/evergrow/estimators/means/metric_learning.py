@@ -4,14 +4,14 @@ The projection W maximises the mean log softmax of ``-|W(x - mu_c)|^2 / 2``; the
 fixed in input space. Learning uses coordinates in which the classes have variance one in every
 direction, so that the unit of the features has no effect.
 
-The steps are the same for arrays and for tensors on a GPU; only the start, which adds up all
-examples, is in :mod:`evergrow.estimators.means.metric_device` for GPUs.
+The steps are the same for arrays and for tensors on a GPU. Only the start, which adds up all
+examples in double precision, is another one there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from evergrow.foundation.device import (
     Tensor,
     array_module,
     as_double,
+    import_torch,
     is_tensor,
     place_like,
     to_host,
@@ -33,8 +34,12 @@ from evergrow.foundation.device import (
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.device_rows import device_blocks
 from evergrow.storage.models.codec import Array, Fields
 from evergrow.storage.shards import choose_rows
+
+if TYPE_CHECKING:
+    from evergrow.estimators.means.ncm_metric import NCMMetric
 
 Floats = npt.NDArray[Any]
 Codes = npt.NDArray[np.int32]
@@ -45,21 +50,6 @@ _SCALES = 2.0 ** np.arange(-4.0, 2.0, 0.5)
 _MEMORY, _SQUARES_MEMORY, _TINY = 0.9, 0.999, 1e-12
 # Features and directions are at most this large, so that projections stay finite.
 LARGEST = 1e140
-
-
-@dataclass(frozen=True)
-class MetricRequest:
-    """The parameters of one call."""
-
-    n_components: int
-    shrinkage: float
-    learning_rate: float
-    batch_size: int
-    max_iter: int
-    tol: float
-    validation_fraction: float
-    n_iter_no_change: int
-    verbose: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +144,16 @@ def learn_metric(
     X: npt.NDArray[Any],
     codes: Codes,
     weights: npt.NDArray[np.float64],
-    request: MetricRequest,
+    metric: NCMMetric,
+    n_components: int,
     random: np.random.RandomState,
     device: Device | None = None,
 ) -> FittedMetric:
-    """Learn a projection from examples, on a device if there is one.
+    """Learn a projection by the parameters of a metric, on a device if there is one.
 
     Class means are those of the training examples.
     """
-    held_out = _held_out(codes, request.validation_fraction, random)
+    held_out = _held_out(codes, float(metric.validation_fraction), random)
     if not held_out.any():
         # Too few to hold any out: the training examples also decide when to stop.
         learnt_from = np.ones(len(codes), dtype=bool)
@@ -174,18 +165,17 @@ def learn_metric(
     own_weights = (weights / weights.mean()).astype(np.float32)
     new = Batch(X, codes, weights)
     if device is None:
-        start = _start(new, learnt_from, order, request.shrinkage)
+        start = _start(new, learnt_from, order, float(metric.shrinkage))
         data = _Data(start.rows, codes[order], own_weights[order])
     else:
-        from evergrow.estimators.means.metric_device import start_on
-
-        start = start_on(device, new, learnt_from, order, request.shrinkage)
+        start = _start_on(device, new, learnt_from, order, float(metric.shrinkage))
         columns = device.tensor(codes[order].astype(np.int64))
         data = _Data(start.rows, columns, device.tensor(own_weights[order]))
     n_learnt_from = int(learnt_from.sum())
     training = data.at(slice(n_learnt_from))
     validation = training if held_out is learnt_from else data.at(slice(n_learnt_from, None))
-    projection, likelihoods = _ascend(start.means, training, validation, request, random)
+    begin = place_like(np.eye(n_components, X.shape[1], dtype=np.float32), start.rows)
+    projection, likelihoods = _ascend(start.means, training, validation, begin, metric, random)
     return FittedMetric(to_host(as_double(projection) @ start.basis), np.array(likelihoods))
 
 
@@ -233,22 +223,99 @@ def _discriminants(moments: Moments, shrinkage: float) -> tuple[Floats, Floats]:
     try:
         _, vectors = eigh(centred.T @ centred / moments.weight, within)
     except LinAlgError as error:
-        raise singular(shrinkage) from error
+        raise _singular(shrinkage) from error
     return centre, np.ascontiguousarray(vectors[:, ::-1].T)
 
 
-def singular(shrinkage: float) -> InvalidInputError:
+def _singular(shrinkage: float) -> InvalidInputError:
     """Return the error for a covariance that has no inverse."""
     return InvalidInputError(
         f"the covariance within classes is singular: set shrinkage above {shrinkage:g}"
     )
 
 
+def _start_on(
+    device: Device,
+    new: Batch,
+    learnt_from: npt.NDArray[np.bool_],
+    order: npt.NDArray[np.intp],
+    shrinkage: float,
+) -> MetricStart:
+    """Return the start of learning from some of the examples; rows come in the given order."""
+    torch = import_torch()
+    # Those that are held out have no weight in the sums.
+    used = Batch(new.rows, new.codes, np.where(learnt_from, new.weights, 0.0))
+    moments = _moments_on(device, used)
+    centre, basis = _discriminants_on(device, moments, shrinkage)
+    means = ((device.tensor(moments.means) - centre) @ basis.T).float()
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    rows = torch.empty(new.rows.shape, dtype=torch.float32, device=device.name)
+    for part, block in device_blocks(new.rows, device, torch.float64):
+        rows[device.tensor(place[part])] = ((block - centre) @ basis.T).float()
+    return MetricStart(basis, means, rows)
+
+
+def _moments_on(device: Device, new: Batch) -> Moments:
+    """Return the sums over the examples of positive weight."""
+    torch, n_features = import_torch(), new.rows.shape[1]
+    n_classes = int(new.codes.max()) + 1
+    options = {"dtype": torch.float64, "device": device.name}
+    sums, squares = torch.zeros(n_classes, n_features, **options), torch.zeros(n_classes, **options)
+    gram = torch.zeros(n_features, n_features, **options)
+    codes, weights = device.tensor(new.codes.astype(np.int64)), device.tensor(new.weights)
+    for rows, block in device_blocks(new.rows, device, torch.float64, n_classes):
+        weighted = block * weights[rows, None]
+        gram.addmm_(block.T, weighted)
+        # A matrix product, because adding at places has no fixed order on GPUs.
+        members = torch.nn.functional.one_hot(codes[rows], n_classes).double().T
+        sums.addmm_(members, weighted)
+        squares.addmv_(members, torch.einsum("ij,ij->i", block, weighted))
+    class_squares = to_host(squares)
+    present = new.weights > 0
+    return Moments(
+        tuple(to_host(sums)),
+        np.bincount(new.codes, new.weights, n_classes).astype(np.float64),
+        np.bincount(new.codes[present], minlength=n_classes),
+        class_squares,
+        to_host(gram),
+        None,
+        float(class_squares.sum()),
+    )
+
+
+def _discriminants_on(device: Device, moments: Moments, shrinkage: float) -> tuple[Tensor, Tensor]:
+    """Return the centre and Fisher's discriminants, as on the processor up to their signs."""
+    torch = import_torch()
+    centre = moments.sums.sum(axis=0) / moments.weight
+    centred = np.sqrt(moments.class_weights[:, None]) * (moments.means - centre)
+    among = device.tensor(centred)
+    factor, failed = torch.linalg.cholesky_ex(device.tensor(shrunk_covariance(moments, shrinkage)))
+    if int(failed):
+        raise _singular(shrinkage)
+    # With W = L L', the vectors of B v = l W v are L'^-1 times those of L^-1 B L'^-1.
+    white = torch.linalg.solve_triangular(factor, among.T, upper=False)
+    _, vectors = _eigh(white @ white.T / moments.weight)
+    vectors = torch.linalg.solve_triangular(factor.T, vectors, upper=True)
+    return device.tensor(centre), vectors.flip(1).T.contiguous()
+
+
+def _eigh(matrix: Tensor) -> Any:
+    torch = import_torch()
+    try:
+        return torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError as error:
+        raise InvalidInputError(
+            f"the eigenvectors of the features were not found: {error}"
+        ) from error
+
+
 def _ascend(
     means: Floats,
     training: _Data,
     validation: _Data,
-    request: MetricRequest,
+    projection: Floats,
+    metric: NCMMetric,
     random: np.random.RandomState,
 ) -> tuple[Floats, list[float]]:
     """Run Adam; after an epoch without improvement, go back to the best and halve the step."""
@@ -258,25 +325,22 @@ def _ascend(
             projection, means, validation.rows, validation.codes, validation.weights
         )
 
-    eye = np.eye(request.n_components, training.rows.shape[1], dtype=np.float32)
-    projection = place_like(eye, training.rows)
-
     def scaled(length: float) -> Floats:
         return cast("Floats", float(np.float32(length)) * projection)
 
     scale = max(_SCALES, key=lambda length: held_out_likelihood(scaled(length)))
     best = scaled(scale)
     best_likelihood = held_out_likelihood(best)
-    step = request.learning_rate * scale / np.sqrt(training.rows.shape[1])
+    step = float(metric.learning_rate) * scale / np.sqrt(training.rows.shape[1])
     likelihoods: list[float] = []
     n_idle = 0
     adam = _Adam(best)
-    with progress_bar("learning a metric", request.max_iter, request.verbose) as progress:
-        while len(likelihoods) < request.max_iter and n_idle < request.n_iter_no_change:
-            _epoch(adam, means, training, step, request.batch_size, random)
+    with progress_bar("learning a metric", metric.max_iter, int(metric.verbose)) as progress:
+        while len(likelihoods) < metric.max_iter and n_idle < metric.n_iter_no_change:
+            _epoch(adam, means, training, step, metric.batch_size, random)
             likelihood = held_out_likelihood(adam.projection)
             likelihoods.append(likelihood)
-            n_idle = 0 if likelihood > best_likelihood + request.tol else n_idle + 1
+            n_idle = 0 if likelihood > best_likelihood + metric.tol else n_idle + 1
             if likelihood > best_likelihood:
                 best, best_likelihood = _copied(adam.projection), likelihood
             if n_idle:

@@ -20,12 +20,7 @@ from evergrow.estimators.classifier.learner import (
     validate_rows,
 )
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
-from evergrow.estimators.means.metric_learning import (
-    LARGEST,
-    FittedMetric,
-    MetricRequest,
-    learn_metric,
-)
+from evergrow.estimators.means.metric_learning import LARGEST, FittedMetric, learn_metric
 from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import check_labels
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
@@ -254,9 +249,9 @@ class NCMMetric(
             check_magnitude(checked)
         _, codes = ClassList.of(labels)
         random = check_random_state(self.random_state)
-        request = self._request(checked.shape[1])
+        n_components = learner._n_components(checked.shape[1])
         with guard_memory(device, "learn from fewer rows, or with device='cpu'"):
-            fitted = learn_metric(checked, codes, weights, request, random, device)
+            fitted = learn_metric(checked, codes, weights, learner, n_components, random, device)
         self._set_fitted(fitted, getattr(learner, "feature_names_in_", None))
         return self
 
@@ -275,26 +270,15 @@ class NCMMetric(
             )
         return np.where(tree.is_finest[labels.finest], labels.finest, UNKNOWN)
 
-    def _request(self, n_features: int) -> MetricRequest:
-        n_components = self.n_components
-        if n_components is None:
-            n_components = min(n_features, _MOST_COMPONENTS)
-        elif n_components > n_features:
+    def _n_components(self, n_features: int) -> int:
+        if self.n_components is None:
+            return min(n_features, _MOST_COMPONENTS)
+        if self.n_components > n_features:
             raise InvalidInputError(
                 f"n_components must be at most the number of features, {n_features}, "
-                f"got {n_components}"
+                f"got {self.n_components}"
             )
-        return MetricRequest(
-            n_components=int(n_components),
-            shrinkage=float(self.shrinkage),
-            learning_rate=float(self.learning_rate),
-            batch_size=int(self.batch_size),
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            validation_fraction=float(self.validation_fraction),
-            n_iter_no_change=int(self.n_iter_no_change),
-            verbose=int(self.verbose),
-        )
+        return int(self.n_components)
 
     def _set_fitted(self, fitted: FittedMetric, names: npt.NDArray[Any] | None) -> None:
         # Copies of classifiers share these arrays.
