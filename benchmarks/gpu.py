@@ -26,7 +26,14 @@ from evergrow import (
     SVMForestClassifier,
     write_shards,
 )
-from evergrow.foundation.device import TORCH_CPU, Device, Precision, find_device, import_torch
+from evergrow.foundation.device import (
+    TORCH_CPU,
+    Device,
+    Precision,
+    device,
+    import_torch,
+    named_device,
+)
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.device_rows import DeviceRows, Uploader
 
@@ -43,22 +50,24 @@ class Bench:
         """The first GPU, or torch on the processor."""
         torch = import_torch()
         is_there = torch.cuda.is_available()
-        device = find_device("cuda" if is_there else TORCH_CPU)
-        assert device is not None
+        found = named_device("cuda" if is_there else TORCH_CPU)
+        assert found is not None
         name = torch.cuda.get_device_name(0) if is_there else "no GPU"
-        return cls(device, f"{name}, torch {torch.__version__}, {os.cpu_count()} processors")
+        return cls(found, f"{name}, torch {torch.__version__}, {os.cpu_count()} processors")
 
     @property
     def name(self) -> str:
-        """The name that estimators take."""
+        """The name that :func:`evergrow.device` takes."""
         return "cuda" if self.device.is_gpu else TORCH_CPU
 
     def rows(self, X: Array) -> DeviceRows:
         """Rows that lie on the device."""
         return DeviceRows.of(self.device.tensor(X))
 
-    def seconds(self, work: Callable[[], Any], repeat: int = 3) -> float:
-        """Median time after one more run, which loads the libraries of the device."""
+    def seconds(
+        self, work: Callable[[], Any], repeat: int = 3, precision: Precision = "double"
+    ) -> float:
+        """Median time on the device after one more run, which loads its libraries."""
 
         def finish() -> None:
             work()
@@ -66,14 +75,13 @@ class Bench:
             if self.device.is_gpu:
                 import_torch().cuda.synchronize()
 
-        finish()
-        return median_seconds(finish, repeat)
+        with device(self.name, precision=precision):
+            finish()
+            return median_seconds(finish, repeat)
 
 
-def _least_squares(bench: Bench, width: int, precision: Precision, **options: Any) -> RLSClassifier:
-    return RLSClassifier(
-        n_random_features=width, precision=precision, device=bench.name, random_state=0, **options
-    )
+def _least_squares(width: int, **options: Any) -> RLSClassifier:
+    return RLSClassifier(n_random_features=width, random_state=0, **options)
 
 
 def least_squares(quick: bool) -> None:
@@ -87,10 +95,9 @@ def least_squares(quick: bool) -> None:
     runs = [(4096, "double"), (4096, "tf32"), (16384, "double"), (16384, "tf32")]
     table = []
     for width, precision in runs:
-        model = _least_squares(
-            bench, width // 32 if quick else width, precision, regularization=1e3, recoding=0.0
-        )
-        seconds = bench.seconds(partial(model.fit, rows, y), 3 if width < 8192 else 1)
+        model = _least_squares(width // 32 if quick else width, regularization=1e3, recoding=0.0)
+        repeat = 3 if width < 8192 else 1
+        seconds = bench.seconds(partial(model.fit, rows, y), repeat, precision)
         table.append((width, precision, seconds))
     title = f"least squares, {n} x {d}, {n_classes} classes; {bench.title}"
     show_table(title, ["random features", "precision", "fit s"], table)
@@ -111,12 +118,10 @@ def shards(quick: bool) -> None:
             for _, block in float_blocks(stored, (64 << 20) // (8 * d)):
                 uploader.upload(block)
 
-        model = _least_squares(
-            bench, 128 if quick else 4096, "tf32", regularization=1e3, recoding=0.0
-        )
+        model = _least_squares(128 if quick else 4096, regularization=1e3, recoding=0.0)
         figures = {
             "s to read and copy": bench.seconds(read_and_copy),
-            "s to fit": bench.seconds(lambda: model.fit(stored, y)),
+            "s to fit": bench.seconds(lambda: model.fit(stored, y), precision="tf32"),
         }
     show_figures(f"shards, {n} x {d}; {bench.title}", figures)
 
@@ -128,8 +133,9 @@ def selection(quick: bool) -> None:
     runs: list[tuple[int, Precision]] = [(4096, "double"), (16384, "double"), (16384, "tf32")]
     table = []
     for width, precision in runs:
-        model = _least_squares(bench, width // 64 if quick else width, precision)
-        table.append((width, precision, bench.seconds(partial(model.fit, data.X, data.y), 1)))
+        model = _least_squares(width // 64 if quick else width)
+        seconds = bench.seconds(partial(model.fit, data.X, data.y), 1, precision)
+        table.append((width, precision, seconds))
     title = f"fit and select, {data.name}; {bench.title}"
     show_table(title, ["random features", "precision", "s"], table)
 
@@ -143,16 +149,14 @@ def metric(quick: bool) -> None:
     centres = rng.standard_normal((n_classes, d), dtype=np.float32)
     X = rng.standard_normal((n, d), dtype=np.float32) + 0.1 * centres[y]
     there, table = bench.rows(X), []
-    cpu, placed = (
-        NCMMetric(max_iter=epochs, random_state=0, device=name) for name in ("cpu", bench.name)
-    )
-    works: dict[str, Callable[[NCMMetric, Any], Any]] = {
-        f"learn, {epochs} epochs at most": lambda metric, rows: metric.fit(rows, y),
-        "project": lambda metric, rows: metric.transform(rows),
+    learner = NCMMetric(max_iter=epochs, random_state=0)
+    works: dict[str, Callable[[Any], Any]] = {
+        f"learn, {epochs} epochs at most": lambda rows: learner.fit(rows, y),
+        "project": learner.transform,
     }
     for name, work in works.items():
-        own = median_seconds(partial(work, cpu, X), 1)
-        sent, lying = (bench.seconds(partial(work, placed, rows)) for rows in (X, there))
+        own = median_seconds(partial(work, X), 1)
+        sent, lying = (bench.seconds(partial(work, rows)) for rows in (X, there))
         table.append((name, own, sent, lying))
     columns = ["", "processor, s", "device, s", "device, rows there, s"]
     show_table(f"metric, {n} x {d}, {n_classes} classes; {bench.title}", columns, table)
@@ -175,7 +179,6 @@ def forests(quick: bool) -> None:
         forest = kind(n_trees, random_state=0, n_jobs=-1).fit(split.X[:n], split.y[:n])
         rows = split.X if is_ours and not quick else split.X_test
         rates = [len(rows) / median_seconds(partial(forest.predict, rows), 5)]
-        forest.set_params(device=bench.name)
         tensor = bench.device.tensor(rows)
         rates += [len(rows) / bench.seconds(partial(forest.predict, X), 5) for X in (rows, tensor)]
         table.append((kind.__name__, n_trees, *rates))

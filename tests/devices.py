@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evergrow.foundation.device import TORCH_CPU, find_device
+from evergrow.foundation.device import TORCH_CPU, named_device
 from evergrow.storage.device_rows import DeviceRows
 
 DEVICES = [TORCH_CPU, pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -21,6 +21,6 @@ def import_torch() -> Any:
 
 def on(device: str, X: np.ndarray[Any, Any]) -> DeviceRows:
     """Rows that lie on a device."""
-    found = find_device(device)
+    found = named_device(device)
     assert found is not None
     return DeviceRows.of(found.tensor(X))

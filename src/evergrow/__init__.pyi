@@ -20,6 +20,7 @@ from .estimators import (
     label_issues,
     next_to_label,
 )
+from .foundation.device import device
 from .foundation.errors import (
     BadImage,
     BadImageWarning,
@@ -91,6 +92,7 @@ __all__ = [
     "__version__",
     "cluster",
     "compare",
+    "device",
     "distributed",
     "estimators",
     "export",

@@ -96,6 +96,23 @@ def test_a_similar_choice_is_suggested(value: object, hint: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "precision", "message"),
+    [
+        ("gpu", "double", "device must be 'cpu', 'cuda', the number of a GPU such as 'cuda:1'"),
+        (1, "double", "device must be 'cpu', 'cuda', the number of a GPU such as 'cuda:1'"),
+        (None, "half", r"precision must be one of \['double', 'tf32'\], got 'half'"),
+        ("cpu", "tf32", "precision='tf32' is for GPUs, but device is 'cpu'"),
+    ],
+)
+def test_devices_that_do_not_exist_are_refused(name: Any, precision: Any, message: str) -> None:
+    with (
+        pytest.raises(InvalidInputError, match=message),
+        evergrow.device(name, precision=precision),
+    ):
+        pass
+
+
 # NumPy treats strings as equal that differ in trailing zero characters only.
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
 BATCHES = st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evergrow.foundation.device import Device, array_module, find_device, to_host
+from evergrow.foundation.device import Device, array_module, named_device, to_host
 from evergrow.storage import device_rows
 from evergrow.storage.device_rows import DeviceRows, Uploader, device_blocks, load_tensor
 from evergrow.storage.shards import StoredRows
@@ -48,7 +48,7 @@ def test_blocks_have_all_rows_in_order(
 
 @every_device
 def test_uploaded_blocks_keep_their_values_while_buffers_are_reused(device: str) -> None:
-    found = find_device(device)
+    found = named_device(device)
     assert found is not None
     uploader = Uploader(found)
     blocks = [

@@ -1,9 +1,7 @@
 """Where large matrices are computed: the processor, or a GPU through torch.
 
-An estimator with a parameter ``device`` computes where its samples lie if the parameter is None:
-arrays on the processor, by the core; tensors, and other arrays on a GPU that speak DLPack, on that
-GPU. A name such as ``"cuda"`` or ``"cuda:1"`` computes there whatever the samples are.
-``"torch-cpu"`` runs the code of GPUs on the processor, for tests.
+Arrays are computed on the processor, by the core; tensors, and other arrays on a GPU that speak
+DLPack, on that GPU. In a block of :func:`device` everything is computed where it says.
 
 torch is imported when a device is used, and never required.
 """
@@ -14,7 +12,8 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -34,14 +33,16 @@ _NAME = re.compile(r"cpu|cuda(:[0-9]{1,3})?|torch-cpu")
 # Device types of DLPack that are GPUs which torch reads: CUDA and ROCm.
 _DLPACK_GPUS = (2, 10)
 
-DEVICE_RULES: list[Rule] = [
-    Satisfies(
-        "'cpu', 'cuda', the number of a GPU such as 'cuda:1', 'torch-cpu'",
-        lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None,
-    ),
-    Nothing(),
-]
-PRECISION_RULES: list[Rule] = [Choice(("double", "tf32"))]
+_RULES: dict[str, list[Rule]] = {
+    "device": [
+        Satisfies(
+            "'cpu', 'cuda', the number of a GPU such as 'cuda:1', 'torch-cpu'",
+            lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None,
+        ),
+        Nothing(),
+    ],
+    "precision": [Choice(("double", "tf32"))],
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Device:
 
     # "cuda:0", say, or "cpu" for torch on the processor.
     name: str
+    # How features are multiplied there.
+    precision: Precision = field(default="double", compare=False)
 
     @property
     def is_gpu(self) -> bool:
@@ -103,30 +106,85 @@ def translate_full() -> Iterator[None]:
             raise
         raise DeviceMemoryError(
             "the memory of the GPU is exhausted: use fewer features, free memory, or use "
-            "device='cpu'"
+            "evergrow.device('cpu')"
         ) from error
 
 
-def find_device(name: str | None, samples: object = None) -> Device | None:
+@dataclass(frozen=True)
+class _Choice:
+    """What a block of :func:`device` computes on; without a name where the samples lie."""
+
+    name: str | None = None
+    device: Device | None = None
+    precision: Precision = "double"
+
+
+_WHERE_SAMPLES_ARE = _Choice()
+_current: ContextVar[_Choice] = ContextVar("device", default=_WHERE_SAMPLES_ARE)
+
+
+@contextmanager
+def device(name: str | None = None, *, precision: Precision = "double") -> Iterator[None]:
+    """Compute on a device in this block, wherever the samples are.
+
+    Without it, samples in memory are computed on the processor and samples on a GPU on that GPU.
+    Results are returned where the samples are. The innermost block counts. It applies to the thread
+    that opened it: other threads and processes have blocks of their own. See :doc:`/gpu`.
+
+    Parameters
+    ----------
+    name : str, default=None
+        ``"cpu"``, ``"cuda"``, or a GPU by number such as ``"cuda:1"``. ``"torch-cpu"`` runs the
+        code for GPUs on the processor, for tests. None computes where the samples are.
+    precision : {"double", "tf32"}, default="double"
+        How least squares and class means multiply features on a GPU. ``"tf32"`` is three times as
+        fast and keeps three digits of each feature.
+
+    Examples
+    --------
+    >>> import evergrow
+    >>> with evergrow.device("cpu"):
+    ...     evergrow.NCMClassifier().fit([[0], [9]], ["a", "b"]).predict([[7]])
+    array(['b'], dtype='<U1')
+    """
+    check_parameters({"device": name, "precision": precision}, _RULES)
+    if name == "cpu" and precision != "double":
+        raise InvalidInputError(f"precision={precision!r} is for GPUs, but device is 'cpu'")
+    found = None if name is None else named_device(name)
+    token = _current.set(_Choice(name, found, precision))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def find_device(samples: object) -> Device | None:
     """Return the device to compute on; None for the processor, by the core.
 
-    Without a name it is where the samples lie.
-
-    >>> find_device("cpu") is None, find_device(None, np.zeros((2, 2))) is None
-    (True, True)
+    >>> find_device(np.zeros((2, 2))) is None
+    True
     """
-    if name is None:
-        return device_of(samples)
+    chosen = _current.get()
+    found = device_of(samples) if chosen.name is None else chosen.device
+    return None if found is None else replace(found, precision=chosen.precision)
+
+
+def chosen_device() -> Device | None:
+    """Return the device of the block that is open, perhaps torch on the processor; None without."""
+    chosen = _current.get()
+    return None if chosen.name is None else chosen.device or Device("cpu")
+
+
+def named_device(name: str) -> Device | None:
+    """Return the device of a name; None for the processor, by the core."""
     if name == "cpu":
         return None
-    # It may have been set after all parameters were checked.
-    check_parameters({"device": name}, {"device": DEVICE_RULES})
     torch = import_torch()
     if name == TORCH_CPU:
         return Device("cpu")
     if not torch.cuda.is_available():
         raise InvalidInputError(
-            f"device is {name!r} but torch {torch.__version__} finds no GPU: use device='cpu'"
+            f"device is {name!r} but torch {torch.__version__} finds no GPU: use device 'cpu'"
         )
     number = int(name.partition(":")[2] or torch.cuda.current_device())
     n_gpus = torch.cuda.device_count()

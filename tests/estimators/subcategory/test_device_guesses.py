@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,40 +9,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evergrow import DeviceMemoryError, SubcategoryForestClassifier, load
+from evergrow import DeviceMemoryError
+from evergrow import device as compute_on
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
 from evergrow.estimators.linear.ridge import RotatedRidge
 from evergrow.estimators.subcategory.guess import nearest
 from evergrow.estimators.subcategory.guess.fine_classes import (
-    guesser_from_json,
-    guesser_to_json,
     inverse_deviations,
 )
 from evergrow.estimators.subcategory.guess.nearest import nearest_rows
 from evergrow.estimators.subcategory.guess.ridge import RidgeRegression
-from evergrow.foundation.errors import ModelFileError
 from tests.budget import budget
 from tests.devices import every_device, import_torch, on
 from tests.estimators.subcategory.levels import kinds
 
 torch = import_torch()
 GUESSERS = {
-    "ridge": RidgeGuesser,
-    "ridge unscaled": lambda **device: RidgeGuesser(scaling=0.0, **device),
-    "nn": NearestGuesser,
-    "nn standardised": lambda **device: NearestGuesser(scaling=1.0, **device),
+    "ridge": RidgeGuesser(),
+    "ridge unscaled": RidgeGuesser(scaling=0.0),
+    "nn": NearestGuesser(),
+    "nn standardised": NearestGuesser(scaling=1.0),
 }
-every_guesser = pytest.mark.parametrize("make", GUESSERS.values(), ids=GUESSERS.keys())
+every_guesser = pytest.mark.parametrize("guesser", GUESSERS.values(), ids=GUESSERS.keys())
 
 
 @every_device
 @every_guesser
-def test_guesses_and_their_report_are_those_of_the_processor(make: Any, device: str) -> None:
+def test_guesses_and_their_report_are_those_of_the_processor(guesser: Any, device: str) -> None:
     case = kinds(d=4, noise=4.0)
     case.X *= [0.02, 1.0, 5.0, 30.0]
-    here = guess_fine(case.X, *case.labels, guesser=make(), random_state=0)
+    here = guess_fine(case.X, *case.labels, guesser=guesser, random_state=0)
     for X in (case.X, on(device, case.X)):
-        there = guess_fine(X, *case.labels, guesser=make(device=device), random_state=0)
+        with compute_on(device):
+            there = guess_fine(X, *case.labels, guesser=guesser, random_state=0)
         np.testing.assert_array_equal(there.fine, here.fine)
         np.testing.assert_array_equal(there.guessed, here.guessed)
         assert there.report == here.report
@@ -51,21 +49,22 @@ def test_guesses_and_their_report_are_those_of_the_processor(make: Any, device: 
 
 @every_device
 @every_guesser
-def test_samples_of_one_class_are_guessed_as_on_the_processor(make: Any, device: str) -> None:
+def test_samples_of_one_class_are_guessed_as_on_the_processor(guesser: Any, device: str) -> None:
     random = np.random.default_rng(0)
     known, X, fine = random.normal(size=(30, 5)), random.normal(size=(9, 5)), np.arange(30) % 3
-    expected = guess_within(known, fine, X, guesser=make())
-    found = guess_within(known, fine, on(device, X), guesser=make(device=device))
+    expected = guess_within(known, fine, X, guesser=guesser)
+    with compute_on(device):
+        found = guess_within(known, fine, on(device, X), guesser=guesser)
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.gpu
 @every_guesser
-def test_without_a_device_guesses_are_made_where_the_samples_lie(make: Any) -> None:
+def test_without_a_device_guesses_are_made_where_the_samples_lie(guesser: Any) -> None:
     case = kinds()
-    expected = guess_fine(case.X, *case.labels, guesser=make(), random_state=0)
+    expected = guess_fine(case.X, *case.labels, guesser=guesser, random_state=0)
     rows = torch.as_tensor(case.X, device="cuda")
-    found = guess_fine(rows, *case.labels, guesser=make(), random_state=0)
+    found = guess_fine(rows, *case.labels, guesser=guesser, random_state=0)
     np.testing.assert_array_equal(found.fine, expected.fine)
 
 
@@ -120,30 +119,15 @@ def test_constant_features_are_not_scaled() -> None:
     np.testing.assert_allclose(inverse_deviations(torch.as_tensor(X)), expected, rtol=1e-12)
 
 
-def test_a_file_names_no_device(tmp_path: Path) -> None:
-    for guesser in (RidgeGuesser(0.25, "torch-cpu"), NearestGuesser(device="cuda")):
-        entry = guesser_to_json(guesser)
-        assert "device" not in entry
-        assert guesser_from_json(entry) == type(guesser)(scaling=guesser.scaling)
-        with pytest.raises(ModelFileError, match="unknown guesser"):
-            guesser_from_json({**entry, "device": None})
-    case = kinds()
-    model = SubcategoryForestClassifier(
-        3, method="ridge-h", guess=RidgeGuesser(device="torch-cpu"), random_state=0
-    )
-    model.fit(case.X, np.column_stack([case.coarse, case.fine]))
-    model.save(tmp_path / "model.evergrow")
-    assert load(tmp_path / "model.evergrow").guess == RidgeGuesser()
-
-
 def test_a_full_device_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise torch.OutOfMemoryError("full")
 
     monkeypatch.setattr(RotatedRidge, "of", fail)
     case = kinds()
-    with pytest.raises(DeviceMemoryError, match=r"exhausted.*guess fewer samples"):
-        guess_fine(case.X, *case.labels, guesser=RidgeGuesser(device="torch-cpu"))
+    message = r"exhausted.*guess fewer samples"
+    with compute_on("torch-cpu"), pytest.raises(DeviceMemoryError, match=message):
+        guess_fine(case.X, *case.labels)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +137,3 @@ def test_a_full_device_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -
 def test_bad_rows_on_a_device_are_refused(X: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         guess_within(np.eye(2), [0, 1], on("torch-cpu", X))
-
-
-def test_a_device_must_have_a_known_name() -> None:
-    with pytest.raises(ValueError, match="device must be 'cpu', 'cuda'"):
-        guess_within(np.eye(2), [0, 1], np.eye(2), guesser=RidgeGuesser(device="tpu"))

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from evergrow import DeviceMemoryError, Embedder, ImageClassifier
+from evergrow import device as compute_on
 from evergrow.vision import OnnxModel, Preprocessing
 from tests.devices import DEVICES, import_torch
 from tests.vision.embedding.models import onnx_model
@@ -94,7 +95,8 @@ def test_images_get_the_precision_of_the_parameters(dtype: Any, tolerance: float
 @pytest.mark.parametrize("device", ["cpu", *DEVICES])
 def test_a_device_by_name_moves_the_module_and_the_images(device: str) -> None:
     module = Means()
-    found = Embedder(module, preprocessing=PLAIN, batch_size=2, device=device).transform(FILES)
+    with compute_on(device):
+        found = Embedder(module, preprocessing=PLAIN, batch_size=2).transform(FILES)
     np.testing.assert_allclose(found, expected(), rtol=1e-5, atol=1e-6)
     kind = "cuda" if device == "cuda" else "cpu"
     assert {run[3] for run in module.runs} == {kind}
@@ -114,19 +116,9 @@ def test_the_device_can_change_between_runs() -> None:
     module.to = moved.append
     embedder = Embedder(module, preprocessing=PLAIN).fit()
     assert moved == []
-    embedder.set_params(device="cpu").transform(FILES)
+    with compute_on("cpu"):
+        embedder.transform(FILES)
     assert set(moved) == {"cpu"}
-
-
-def test_a_device_needs_a_module() -> None:
-    with pytest.raises(ValueError, match="device must be None unless a model is a torch module"):
-        Embedder(OnnxModel(onnx_model().SerializeToString()), device="cpu").fit()
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"device is 'cuda' but torch .* finds no GPU"):
-        Embedder(Means(), preprocessing=PLAIN, device="cuda").fit()
 
 
 def test_a_full_device_says_to_use_smaller_batches() -> None:

@@ -76,7 +76,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         replace those of the estimator. On a GPU the function gets tensors; the result lies where
         the rows lie.
         """
-        device = find_device(getattr(self, "device", None), X)
+        device = find_device(X)
         placed = None if device is None else self._device_scores(scores, device)
         if device is not None and placed is not None:
             with device.report_full():

@@ -130,11 +130,6 @@ keep_per_class : int, default=None
 n_jobs : int, default=None
     Number of threads, as in scikit-learn: None is 1, -1 uses all processors. The forest is the same
     for any number.
-device : {"cpu", "cuda"} or str, default=None
-    Where :meth:`predict`, :meth:`predict_proba`, :meth:`predict_top_k` and :meth:`apply` compute:
-    on the CPU, or on a GPU with PyTorch (``"cuda:1"`` is the second GPU). None computes where the
-    samples are. Training always uses the CPU. Can be changed at any time; model files do not store
-    it. See :doc:`/gpu`.
 random_state : int, RandomState or None, default=None
     Seed of the random choices. The same integer gives the same forest.
 verbose : int, default=0
@@ -197,7 +192,6 @@ class ForestParameters:
     memory_limit: str | int | None = None
     keep_per_class: int | None = None
     n_jobs: int | None = None
-    device: str | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 

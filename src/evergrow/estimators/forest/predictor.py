@@ -17,7 +17,7 @@ from evergrow.estimators.classifier.persistence import (
     ModelContent,
     Tensors,
 )
-from evergrow.estimators.classifier.predictor import ScoringClassifier
+from evergrow.estimators.classifier.predictor import ScoringClassifier, fill_rows
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
 from evergrow.estimators.forest.request import VOTING_RULES, ClassWeight
 from evergrow.estimators.forest.value.fitted import FittedForest
@@ -28,7 +28,7 @@ from evergrow.estimators.forest.value.serialization import (
     to_tensors,
 )
 from evergrow.estimators.forest.value.virtual_votes import Balance
-from evergrow.foundation.device import DEVICE_RULES, Device, find_device
+from evergrow.foundation.device import find_device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
@@ -39,7 +39,6 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
     """What a forest shares with one of coarse and fine classes: cost, leaves, stored samples."""
 
     n_jobs: int | None
-    device: str | None
 
     @property
     def nbytes(self) -> int:
@@ -101,10 +100,10 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         reader, X = self._checked_query(X)
         return reader._fitted, X, effective_n_jobs(self.n_jobs)
 
-    def _checked_device(self, X: npt.NDArray[Any]) -> Device | None:
-        """Where to compute: may have been set since the last call that checked all parameters."""
-        check_parameters({"device": self.device}, {"device": DEVICE_RULES})
-        return find_device(self.device, X)
+    def _placed(self, X: npt.NDArray[Any]) -> Any:
+        """The fitted value, on the device to predict on."""
+        device = find_device(X)
+        return self._fitted if device is None else self._fitted.on(device)
 
     def apply(self, X: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Return the leaf that each sample reaches in each tree.
@@ -126,8 +125,9 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).apply([[0], [9]]).shape
         (2, 3)
         """
-        fitted, X, n_threads = self._checked(X)
-        return cast("npt.NDArray[np.int32]", fitted.leaves(X, n_threads, self._checked_device(X)))
+        reader, X = self._checked_query(X)
+        blocks = reader._placed(X).leaf_blocks(X, effective_n_jobs(self.n_jobs))
+        return cast("npt.NDArray[np.int32]", fill_rows(X, blocks))
 
     def comparisons(self, X: npt.ArrayLike) -> float:
         """Return the mean number of comparisons per tree and sample.
@@ -200,14 +200,13 @@ class ForestPredictor(TreePredictor):
         >>> forest.fit([[0], [1], [8], [9]], [0, 0, 1, 1]).predict_proba([[9]])
         array([[0., 1.]])
         """
-        fitted, X, n_threads = self._checked(X)
-        balance, device = self._checked_balance(), self._checked_device(X)
-        return cast(FittedForest, fitted).probabilities(X, n_threads, balance, device)
+        reader, X = self._checked_query(X)
+        return cast("npt.NDArray[np.float64]", fill_rows(X, reader._score_blocks(X)))
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         n_threads, balance = effective_n_jobs(self.n_jobs), self._checked_balance()
-        device = self._checked_device(X)
-        return self._fitted.probability_blocks(X, n_threads, balance=balance, device=device)
+        blocks = self._placed(X).probability_blocks(X, n_threads, balance=balance)
+        return cast("Iterator[tuple[slice, npt.NDArray[np.float64]]]", blocks)
 
     def _checked_balance(self) -> Balance:
         # May have been set since the last call that checked all parameters.

@@ -21,7 +21,6 @@ from evergrow.estimators.forest.strategy import (
     strategy_of,
     usable_strategies,
 )
-from evergrow.foundation.device import DEVICE_RULES
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
@@ -164,7 +163,6 @@ FOREST_RULES: dict[str, list[Rule]] = {
     "memory_limit": [Nothing(), MemorySize()],
     "keep_per_class": [Nothing(), Integer(1, 2**28)],
     "n_jobs": [Nothing(), Integer(-_MAX_JOBS, -1), Integer(1, _MAX_JOBS)],
-    "device": DEVICE_RULES,
     "random_state": [Nothing(), RandomState()],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }

@@ -31,7 +31,7 @@ from evergrow.estimators.sums.changes import FittedSums
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import Device, Precision
+from evergrow.foundation.device import Device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Flag, Number
@@ -163,12 +163,7 @@ class FittedRLS(FittedSums):
         """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
         moments = self.moments.with_classes(len(labels))
         holdout = self.holdout.with_classes(len(labels))
-        add = partial(
-            add_examples,
-            row_map=self.row_map,
-            verbose=request.verbose,
-            where=request.where(new.rows),
-        )
+        add = partial(add_examples, row_map=self.row_map, verbose=request.verbose)
         if not request.needs_examples:
             moments, _ = add(moments, new)
         else:
@@ -410,7 +405,7 @@ class LinearScores:
             scores[:, self.scale.factors == 0] = -np.inf
             yield rows, scores
 
-    def on(self, device: Device, precision: Precision) -> DeviceLinearScores:
+    def on(self, device: Device) -> DeviceLinearScores:
         """Return the same scores on a GPU."""
         factors, n_features = self.scale.factors, self.features.n_features
         offsets = self.weights[:, -1] - self.scale.offsets if self.intercept else 0.0
@@ -419,7 +414,6 @@ class LinearScores:
             self.weights[:, :n_features] * factors[:, None],
             np.where(factors == 0, -np.inf, offsets * factors),
             rule=FeatureRows(self.features, constant=False).rule(self.features.n_inputs),
-            precision=precision,
         )
 
     def copy(self) -> LinearScores:

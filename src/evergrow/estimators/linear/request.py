@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from evergrow.estimators.linear.equations import Ridge, Scoring
 from evergrow.estimators.linear.feature_map import RFF, resolve_map
 from evergrow.estimators.linear.penalties import SelectionRequest
-from evergrow.estimators.sums.accumulation import Where
-from evergrow.foundation.device import Precision, find_device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import bytes_of
 
@@ -31,8 +29,6 @@ class RLSRequest:
     max_gram_bytes: int
     verbose: int
     structure: Mapping[str, Any]
-    device: str | None = None
-    precision: Precision = "double"
 
     @classmethod
     def of(cls, estimator: Any) -> RLSRequest:
@@ -67,13 +63,7 @@ class RLSRequest:
                 "keep_class_statistics": bool(estimator.keep_class_statistics),
                 "feature_map": estimator.feature_map,
             },
-            estimator.device,
-            estimator.precision,
         )
-
-    def where(self, rows: Any) -> Where:
-        """Return where sums over rows are computed."""
-        return Where(find_device(self.device, rows), self.precision)
 
     @property
     def needs_examples(self) -> bool:

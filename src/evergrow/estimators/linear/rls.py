@@ -37,7 +37,7 @@ from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import DEVICE_RULES, PRECISION_RULES, Device, Precision
+from evergrow.foundation.device import Device
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import (
@@ -154,13 +154,6 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         features can be merged only if they have the same integer.
     verbose : int, default=0
         Show a progress bar if positive.
-    device : str, default=None
-        Where to compute: ``"cpu"``, ``"cuda"``, or a GPU by number such as ``"cuda:1"``. None
-        computes where the examples are: on a GPU for tensors on it, otherwise on the CPU. Can be
-        changed at any time; model files do not store it. See :doc:`/gpu`.
-    precision : {"double", "tf32"}, default="double"
-        How features are multiplied on a GPU. ``"tf32"`` is three times as fast and keeps three
-        digits of each feature. Can be changed at any time.
 
     Attributes
     ----------
@@ -241,8 +234,6 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         "recoding": [Number(0.0, 1.0), Choice(("auto",))],
         "scoring": [Choice(SCORINGS)],
         "keep_class_statistics": [Flag()],
-        "device": DEVICE_RULES,
-        "precision": PRECISION_RULES,
     }
 
     regularization: float | Literal["auto"] = "auto"
@@ -261,8 +252,6 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
     keep_class_statistics: bool = False
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
-    device: str | None = None
-    precision: Precision = "double"
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Compute the score of each class: weights times features, after recoding.
@@ -532,7 +521,7 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
 
     def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
         of = self._portable_scores() if scores is None else scores
-        return of.on(device, self.precision)
+        return of.on(device)
 
     def _portable_scores(self) -> LinearScores:
         """Return the solved weights, without the sums."""

@@ -21,11 +21,11 @@ from evergrow.estimators.classifier.predictor import as_decision, identity, log_
 from evergrow.estimators.means.distances import DISTANCES, Distance
 from evergrow.estimators.means.fitted import IS_METRIC, FittedMeans, LinearScores
 from evergrow.estimators.means.ncm_metric import NCMMetric
-from evergrow.estimators.sums.accumulation import Where, add_examples
+from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import DEVICE_RULES, Device, find_device
+from evergrow.foundation.device import Device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Flag, Number, Rule, check_parameters
@@ -40,16 +40,11 @@ class MeansRequest:
 
     metric: str | NCMMetric
     keep_class_statistics: bool
-    device: str | None = None
 
     @classmethod
     def of(cls, estimator: Any) -> MeansRequest:
         """Copy the parameters from an estimator."""
-        return cls(estimator.metric, estimator.keep_class_statistics, estimator.device)
-
-    def where(self, rows: Any) -> Where:
-        """Return where sums over rows are computed."""
-        return Where(find_device(self.device, rows))
+        return cls(estimator.metric, estimator.keep_class_statistics)
 
     @property
     def gram(self) -> bool:
@@ -104,10 +99,6 @@ class NCMClassifier(SumsLearner):
         Only for ``"mahalanobis"``: whether to keep a covariance for each class too, so that
         :meth:`forget` can remove a class without its examples. This takes ``n_features ** 2``
         numbers per class.
-    device : str, default=None
-        Where to compute: ``"cpu"``, ``"cuda"``, or a GPU by number such as ``"cuda:1"``. None
-        computes where the examples are: on a GPU for tensors on it, otherwise on the CPU. Can be
-        changed at any time; model files do not store it. See :doc:`/gpu`.
 
     Attributes
     ----------
@@ -153,7 +144,6 @@ class NCMClassifier(SumsLearner):
         "metric": [Choice(tuple(DISTANCES)), IS_METRIC],
         "shrinkage": [Number(0.0, 1.0)],
         "keep_class_statistics": [Flag()],
-        "device": DEVICE_RULES,
     }
 
     _request = MeansRequest
@@ -164,7 +154,6 @@ class NCMClassifier(SumsLearner):
     metric: Literal["euclidean", "mahalanobis"] | NCMMetric = "euclidean"
     shrinkage: float = 0.1
     keep_class_statistics: bool = False
-    device: str | None = None
 
     @property
     def means_(self) -> Floats:
@@ -274,7 +263,7 @@ class NCMClassifier(SumsLearner):
         none = Moments.none(
             new.rows.shape[1], len(labels), gram=request.gram, per_class=request.per_class
         )
-        moments, _ = add_examples(none, new, where=request.where(new.rows))
+        moments, _ = add_examples(none, new)
         learnt = None
         if isinstance(self.metric, NCMMetric):
             learnt = clone(self.metric).fit(new.rows, new.codes, new.weights)

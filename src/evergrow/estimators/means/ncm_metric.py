@@ -25,7 +25,6 @@ from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.labels.sample_labels import check_labels
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
 from evergrow.foundation.device import (
-    DEVICE_RULES,
     Device,
     find_device,
     guard_memory,
@@ -116,9 +115,6 @@ class NCMMetric(
         Seed of the order of the examples and of the held-out sample.
     verbose : int, default=0
         Show a progress bar if positive.
-    device : str, default=None
-        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
-        wherever the samples are (:doc:`/gpu`). It is not saved in model files.
 
     Attributes
     ----------
@@ -167,7 +163,6 @@ class NCMMetric(
         "level": [Nothing(), Choice(("fine", "coarse"))],
         "random_state": [Nothing(), RandomState()],
         "verbose": [Integer(0), Flag()],
-        "device": DEVICE_RULES,
     }
 
     n_components: int | None = None
@@ -182,7 +177,6 @@ class NCMMetric(
     level: Literal["fine", "coarse"] | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
-    device: str | None = None
 
     components_: Floats = field(init=False)
     log_likelihoods_: Floats = field(init=False)
@@ -242,7 +236,7 @@ class NCMMetric(
             checked, labels, weights = check_weights(checked, labels, sample_weight)
             used = labels != UNKNOWN
             checked, labels, weights = choose_rows(checked, used), labels[used], weights[used]
-        device = find_device(self.device, checked)
+        device = find_device(checked)
         if isinstance(checked, DeviceRows):
             checked.check_magnitude(LARGEST)
         else:
@@ -250,7 +244,7 @@ class NCMMetric(
         _, codes = ClassList.of(labels)
         random = check_random_state(self.random_state)
         n_components = learner._n_components(checked.shape[1])
-        with guard_memory(device, "learn from fewer rows, or with device='cpu'"):
+        with guard_memory(device, "learn from fewer rows, or with evergrow.device('cpu')"):
             fitted = learn_metric(checked, codes, weights, learner, n_components, random, device)
         self._set_fitted(fitted, getattr(learner, "feature_names_in_", None))
         return self
@@ -318,7 +312,7 @@ class NCMMetric(
         reader = frozen_copy(self)
         check_is_fitted(reader, "components_")
         checked: Any = validate_rows(reader, X, reset=False)
-        device = find_device(reader.device, checked)
+        device = find_device(checked)
         if device is not None:
             return _project_on(device, checked, reader.components_)
         found = _project(checked, reader.components_)

@@ -126,8 +126,8 @@ class SubcategoryPredictor(TreePredictor):
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         check_parameters({"smoothing": self.smoothing}, {"smoothing": self._rules["smoothing"]})
         n_threads = effective_n_jobs(self.n_jobs)
-        device = self._checked_device(X)
-        return self._fitted.probability_blocks(X, n_threads, float(self.smoothing), device)
+        blocks = self._placed(X).probability_blocks(X, n_threads, float(self.smoothing))
+        return cast("Iterator[tuple[slice, Floats]]", blocks)
 
     def predict_proba(self, X: npt.ArrayLike, *, level: Level = "fine") -> Floats:
         """Predict class probabilities.

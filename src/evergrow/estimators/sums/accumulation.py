@@ -28,7 +28,7 @@ from evergrow.estimators.sums.core_accumulator import (
 from evergrow.estimators.sums.device_accumulator import DeviceAccumulator
 from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments
-from evergrow.foundation.device import Device, Precision, device_of
+from evergrow.foundation.device import Device, find_device
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.extras import __version__
 from evergrow.foundation.progress import progress_bar
@@ -61,17 +61,6 @@ def check_magnitude(X: npt.NDArray[Any]) -> None:
 def _check_block(block: npt.NDArray[Any]) -> None:
     if block.dtype == np.float64 and len(block) and np.abs(block).max() > LARGEST:
         raise too_large()
-
-
-@dataclass(frozen=True)
-class Where:
-    """Where sums are computed, and with which products; without a device by the core."""
-
-    device: Device | None = None
-    precision: Precision = "double"
-
-
-HERE = Where()
 
 
 class RowMap(Protocol):
@@ -150,17 +139,17 @@ def _accumulate(
     row_map: RowMap,
     picker: RowPicker,
     progress: Progress = None,
-    where: Where = HERE,
+    device: Device | None = None,
 ) -> Moments:
     """Add examples in one pass, and pick some rows on the way."""
-    rule, device = row_map.rule(new.rows.shape[1]), where.device
+    rule = row_map.rule(new.rows.shape[1])
     if device is None:
         core = CoreAccumulator(moments, rule)
         # The core goes through an array by itself.
         is_array = isinstance(new.rows, np.ndarray)
         return _add_blocks(core, new, picker, progress, len(new.codes) if is_array else None)
     with device.report_full(_advice(device, rule)):
-        sums = DeviceAccumulator(moments, rule, device, where.precision)
+        sums = DeviceAccumulator(moments, rule, device)
         tensor = getattr(new.rows, "tensor", None)
         if tensor is None:
             return _add_blocks(sums, new, picker, progress, None)
@@ -198,27 +187,26 @@ def add_examples(
     *,
     places: Places = _NO_PLACES,
     verbose: int = 0,
-    where: Where | None = None,
 ) -> tuple[Moments, npt.NDArray[Any]]:
     """Add examples to sums and return the inputs at some ascending places, in one pass.
 
-    The sums know all classes of the examples, whose rows may be of any type. ``where`` defaults to
-    where the rows lie. A ``ValueError`` for numbers that are too large to add up.
+    The sums know all classes of the examples, whose rows may be of any type. A ``ValueError`` for
+    numbers that are too large to add up.
     """
-    where = Where(device_of(new.rows)) if where is None else where
+    device = find_device(new.rows)
     n_rows, picker = new.rows.shape[0], RowPicker(places, new.rows)
     if n_rows < FEW:
-        moments = moments.placed(where.device)
+        moments = moments.placed(device)
         for few in iter_batches(new, row_map, picker):
             moments = moments.add(few)
         return moments, picker.rows
     engine = current_engine()
     squared = moments.settled is not None or moments.class_settled is not None
     parts = [] if engine is None else row_parts(new.rows, squared=squared)
-    if engine is not None and len(parts) > 1 and where.device is None:
+    if engine is not None and len(parts) > 1 and device is None:
         return _add_parts(engine, parts, moments, new, row_map, places, verbose)
     with progress_bar("adding examples", n_rows, verbose) as progress:
-        added = _accumulate(moments, new, row_map, picker, progress, where)
+        added = _accumulate(moments, new, row_map, picker, progress, device)
     return added, picker.rows
 
 

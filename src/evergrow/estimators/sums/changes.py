@@ -47,11 +47,10 @@ class FittedSums:
         """From inputs to the features that are added up."""
         return IDENTITY
 
-    def extend(self, labels: ClassList, new: Batch, request: Any) -> Self:
+    def extend(self, labels: ClassList, new: Batch, request: Any) -> Self:  # noqa: ARG002
         """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
         moments = self.moments.with_classes(len(labels))
-        where = request.where(new.rows)
-        moments, _ = add_examples(moments, new, self.row_map, where=where)
+        moments, _ = add_examples(moments, new, self.row_map)
         return replace(self, labels=labels, moments=moments)
 
     def forget(self, gone: Batch, request: Any) -> Self:  # noqa: ARG002

@@ -123,12 +123,9 @@ class DeviceFeatures:
 class DeviceAccumulator:
     """Sums that blocks of inputs, arrays or tensors, are added to on a GPU."""
 
-    def __init__(
-        self, moments: Moments, rule: FeatureRule, device: Device, precision: Precision
-    ) -> None:
+    def __init__(self, moments: Moments, rule: FeatureRule, device: Device) -> None:
         torch = import_torch()
         self._moments, self._rule, self._device = moments, rule, device
-        self._precision: Precision = precision
         gram, class_grams = moments.settle()
         n_classes, width = moments.n_classes, rule.n_copied + rule.n_random
         self._class_grams = copy_columns(class_grams, range(n_classes))
@@ -141,7 +138,7 @@ class DeviceAccumulator:
         self._squares = torch.zeros(n_classes, **options)
         self._weights = np.zeros(n_classes)
         self._examples = np.zeros(n_classes, dtype=np.int64)
-        with products_in(precision) as dtype:
+        with products_in(device.precision) as dtype:
             self._features = DeviceFeatures(rule, device, dtype)
         self._uploader, self._code_uploader = Uploader(device), Uploader(device)
         self.max_rows = max(1, _COPY_BYTES // (8 * rule.n_inputs))
@@ -163,7 +160,7 @@ class DeviceAccumulator:
         is_weighted = not (weights == 1.0).all()
         roots = self._device.tensor(np.sqrt(weights)) if is_weighted else None
         width = self._features.n_features
-        with products_in(self._precision) as dtype:
+        with products_in(self._device.precision) as dtype:
             step = max(256, _FEATURE_BYTES // (dtype.itemsize * width))
             for first in range(0, len(rows), step):
                 part = slice(first, first + step)
@@ -208,7 +205,7 @@ class DeviceAccumulator:
         """Return the sums; their Gram matrix lies on the device."""
         sums = to_host(self._sums)
         squares, weights = to_host(self._squares), self._weights
-        if self._precision == "tf32" and not np.isfinite(squares).all():
+        if self._device.precision == "tf32" and not np.isfinite(squares).all():
             raise InvalidInputError(
                 "the examples are too large to add up in single precision: use precision='double'"
             )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.sums.core_accumulator import FeatureRule
 from evergrow.estimators.sums.device_accumulator import DeviceFeatures, products_in
-from evergrow.foundation.device import Device, Precision, Tensor, import_torch
+from evergrow.foundation.device import Device, Tensor, import_torch
 from evergrow.storage.device_rows import upload_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +27,6 @@ class DeviceLinearScores:
     """The scores ``features(x - centre) @ weights' + offsets`` of every class."""
 
     device: Device
-    precision: Precision
     features: DeviceFeatures
     centre: Tensor | None
     weights: Tensor
@@ -42,15 +41,13 @@ class DeviceLinearScores:
         *,
         centre: Floats | None = None,
         rule: FeatureRule | None = None,
-        precision: Precision = "double",
     ) -> DeviceLinearScores:
         """Copy weights of shape (n_classes, n_features) to a device."""
         n_inputs = weights.shape[1]
         rule = FeatureRule(n_inputs, n_inputs) if rule is None else rule
-        with products_in(precision) as dtype, device.report_full():
+        with products_in(device.precision) as dtype, device.report_full():
             return cls(
                 device,
-                precision,
                 DeviceFeatures(rule, device, dtype),
                 None if centre is None else device.tensor(centre, dtype),
                 device.tensor(np.ascontiguousarray(weights), dtype),
@@ -66,8 +63,8 @@ class DeviceLinearScores:
 
     def _scores(self, block: Tensor) -> Tensor:
         torch = import_torch()
-        farthest = _FARTHEST[self.precision]
-        with products_in(self.precision) as dtype:
+        farthest = _FARTHEST[self.device.precision]
+        with products_in(self.device.precision) as dtype:
             # Doubles are clipped before they are rounded, or they would become infinite.
             inputs = block if block.dtype == torch.float64 else block.to(dtype)
             inputs = inputs.clamp(-farthest, farthest).to(dtype)

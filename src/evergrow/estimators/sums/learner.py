@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.estimators.classifier.predictor import ScoringClassifier
-from evergrow.estimators.sums.accumulation import Where, check_weights
+from evergrow.estimators.sums.accumulation import check_weights
 from evergrow.estimators.sums.changes import check_forget_arguments
 from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.device import translate_full
@@ -232,9 +232,6 @@ class SumsRequest(Protocol):
 
     def check(self, known: Any, action: str, /) -> None:
         """Raise a ``ValueError`` if a fitted value does not suit the parameters."""
-
-    def where(self, rows: Any, /) -> Where:
-        """Return where sums over rows are computed."""
 
 
 class SumsLearner(ExampleLearner, ScoringClassifier):

@@ -21,8 +21,6 @@ Build = Callable[[dict[str, Any], Tensors], Any]
 # Parameters that do not affect predictions, and their defaults. They fit the machine and terminal
 # that saved a model, not another; a file must not choose how many threads a computer starts.
 MACHINE_PARAMETERS: dict[str, Any] = {"n_jobs": None, "verbose": 0}
-# A parameter that no model file has: the device to compute on.
-DEVICE = "device"
 # Where the entry of a value names its class.
 _KIND = "kind"
 # A loaded model may start this many threads, or as many as there are processors.
@@ -67,10 +65,8 @@ def common_header(
 
 
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON holds them, without the device to compute on."""
+    """Parameters as JSON holds them."""
     plain = {name: _plain(value) for name, value in parameters.items()}
-    # The computer that loads the file may have no GPU.
-    plain.pop(DEVICE, None)
     # The state of a generator cannot be saved.
     if isinstance(plain.get("random_state"), np.random.RandomState):
         plain["random_state"] = None
@@ -99,8 +95,6 @@ def parameters_of(header: dict[str, Any]) -> dict[str, Any]:
     parameters = header.get("parameters")
     if not isinstance(parameters, dict):
         raise ModelFileError("the model file has no parameters")
-    if DEVICE in parameters:
-        raise ModelFileError("the model file names a device to compute on")
     return parameters
 
 

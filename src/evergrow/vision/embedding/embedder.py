@@ -17,7 +17,6 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from evergrow.estimators.classifier.persistence import ModelContent
-from evergrow.foundation.device import DEVICE_RULES
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Nothing, Rule, check_parameters
 from evergrow.foundation.progress import progress_bar
@@ -83,7 +82,8 @@ default="efficientnet-lite0"
         - the path of an ONNX file ending in ``.onnx``, with one input of images and one output of
           features;
         - a PyTorch module from a batch of prepared images to a tensor of features. It runs in
-          evaluation mode;
+          evaluation mode, on the device of its parameters and in their precision. In a block of
+          :func:`evergrow.device` it is moved to that device, and stays there;
         - a function from a list of images (uint8 arrays of shape (height, width, 3)) to a matrix.
 
         Vectors of modules and functions are not cached, and an embedder with one of these cannot be
@@ -114,10 +114,6 @@ default="efficientnet-lite0"
         processors. On a cluster, :func:`evergrow.cluster` sets the number.
     verbose : int, default=0
         Show a progress bar if positive.
-    device : str, default=None
-        Where PyTorch modules run: ``"cpu"``, or a GPU such as ``"cuda"`` (:doc:`/gpu`). The module
-        is moved there when it is first used, and stays there. None uses the device of the module's
-        parameters. Images get the precision of these parameters.
 
     Attributes
     ----------
@@ -157,7 +153,6 @@ default="efficientnet-lite0"
         "limits": [Nothing(), instance_of(ReadLimits, "a ReadLimits")],
         "n_jobs": JOBS,
         "verbose": VERBOSE,
-        "device": DEVICE_RULES,
     }
 
     model: Model | Sequence[Model] = "efficientnet-lite0"
@@ -169,7 +164,6 @@ default="efficientnet-lite0"
     limits: ReadLimits | None = None
     n_jobs: int | None = None
     verbose: int = 0
-    device: str | None = None
 
     @classmethod
     def from_pretrained(
@@ -424,13 +418,11 @@ default="efficientnet-lite0"
         return tuple(files[os.fspath(one)] if is_path(one) else one for one in models)
 
     def _load_network(self, models: tuple[Any, ...], n_threads: int) -> Network:
-        loader = NetworkLoader(
-            self._stages(), n_threads, self._cache_folder(), self._check_weights, self.device
-        )
+        loader = NetworkLoader(self._stages(), n_threads, self._cache_folder(), self._check_weights)
         return loader.load_all(models, self._preprocessings(), self.model)
 
     def _settings(self) -> tuple[Any, ...]:
-        return self._preprocessings(), self._stages(), self.device
+        return self._preprocessings(), self._stages()
 
     def _stages(self) -> tuple[int, ...]:
         return tuple(int(stage) for stage in self.stages)

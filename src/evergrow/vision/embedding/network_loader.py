@@ -39,18 +39,11 @@ class NetworkLoader:
     n_threads: int
     cache_folder: Path | None
     check_weights: Callable[[str, str], None]
-    # Where torch modules run; None for the device of their parameters.
-    device: str | None = None
 
     def load_all(
         self, models: Sequence[Any], preprocessings: Sequence[Preprocessing | None], paths: Any
     ) -> Network:
         """Load one network, or several as one; ``paths`` are the models as they were given."""
-        if self.device is not None and not any(map(is_torch_module, models)):
-            raise InvalidInputError(
-                f"device must be None unless a model is a torch module, got {self.device!r}: ONNX "
-                "Runtime chooses where other networks run"
-            )
         given = zip(models, preprocessings, as_list(paths), strict=True)
         networks = [self._load(*one) for one in given]
         if len(networks) == 1:
@@ -69,7 +62,7 @@ class NetworkLoader:
                 "networks and ONNX files have stages"
             )
         if is_torch_module(model):
-            return TorchNetwork(model, preprocessing, self.device)
+            return TorchNetwork(model, preprocessing)
         if preprocessing is not None:
             raise InvalidInputError("preprocessing must be None if the model is a callable")
         return CallableNetwork(model)

@@ -1,4 +1,4 @@
-"""A PyTorch module as a network, on the device that has its parameters or on a chosen one.
+"""A PyTorch module as a network, on the device of its parameters or that of the open block.
 
 PyTorch is never imported here: a module exists only where its caller has imported it.
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.device import Device, find_device, to_host
+from evergrow.foundation.device import Device, chosen_device, to_host
 from evergrow.foundation.errors import EvergrowError, InvalidInputError
 from evergrow.vision.embedding.networks import HEAD, Features, check_vectors, flatten
 from evergrow.vision.embedding.preprocessing import Preprocessing
@@ -33,22 +33,19 @@ class TorchNetwork:
     """A module from a batch of prepared images to a tensor of shape (n, n_features).
 
     The module is used as it is at each run: its weights may change and it may move to another
-    device in between. So its vectors have no key and are not cached. With a ``device``, it is moved
-    there before each run, and stays there.
+    device in between. So its vectors have no key and are not cached. In a block of
+    :func:`evergrow.device` it is moved there before each run, and stays there.
     """
 
     key: str | None = None
     fixed_size = True
 
-    def __init__(
-        self, module: Any, preprocessing: Preprocessing | None, device: str | None = None
-    ) -> None:
+    def __init__(self, module: Any, preprocessing: Preprocessing | None) -> None:
         self._module = module
         self._name = f"the torch module {type(module).__name__}"
         # Two threads must not switch the mode of the module at the same time.
         self._lock = threading.Lock()
         self._copying: dict[str, Any] = {}
-        self._chosen = None if device is None else _device_named(device)
         self.preprocessing = preprocessing or Preprocessing()
         self.min_side: int | None = self.preprocessing.min_side
         self.n_features = self.run([np.zeros(self.preprocessing.shape, np.float32)]).shape[1]
@@ -90,11 +87,12 @@ class TorchNetwork:
         return [one for one in self._module.parameters() if one.is_floating_point()]
 
     def _place_module(self) -> Device:
-        """Move the module to the chosen device, if any; return where it is."""
-        if self._chosen is not None:
-            with self._chosen.report_full("use a smaller module"):
-                self._module.to(self._chosen.name)
-            return self._chosen
+        """Move the module to the device of the open block, if any; return where it is."""
+        chosen = chosen_device()
+        if chosen is not None:
+            with chosen.report_full("use a smaller module"):
+                self._module.to(chosen.name)
+            return chosen
         weights = self._weights()
         return Device(str(weights[0].device) if weights else "cpu")
 
@@ -125,11 +123,6 @@ class TorchNetwork:
         # The code of the module can raise anything.
         except Exception as error:
             raise InvalidInputError(f"{self._name} cannot be run: {error}") from error
-
-
-def _device_named(name: str) -> Device:
-    """The device of a name; a module that is to run on the processor needs no GPU."""
-    return find_device(name) or Device("cpu")
 
 
 def _fetch(found: Any) -> Callable[[], npt.NDArray[np.float32]]:

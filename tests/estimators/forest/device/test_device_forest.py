@@ -9,7 +9,6 @@ import weakref
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from evergrow import (
@@ -18,15 +17,15 @@ from evergrow import (
     NCMForestClassifier,
     SubcategoryForestClassifier,
     SVMForestClassifier,
-    load,
 )
+from evergrow import device as compute_on
 from evergrow.estimators.forest.device import device_forest, votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.device_forest import DeviceStandardizer
 from evergrow.estimators.forest.device.flat_forest import Groups, GroupShape, Nodes
 from evergrow.estimators.forest.strategy import STRATEGIES
 from evergrow.foundation.device import Device, to_host
-from evergrow.foundation.errors import DeviceMemoryError, InvalidInputError
+from evergrow.foundation.errors import DeviceMemoryError
 from evergrow.storage.device_rows import DeviceRows
 from tests.devices import DEVICES, import_torch, on
 
@@ -47,17 +46,19 @@ def check_same(forest, device, rows=X_QUERY, share=0.999):
 
     On a GPU a share of the rows may differ: those between two sides.
     """
-    there = clone(forest).set_params(device=device)
-    vars(there).update({k: v for k, v in vars(forest).items() if k != "device"})
     share = 1.0 if device == "torch-cpu" else share
-    leaves, expected = there.apply(rows), forest.apply(rows)
-    assert (leaves == expected).mean() >= share
-    same = (leaves == expected).all(axis=1)
-    found, expected = there.predict_proba(rows), forest.predict_proba(rows)
-    np.testing.assert_allclose(found[same], expected[same], rtol=0, atol=1e-12)
-    assert (there.predict(rows) == forest.predict(rows)).mean() >= share
-    k = min(3, len(forest.classes_))
-    assert (there.predict_top_k(rows, k) == forest.predict_top_k(rows, k)).mean() >= share
+    expected = answers(forest, rows)
+    with compute_on(device):
+        found = answers(forest, rows)
+    same = (found[0] == expected[0]).all(axis=1)
+    np.testing.assert_allclose(found[1][same], expected[1][same], rtol=0, atol=1e-12)
+    for place in (0, 2, 3):
+        assert (found[place] == expected[place]).mean() >= share
+
+
+def answers(forest, rows):
+    best = forest.predict_top_k(rows, min(3, len(forest.classes_)))
+    return forest.apply(rows), forest.predict_proba(rows), forest.predict(rows), best
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,7 +66,8 @@ def check_same(forest, device, rows=X_QUERY, share=0.999):
 def test_kinds_answer_as_the_core(kind, standardize, device):
     forest = kind(6, random_state=0, standardize=standardize).fit(X[:600], Y[:600])
     check_same(forest, device)
-    assert forest.set_params(device=device).apply(X_QUERY).dtype == np.int32
+    with compute_on(device):
+        assert forest.apply(X_QUERY).dtype == np.int32
 
 
 @pytest.mark.parametrize("update", ["uls", "igt", "rust", "rtst"])
@@ -143,13 +145,12 @@ def test_many_classes_need_no_dense_table(monkeypatch, device):
 def test_blocks(monkeypatch):
     forest = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
     expected = forest.predict_proba(X_QUERY)
-    forest.set_params(device="torch-cpu").predict(X_QUERY[:1])
-    fitted = forest._fitted
-    fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization).block_rows = 64
-    np.testing.assert_array_equal(forest.predict_proba(X_QUERY), expected)
-    monkeypatch.setattr("evergrow.estimators.classifier.predictor._HELD_BYTES", 1000)
-    np.testing.assert_array_equal(forest.predict_proba(X_QUERY), expected)
-    np.testing.assert_array_equal(forest.predict(X_QUERY), expected.argmax(axis=1))
+    forest._fitted.on(Device("cpu")).copy.block_rows = 64
+    with compute_on("torch-cpu"):
+        np.testing.assert_array_equal(forest.predict_proba(X_QUERY), expected)
+        monkeypatch.setattr("evergrow.estimators.classifier.predictor._HELD_BYTES", 1000)
+        np.testing.assert_array_equal(forest.predict_proba(X_QUERY), expected)
+        np.testing.assert_array_equal(forest.predict(X_QUERY), expected.argmax(axis=1))
 
 
 @pytest.mark.parametrize("method", ["ridge-h", "joint", "stacked", "fine-only"])
@@ -161,28 +162,26 @@ def test_coarse_and_fine_classes(method, device):
     check_same(forest, device)
     coarse = forest.predict_proba(X_QUERY, level="coarse")
     levels = forest.predict_levels(X_QUERY, back_off=0.5)
-    forest.set_params(device=device)
-    there = forest.predict_proba(X_QUERY, level="coarse")
-    assert (np.abs(there - coarse).max(axis=1) < 1e-12).mean() > 0.97
-    assert (forest.predict_levels(X_QUERY, back_off=0.5).fine == levels.fine).mean() > 0.99
-    forest.set_params(device=None, smoothing=30.0)
-    check_same(forest, device)
+    with compute_on(device):
+        there = forest.predict_proba(X_QUERY, level="coarse")
+        assert (np.abs(there - coarse).max(axis=1) < 1e-12).mean() > 0.97
+        assert (forest.predict_levels(X_QUERY, back_off=0.5).fine == levels.fine).mean() > 0.99
+    check_same(forest.set_params(smoothing=30.0), device)
 
 
 @pytest.mark.parametrize("computes_on", ["samples", "cpu", "device"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int16"])
 def test_rows_on_a_device_have_answers_there(device, computes_on, dtype):
     names = {"samples": None, "cpu": "cpu", "device": device}
-    forest = NCMForestClassifier(4, random_state=0, device=names[computes_on])
-    forest.fit(X[:600], Y[:600])
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
     rows = on(device, X_QUERY.astype(dtype))
-    probabilities, labels, leaves = (
-        answer(rows) for answer in (forest.predict_proba, forest.predict, forest.apply)
-    )
+    with compute_on(names[computes_on]):
+        probabilities, labels, leaves = (
+            answer(rows) for answer in (forest.predict_proba, forest.predict, forest.apply)
+        )
     for found in (probabilities, labels, leaves):
         assert isinstance(found, torch.Tensor)
         assert found.device == rows.tensor.device
-    forest.set_params(device="cpu")
     same = np.abs(to_host(probabilities) - forest.predict_proba(X_QUERY)).max(axis=1) < 1e-12
     assert same.mean() > 0.99
     assert (to_host(labels) == forest.predict(X_QUERY)).mean() > 0.99
@@ -191,19 +190,17 @@ def test_rows_on_a_device_have_answers_there(device, computes_on, dtype):
 
 def test_names_of_classes_are_never_tensors():
     names = np.array(list("abcdefghij"))[Y]
-    forest = NCMForestClassifier(4, random_state=0, device="torch-cpu").fit(X[:600], names[:600])
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:600], names[:600])
     rows = DeviceRows.of(torch.as_tensor(X_QUERY))
-    assert forest.predict(rows).tolist() == forest.predict(X_QUERY).tolist()
-    assert forest.predict_top_k(rows, 2).dtype.kind == "U"
+    with compute_on("torch-cpu"):
+        assert forest.predict(rows).tolist() == forest.predict(X_QUERY).tolist()
+        assert forest.predict_top_k(rows, 2).dtype.kind == "U"
 
 
-def test_files_and_pickles_do_not_hold_the_device(tmp_path):
-    forest = NCMForestClassifier(4, random_state=0, device="torch-cpu").fit(X[:600], Y[:600])
-    expected = forest.predict(X_QUERY)
-    forest.save(tmp_path / "forest.evergrow")
-    found = load(tmp_path / "forest.evergrow")
-    assert found.device is None
-    np.testing.assert_array_equal(found.predict(X_QUERY), expected)
+def test_pickles_do_not_hold_the_copy_on_the_device():
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
+    with compute_on("torch-cpu"):
+        expected = forest.predict(X_QUERY)
     size = len(pickle.dumps(forest._fitted))
     fresh = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
     assert abs(size - len(pickle.dumps(fresh._fitted))) < 1000
@@ -212,40 +209,32 @@ def test_files_and_pickles_do_not_hold_the_device(tmp_path):
 
 
 def test_copy_on_the_device_goes_with_the_fitted_value():
-    forest = NCMForestClassifier(4, random_state=0, device="torch-cpu").fit(X[:600], Y[:600])
-    forest.predict(X_QUERY)
-    fitted = forest._fitted
-    copy = fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization)
-    assert copy is fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization)
+    forest = NCMForestClassifier(4, random_state=0).fit(X[:600], Y[:600])
+    copy = forest._fitted.on(Device("cpu")).copy
+    assert copy is forest._fitted.on(Device("cpu")).copy
     gone = weakref.ref(copy)
-    del copy, fitted
+    del copy
     forest.partial_fit(X[600:700], Y[600:700])
     gc.collect()
     assert gone() is None
-    check_same(forest.set_params(device="cpu"), "torch-cpu")
-
-
-def test_device_must_exist():
-    forest = NCMForestClassifier(2, random_state=0, device="cuda:77").fit(X[:100], Y[:100])
-    with pytest.raises(InvalidInputError, match="cuda:77"):
-        forest.predict(X_QUERY)
-    with pytest.raises(ValueError, match="device"):
-        forest.set_params(device="gpu").predict(X_QUERY)
+    check_same(forest, "torch-cpu")
 
 
 def test_full_memory_says_what_to_do(monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError("out of memory")
 
-    forest = NCMForestClassifier(2, random_state=0, device="torch-cpu").fit(X[:100], Y[:100])
+    forest = NCMForestClassifier(2, random_state=0).fit(X[:100], Y[:100])
     monkeypatch.setattr(GroupDescent, "leaves", full)
-    with pytest.raises(DeviceMemoryError, match="device='cpu'"):
+    message = r"use evergrow.device\('cpu'\)"
+    with compute_on("torch-cpu"), pytest.raises(DeviceMemoryError, match=message):
         forest.predict_proba(X_QUERY)
 
 
 def test_training_does_not_depend_on_the_device():
     plain = NCMForestClassifier(3, random_state=0).fit(X[:300], Y[:300])
-    other = NCMForestClassifier(3, random_state=0, device="torch-cpu").fit(X[:300], Y[:300])
+    with compute_on("torch-cpu"):
+        other = NCMForestClassifier(3, random_state=0).fit(X[:300], Y[:300])
     for t in range(3):
         for name, array in plain._fitted.forest.tree_arrays(t).items():
             np.testing.assert_array_equal(other._fitted.forest.tree_arrays(t)[name], array)
@@ -286,12 +275,12 @@ def test_kernels_that_are_wrong_are_not_used(compiled):
     forest = NCMForestClassifier(4, random_state=0).fit(X[:900], Y[:900])
     expected = forest.predict_proba(X_QUERY)
     compiled(lambda leaves: leaves.flip(0))
-    forest.set_params(device="torch-cpu")
-    with pytest.warns(RuntimeWarning, match="plain torch is used"):
-        found = forest.predict_proba(X_QUERY)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    # It warns once.
-    np.testing.assert_allclose(forest.predict_proba(X_QUERY), expected, atol=1e-12)
+    with compute_on("torch-cpu"):
+        with pytest.warns(RuntimeWarning, match="plain torch is used"):
+            found = forest.predict_proba(X_QUERY)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        # It warns once.
+        np.testing.assert_allclose(forest.predict_proba(X_QUERY), expected, atol=1e-12)
 
 
 def test_one_row_between_two_sides_does_not_make_kernels_wrong(compiled):
@@ -303,18 +292,16 @@ def test_one_row_between_two_sides_does_not_make_kernels_wrong(compiled):
         return leaves
 
     compiled(move_first)
-    forest.set_params(device="torch-cpu")
-    for n in (1, 10, 300):
-        assert (forest.apply(X_QUERY[:n]) != expected[:n]).sum() == 1
+    with compute_on("torch-cpu"):
+        for n in (1, 10, 300):
+            assert (forest.apply(X_QUERY[:n]) != expected[:n]).sum() == 1
 
 
 def test_kernels_may_be_replaced_by_another_thread(compiled, monkeypatch):
     forest = NCMForestClassifier(4, random_state=0).fit(X[:900], Y[:900])
     expected = forest.apply(X_QUERY)
     compiled(lambda leaves: leaves)
-    fitted = forest._fitted
-    copy = fitted._on_devices.of(Device("cpu"), fitted.forest, fitted.standardization)
-    nodes = Nodes.of(fitted.forest)
+    copy, nodes = forest._fitted.on(Device("cpu")).copy, Nodes.of(forest._fitted.forest)
     plain = GroupDescent(copy.device, nodes, GroupArrays(copy.device, nodes))
     apply = DeviceStandardizer.apply
 
@@ -323,5 +310,6 @@ def test_kernels_may_be_replaced_by_another_thread(compiled, monkeypatch):
         return apply(self, rows, width)
 
     monkeypatch.setattr(DeviceStandardizer, "apply", replaced_meanwhile)
-    found = forest.set_params(device="torch-cpu").apply(X_QUERY)
+    with compute_on("torch-cpu"):
+        found = forest.apply(X_QUERY)
     np.testing.assert_array_equal(found, expected)

@@ -30,8 +30,8 @@ _PROBABILITY_BYTES = 256 << 20
 # Share of leaves in which kernels may differ from plain torch, at most: those of rows that are as
 # near to one side of a node as to the other.
 _MOST_DIFFERENT = 0.01
-_TOO_LARGE = "the trees do not fit: grow fewer trees, free memory, or use device='cpu'"
-_ADVICE = "predict with fewer trees or a smaller forest, free memory, or use device='cpu'"
+_TOO_LARGE = "the trees do not fit: grow fewer trees, free memory, or use evergrow.device('cpu')"
+_ADVICE = "predict with fewer trees or a smaller forest, free memory, or use evergrow.device('cpu')"
 
 
 class DeviceCache:

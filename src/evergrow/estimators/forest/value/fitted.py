@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.classifier.predictor import fill_rows
-from evergrow.estimators.forest.device.device_forest import DeviceCache
+from evergrow.estimators.forest.device.device_forest import DeviceCache, DeviceForest
 from evergrow.estimators.forest.device.votes import weighted
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.sample_matrix import check_file
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.virtual_votes import Balance, Ballot, LazyBallot
-from evergrow.foundation.device import Device, Tensor
+from evergrow.foundation.device import Device
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.shards import join_rows
@@ -212,15 +212,18 @@ class FittedForest:
         """How the forest votes with this balance; found when it is first asked for."""
         return self._ballot.of(self, balance, n_threads)
 
+    def on(self, device: Device) -> PlacedForest:
+        """The same forest on a device."""
+        placed = object.__new__(PlacedForest)
+        copy = self._on_devices.of(device, self.forest, self.standardization)
+        vars(placed).update(vars(self), copy=copy)
+        return placed
+
     def probabilities(
-        self,
-        X: npt.NDArray[Any],
-        n_threads: int,
-        balance: Balance = 0.0,
-        device: Device | None = None,
+        self, X: npt.NDArray[Any], n_threads: int, balance: Balance = 0.0
     ) -> npt.NDArray[np.float64]:
-        """Class probabilities of all rows, where the rows lie."""
-        blocks = self.probability_blocks(X, n_threads, balance=balance, device=device)
+        """Class probabilities of all rows."""
+        blocks = self.probability_blocks(X, n_threads, balance=balance)
         return cast("npt.NDArray[np.float64]", fill_rows(X, blocks))
 
     def probability_blocks(
@@ -229,42 +232,27 @@ class FittedForest:
         n_threads: int,
         reading: _core.LeafReading | None = None,
         balance: Balance = 0.0,
-        device: Device | None = None,
-    ) -> Iterator[tuple[slice, npt.NDArray[np.float64] | Tensor]]:
+    ) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
         """Probabilities of one block of rows at a time: (rows, block).
 
-        Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees. With
-        a device, blocks are tensors there.
+        Mean class frequencies of the leaves [Ristin2014 Eq. 4], weighted by age of the trees.
         ``reading`` says how leaves are read whose samples have coarse or fine classes; then the
         votes of all trees count alike. ``balance`` says how much small classes are helped.
         """
-        scale = self.standardization.core
-        votes = self.history.ages.votes if reading is None else None
-        ballot = self.ballot(balance, n_threads)
-        if device is not None:
-            copy = self._on_devices.of(device, self.forest, self.standardization)
-            weights = None if ballot.weights is None else device.tensor(ballot.weights)
-            for rows, found in copy.probabilities(X, ballot.trees, reading, votes):
-                yield rows, weighted(found, weights)
-            return
+        scale, ballot = self.standardization.core, self.ballot(balance, n_threads)
+        votes = self._votes(reading)
         for rows, block in self._blocks(X):
             found = ballot.trees.predict_proba(block, scale, n_threads, reading, votes)
             yield rows, ballot.weighted(found)
 
-    def leaves(
-        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
-    ) -> npt.NDArray[np.int32]:
-        """Leaf of every row in every tree, where the rows lie."""
-        blocks = self._leaf_blocks(X, n_threads, device)
-        return cast("npt.NDArray[np.int32]", fill_rows(X, blocks))
+    def _votes(self, reading: _core.LeafReading | None) -> _core.VoteWeights | None:
+        """Weights of the votes by the age of the trees."""
+        return self.history.ages.votes if reading is None else None
 
-    def _leaf_blocks(
-        self, X: npt.NDArray[Any], n_threads: int, device: Device | None
-    ) -> Iterator[tuple[slice, npt.NDArray[np.int32] | Tensor]]:
-        if device is not None:
-            copy = self._on_devices.of(device, self.forest, self.standardization)
-            yield from copy.nodes(X)
-            return
+    def leaf_blocks(
+        self, X: npt.NDArray[Any], n_threads: int
+    ) -> Iterator[tuple[slice, npt.NDArray[np.int32]]]:
+        """Leaf of every row in every tree, a block of rows at a time: (rows, block)."""
         for rows, block in self._blocks(X):
             yield rows, self.forest.apply(block, self.standardization.core, n_threads)
 
@@ -287,3 +275,27 @@ class FittedForest:
         header, tensors = to_tensors(self)
         tensors["samples.rows"] = np.asarray(tensors["samples.rows"])
         return from_tensors, (self.labels, header, tensors, self.proposer)
+
+
+class PlacedForest(FittedForest):
+    """A forest that predicts on a device; its blocks are tensors there."""
+
+    copy: DeviceForest
+
+    def probability_blocks(
+        self,
+        X: npt.NDArray[Any],
+        n_threads: int,
+        reading: _core.LeafReading | None = None,
+        balance: Balance = 0.0,
+    ) -> Iterator[tuple[slice, Any]]:
+        """Probabilities of one block of rows at a time: (rows, tensor)."""
+        ballot = self.ballot(balance, n_threads)
+        weights = None if ballot.weights is None else self.copy.device.tensor(ballot.weights)
+        blocks = self.copy.probabilities(X, ballot.trees, reading, self._votes(reading))
+        for rows, found in blocks:
+            yield rows, weighted(found, weights)
+
+    def leaf_blocks(self, X: npt.NDArray[Any], n_threads: int) -> Iterator[tuple[slice, Any]]:  # noqa: ARG002
+        """Leaf of every row in every tree, a block of rows at a time: (rows, tensor)."""
+        return self.copy.nodes(X)

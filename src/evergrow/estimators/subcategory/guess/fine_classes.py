@@ -19,7 +19,6 @@ from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessRep
 from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
 from evergrow.estimators.sums.accumulation import check_magnitude
 from evergrow.foundation.device import (
-    DEVICE_RULES,
     Device,
     Tensor,
     array_module,
@@ -58,7 +57,7 @@ _LARGEST = 1e140
 # Rows that are converted to double precision at a time.
 _BLOCK_ROWS = 8192
 # What to do if the memory of a GPU is exhausted.
-_ADVICE = "guess fewer samples at a time, or on the processor with RidgeGuesser(device='cpu')"
+_ADVICE = "guess fewer samples at a time, or on the processor with evergrow.device('cpu')"
 
 _GUESSERS: dict[str, type[Guesser]] = {"ridge": RidgeGuesser, "nn": NearestGuesser}
 # A parameter that takes a guesser: its name, or a value with options.
@@ -66,7 +65,7 @@ GUESSER_RULES: list[Rule] = [
     Choice(tuple(_GUESSERS)),
     Satisfies("a value such as RidgeGuesser()", lambda value: isinstance(value, Guesser)),
 ]
-_OPTION_RULES: dict[str, list[Rule]] = {"scaling": [Number(0.0, 1.0)], "device": DEVICE_RULES}
+_OPTION_RULES: dict[str, list[Rule]] = {"scaling": [Number(0.0, 1.0)]}
 _RULES: dict[str, list[Rule]] = {
     "guesser": GUESSER_RULES,
     "check": [Flag()],
@@ -141,7 +140,7 @@ def guess_fine(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Features. Tensors on a GPU are computed there, unless the guesser names another device.
+        Features. Tensors on a GPU are computed there (:doc:`/gpu`).
     coarse : array-like of shape (n_samples,)
         Coarse class of each sample, as a number from 0.
     fine : array-like of shape (n_samples,)
@@ -195,7 +194,7 @@ def guess_fine(
     chosen = guesser_of(guesser)
     checked = _validate_rows(X)
     coarse_codes, fine_codes, parent_codes = _checked_labels(checked, coarse, fine, parents)
-    device = _device(chosen, checked)
+    device = _device(checked)
     with guard_memory(device, _ADVICE):
         rows = _placed(checked, device)
         factors = _factors(chosen, scale, rows)
@@ -266,7 +265,7 @@ def guess_within(
     if known.shape[1] != rows.shape[1]:
         raise InvalidInputError(f"X has {rows.shape[1]} features, but known_X has {known.shape[1]}")
     codes = _checked_codes(known_fine, "known_fine", len(known), 0)
-    device = _device(chosen, rows, known)
+    device = _device(rows, known)
     with guard_memory(device, _ADVICE):
         known, rows = _placed(known, device), _placed(rows, device)
         factors = _factors(chosen, scale, known, rows)
@@ -357,9 +356,9 @@ def _checked_scale(scale: npt.ArrayLike, n_features: int) -> npt.NDArray[np.floa
     return factors
 
 
-def _device(guesser: Guesser, *samples: Any) -> Device | None:
+def _device(*samples: Any) -> Device | None:
     """Where to guess."""
-    found = (find_device(guesser.device, one) for one in samples)
+    found = map(find_device, samples)
     return next((device for device in found if device is not None), None)
 
 

@@ -35,9 +35,6 @@ class NearestGuesser:
         Each feature is divided by its standard deviation to this power: 0 leaves features as they
         are, 1 standardises them. Raise it for features with different units. On image features it
         makes guesses worse, on bags of words much worse.
-    device : str, default=None
-        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
-        wherever the samples are (:doc:`/gpu`). It is not saved in model files.
 
     Examples
     --------
@@ -48,7 +45,6 @@ class NearestGuesser:
     """
 
     scaling: float = 0.0
-    device: str | None = None
 
     def learn(self, X: npt.NDArray[Any], fine: Codes) -> FittedNearest:
         """Store samples whose fine class is known.

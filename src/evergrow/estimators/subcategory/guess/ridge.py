@@ -36,9 +36,6 @@ class RidgeGuesser:
         Each feature is divided by its standard deviation to this power: 0 leaves features as they
         are, 1 standardises them. 0 is a little better for embeddings, 1 for counts of visual words.
         With 0.5 the loss is below one percent for both.
-    device : str, default=None
-        Where to compute: on the CPU (``"cpu"``), on a GPU such as ``"cuda"``, or, with None,
-        wherever the samples are (:doc:`/gpu`). It is not saved in model files.
 
     Examples
     --------
@@ -49,7 +46,6 @@ class RidgeGuesser:
     """
 
     scaling: float = 0.5
-    device: str | None = None
 
     def learn(self, X: npt.NDArray[Any], fine: Codes) -> RidgeRegression:
         """Fit the regression to samples whose fine class is known.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.labels.columns import by_number, listed
@@ -60,13 +59,11 @@ class Stack:
         """Number of features of the input."""
         return self.first.n_features
 
-    def rows(
-        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
-    ) -> npt.NDArray[np.float64]:
+    def rows(self, X: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.float64]:
         """Features for the second forest."""
         n_features, n_classes = self.n_features, len(self.first.labels)
         out = np.zeros((X.shape[0], n_features + n_classes))
-        for rows, block in self.first.probability_blocks(X, n_threads, device=device):
+        for rows, block in self.first.probability_blocks(X, n_threads):
             # Classes that came without samples for the first forest have a probability of zero.
             out[rows, n_features : n_features + block.shape[1]] = self.scale * to_host(block)
             plain = np.asarray(X[rows], dtype=np.float64)
@@ -137,25 +134,30 @@ class FittedSubcategories:
         order = np.argsort(ids)
         return order[np.searchsorted(ids[order], owners)]
 
+    def on(self, device: Device) -> FittedSubcategories:
+        """The same forests on a device."""
+        stack = self.stack
+        placed = None if stack is None else replace(stack, first=stack.first.on(device))
+        return replace(self, forest=self.forest.on(device), stack=placed)
+
     def blocks(
-        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
+        self, X: npt.NDArray[Any], n_threads: int
     ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Rows as the forest takes them, a block at a time: (rows, block)."""
         if self.stack is None:
             yield slice(0, X.shape[0]), X
             return
         for rows, block in float_blocks(X):
-            yield rows, self.stack.rows(block, n_threads, device)
+            yield rows, self.stack.rows(block, n_threads)
 
     def probability_blocks(
-        self, X: npt.NDArray[Any], n_threads: int, smoothing: float, device: Device | None = None
+        self, X: npt.NDArray[Any], n_threads: int, smoothing: float
     ) -> Iterator[tuple[slice, Floats]]:
         """Probabilities of the columns, a block of rows at a time: (rows, block)."""
         parents = tuple(self.tree.parents.tolist())
         reading = _leaf_reading(parents, METHODS[self.method].reading, smoothing)
-        for place, rows in self.blocks(X, n_threads, device):
-            blocks = self.forest.probability_blocks(rows, n_threads, reading, device=device)
-            for part, block in blocks:
+        for place, rows in self.blocks(X, n_threads):
+            for part, block in self.forest.probability_blocks(rows, n_threads, reading):
                 here = slice(place.start + part.start, place.start + part.stop)
                 yield here, to_host(block)[:, self.tree.columns]
 
@@ -168,15 +170,13 @@ class FittedSubcategories:
             sums[:, place] += fine[:, column]
         return sums
 
-    def leaves(
-        self, X: npt.NDArray[Any], n_threads: int, device: Device | None = None
-    ) -> npt.NDArray[np.int32]:
-        """Leaf of every row in every tree, where the rows lie."""
-        blocks = (
-            (place, to_host(self.forest.leaves(rows, n_threads, device)))
-            for place, rows in self.blocks(X, n_threads, device)
-        )
-        return cast("npt.NDArray[np.int32]", fill_rows(X, blocks))
+    def leaf_blocks(
+        self, X: npt.NDArray[Any], n_threads: int
+    ) -> Iterator[tuple[slice, npt.NDArray[np.int32]]]:
+        """Leaf of every row in every tree, a block of rows at a time: (rows, block)."""
+        for place, rows in self.blocks(X, n_threads):
+            for part, block in self.forest.leaf_blocks(rows, n_threads):
+                yield slice(place.start + part.start, place.start + part.stop), to_host(block)
 
     def comparisons(self, X: npt.NDArray[Any], n_threads: int) -> int:
         """Distances computed to classify the rows, over all trees."""
