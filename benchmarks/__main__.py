@@ -32,6 +32,7 @@ BENCHMARKS: Mapping[str, Mapping[str, str]] = {
         "chunks": "growing:chunks",
         "one-class": "growing:one_class",
         "more-samples": "growing:more_samples",
+        "one-row": "growing:one_row",
         "small": "growing:small_forests",
         "memory": "growing:memory",
     },

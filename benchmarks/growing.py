@@ -16,7 +16,14 @@ import numpy as np
 import psutil
 
 from benchmarks.data import Array, Split, digits, image_features, mixture
-from benchmarks.measure import THREADS, call_in_child, cpu_seconds, show_figures, show_table
+from benchmarks.measure import (
+    THREADS,
+    call_in_child,
+    cpu_seconds,
+    median_seconds,
+    show_figures,
+    show_table,
+)
 from benchmarks.peers import ncm_forest
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
 
@@ -175,6 +182,30 @@ def more_samples(quick: bool) -> None:
         ["", f"{n_few} stored", f"{n_many} stored", "ratio"],
         [(name, *pair, pair[1] / pair[0]) for name, pair in found.items()],
     )
+
+
+def one_row(quick: bool) -> None:
+    """One row learnt and then predicted, again and again, by the number of rows that are stored.
+
+    By the clock, in one thread. A small class has twenty rows; the first prediction after a change
+    counts its votes anew.
+    """
+    sizes, repeat = ((1000, 4000), 10) if quick else ((10_000, 100_000, 400_000), 100)
+    rows: list[tuple[object, ...]] = []
+    for n in sizes:
+        split = mixture(n, 256, 100, n_test=repeat)
+        is_small = np.zeros(n, dtype=bool)
+        is_small[np.flatnonzero(split.y == 0)[20:]] = True
+        for name, left in ((n, slice(None)), (f"{n}, a small class", ~is_small)):
+            forest = ncm_forest(THREADS).fit(split.X[left], split.y[left]).set_params(n_jobs=None)
+            found = []
+            for x, y in zip(split.X_test[:, None], split.y_test[:, None], strict=True):
+                learnt = median_seconds(lambda f=forest, x=x, y=y: f.partial_fit(x, y), 1)  # type: ignore[misc]
+                asked = median_seconds(lambda f=forest, x=x: f.predict(x), 1)  # type: ignore[misc]
+                found.append((learnt, asked, learnt + asked))
+            rows.append((name, *(1000 * np.median(found, axis=0)).tolist()))
+    columns = ["stored rows", "learning, ms", "predicting, ms", "both, ms"]
+    show_table("growing: one row learnt and predicted, 100 classes", columns, rows)
 
 
 def small_forests(quick: bool) -> None:

@@ -1,15 +1,15 @@
 // An array whose copies share memory until one of them changes (copy on write).
 //
-// Items lie in pages, and a copy shares all pages. The first edit of a shared page copies that
-// page. An update of a forest therefore costs time and memory for what it changes, not for what is
-// stored, and readers of the old forest are not affected.
+// Items lie in pages, and a copy shares all pages, in groups. The first edit of a shared page
+// copies that page and the list of its group. An update of a forest therefore costs time and memory
+// for what it changes, not for what is stored, and readers of the old forest are not affected.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -26,6 +26,14 @@ class PageSource {
     virtual std::shared_ptr<void> next_page(std::size_t n_bytes) = 0;
 };
 
+// Whether there is no other owner. What the last other one did happened before it let go.
+template <class T>
+bool has_one_owner(const std::shared_ptr<T>& shared) {
+    if (shared.use_count() != 1) return false;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
+}
+
 // Memory that an array borrows items from, and the number of items that it has space for.
 struct Lender {
     std::shared_ptr<const void> memory;
@@ -38,8 +46,9 @@ class PagedArray {
     static_assert(std::is_trivially_copyable_v<T>, "pages are copied as bytes");
 
   public:
-    explicit PagedArray(std::size_t width = 1) : width_(width) {
-        while (page_items() * 2 * item_bytes() <= kPageBytes) ++shift_;
+    explicit PagedArray(std::size_t width = 1, std::size_t page_bytes = kPooledBytes)
+        : width_(width) {
+        while (page_items() * 2 * item_bytes() <= page_bytes) ++shift_;
     }
 
     std::size_t size() const { return size_; }
@@ -48,7 +57,7 @@ class PagedArray {
     std::size_t n_bytes() const { return capacity_ * item_bytes(); }
 
     const T* at(std::size_t i) const {
-        return pages_[i >> shift_].get() + (i & (page_items() - 1)) * width_;
+        return page_of(i).get() + (i & (page_items() - 1)) * width_;
     }
     const T& operator[](std::size_t i) const { return *at(i); }
 
@@ -63,7 +72,7 @@ class PagedArray {
         const std::size_t page = size_ >> shift_;
         if (size_ < capacity_)
             unshare(page);
-        else if (page < pages_.size())
+        else if (page < n_pages_)
             copy_page(page);
         else
             add_page();
@@ -116,7 +125,7 @@ class PagedArray {
         const std::size_t first = size_;
         if (n == 0) return first;
         const std::size_t page = size_ >> shift_;
-        if (size_ == capacity_ && page < pages_.size()) copy_page(page);
+        if (size_ == capacity_ && page < n_pages_) copy_page(page);
         if (size_ < capacity_) unshare(page);
         size_ += n;
         while (capacity_ < size_) {
@@ -130,25 +139,6 @@ class PagedArray {
     }
     T* appended(std::size_t i) { return const_cast<T*>(at(i)); }
 
-    // Calls visit(first, n) for every run of items that differ from those of `before`, an earlier
-    // copy of this array. Items after the last one of `before` are one run.
-    template <class Visit>
-    void each_change_since(const PagedArray& before, Visit visit) const {
-        const std::size_t n_both = std::min(size_, before.size_);
-        std::size_t first = 0, n = 0;
-        for_each_run(0, n_both, [&](std::size_t begin, std::size_t run) {
-            if (pages_[begin >> shift_] == before.pages_[begin >> shift_]) return;
-            for (std::size_t i = begin; i < begin + run; ++i) {
-                if (std::memcmp(at(i), before.at(i), item_bytes()) == 0) continue;
-                if (n > 0 && first + n != i) visit(first, n);
-                if (n == 0 || first + n != i) first = i, n = 0;
-                ++n;
-            }
-        });
-        if (n > 0) visit(first, n);
-        if (n_both < size_) visit(n_both, size_ - n_both);
-    }
-
     // For an empty array: takes pages from this source. Copies then also share later changes.
     void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
 
@@ -161,7 +151,7 @@ class PagedArray {
         T* memory = const_cast<T*>(first.get());
         for (std::size_t i = 0; i < n; i += page_items()) {
             const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
-            pages_.emplace_back(std::const_pointer_cast<T>(first), memory + at * width_);
+            list_page({std::const_pointer_cast<T>(first), memory + at * width_});
         }
         size_ = capacity_ = n;
     }
@@ -169,20 +159,20 @@ class PagedArray {
     void borrow_item(std::size_t i, const std::shared_ptr<const T>& item) {
         split_pages();
         if (i == size_) {
-            pages_.emplace_back();
+            list_page(nullptr);
             capacity_ = ++size_;
         }
-        pages_[i] = std::const_pointer_cast<T>(item);
+        entry(i) = std::const_pointer_cast<T>(item);
     }
     // The index of the lender of item i, or the number of lenders if the item is not borrowed.
     std::size_t lender_of(std::size_t i, const std::vector<Lender>& lenders) const {
-        return find(pages_[i >> shift_], lenders);
+        return find(page_of(i), lenders);
     }
     // Bytes of pages that are not borrowed.
     std::size_t n_own_bytes(const std::vector<Lender>& lenders) const {
         std::size_t n_pages = 0;
-        for (const std::shared_ptr<T>& page : pages_)
-            if (find(page, lenders) == lenders.size()) ++n_pages;
+        for (std::size_t i = 0; i < n_pages_; ++i)
+            if (find(page(i), lenders) == lenders.size()) ++n_pages;
         return std::min(n_pages << shift_, capacity_) * item_bytes();
     }
     // The items `numbers`, one per page: borrowed ones stay borrowed, others are copied.
@@ -192,9 +182,8 @@ class PagedArray {
         copy.shift_ = 0;
         for (const std::int32_t number : numbers) {
             const auto i = static_cast<std::size_t>(number);
-            const std::shared_ptr<T>& page = pages_[i >> shift_];
-            if (find(page, lenders) < lenders.size())
-                copy.borrow_item(copy.size_, std::shared_ptr<const T>(page, at(i)));
+            if (lender_of(i, lenders) < lenders.size())
+                copy.borrow_item(copy.size_, std::shared_ptr<const T>(page_of(i), at(i)));
             else
                 std::copy_n(at(i), width_, copy.append());
         }
@@ -202,10 +191,26 @@ class PagedArray {
     }
 
   private:
-    static constexpr std::size_t kPageBytes = kPooledBytes;
+    static constexpr std::size_t kGroupPages = 64;
+    using Group = std::array<std::shared_ptr<T>, kGroupPages>;
 
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }
+
+    const std::shared_ptr<T>& page(std::size_t i) const {
+        return (*groups_[i / kGroupPages])[i % kGroupPages];
+    }
+    const std::shared_ptr<T>& page_of(std::size_t item) const { return page(item >> shift_); }
+    // Where a page is listed, for writing, in a group that is not shared.
+    std::shared_ptr<T>& entry(std::size_t page) {
+        std::shared_ptr<Group>& group = groups_[page / kGroupPages];
+        if (!has_one_owner(group)) group = std::make_shared<Group>(*group);
+        return (*group)[page % kGroupPages];
+    }
+    void list_page(std::shared_ptr<T> page) {
+        if (n_pages_ % kGroupPages == 0) groups_.push_back(std::make_shared<Group>());
+        entry(n_pages_++) = std::move(page);
+    }
 
     static std::size_t find(const std::shared_ptr<T>& page, const std::vector<Lender>& lenders) {
         const auto is_same = [&](const Lender& lender) {
@@ -217,13 +222,12 @@ class PagedArray {
     // Makes every item a page of its own without moving it.
     void split_pages() {
         if (shift_ == 0) return;
-        std::vector<std::shared_ptr<T>> split;
-        split.reserve(size_);
+        PagedArray split(width_);
+        split.shift_ = 0;
         for (std::size_t i = 0; i < size_; ++i)
-            split.emplace_back(pages_[i >> shift_], const_cast<T*>(at(i)));
-        pages_ = std::move(split);
-        shift_ = 0;
-        capacity_ = size_;
+            split.list_page({page_of(i), const_cast<T*>(at(i))});
+        split.size_ = split.capacity_ = size_;
+        *this = std::move(split);
     }
     // Calls visit(first, n) for the part on each page of the items [first, first + n).
     template <class Visit>
@@ -242,40 +246,35 @@ class PagedArray {
     }
     void add_page() {
         const std::size_t n_bytes = page_items() * item_bytes();
-        pages_.push_back(source_ ? std::static_pointer_cast<T>(source_->next_page(n_bytes))
-                                 : allocate(page_items()));
-        capacity_ = pages_.size() << shift_;
+        list_page(source_ ? std::static_pointer_cast<T>(source_->next_page(n_bytes))
+                          : allocate(page_items()));
+        capacity_ = n_pages_ << shift_;
     }
     // One block of exactly this size; all pages before it must be full.
     void add_extent(std::size_t n_items) {
         const std::shared_ptr<T> extent = allocate(n_items);
         for (std::size_t i = 0; i < n_items; i += page_items())
-            pages_.emplace_back(extent, extent.get() + i * width_);
+            list_page({extent, extent.get() + i * width_});
         capacity_ += n_items;
     }
     void unshare(std::size_t page) {
-        if (source_) return;
-        if (pages_[page].use_count() == 1) {
-            // Reads by the last other owner happened before it released the page.
-            std::atomic_thread_fence(std::memory_order_acquire);
-            return;
-        }
-        copy_page(page);
+        if (!source_ && !has_one_owner(entry(page))) copy_page(page);
     }
     void copy_page(std::size_t page) {
         const std::shared_ptr<T> copy = allocate(page_items());
         // The last page may be shorter than the others.
         const std::size_t n = std::min(page_items(), capacity_ - (page << shift_));
-        std::copy_n(pages_[page].get(), n * width_, copy.get());
-        pages_[page] = copy;
-        if (page + 1 == pages_.size()) capacity_ = pages_.size() << shift_;
+        std::copy_n(this->page(page).get(), n * width_, copy.get());
+        entry(page) = copy;
+        if (page + 1 == n_pages_) capacity_ = n_pages_ << shift_;
     }
 
     std::size_t width_;
     std::size_t shift_ = 0;  // a page has 2^shift_ items
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;  // items that the pages have space for
-    std::vector<std::shared_ptr<T>> pages_;
+    std::size_t n_pages_ = 0;
+    std::vector<std::shared_ptr<Group>> groups_;
     std::shared_ptr<PageSource> source_;
 };
 

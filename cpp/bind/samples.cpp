@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -124,6 +125,27 @@ nb::object take(const Samples& samples, const Vector<std::int32_t>& numbers) {
     gather_half(samples, numbers.data(), numbers.size(), data);
     return nb::cast(
         NumpyMatrix<std::uint16_t>(data, {numbers.size(), samples.n_features()}, owner));
+}
+
+// Numbers of rows by class and place.
+NumpyVector<const std::int32_t> rows_at(const Samples& samples, const Vector<std::int32_t>& classes,
+                                        const Vector<std::int64_t>& places) {
+    if (classes.size() != places.size())
+        throw std::invalid_argument("classes and places differ in length");
+    std::vector<std::int32_t> rows(classes.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        rows[i] = samples.row_at(classes.data()[i], places.data()[i]);
+    return to_numpy(rows);
+}
+
+nb::object class_sums(const Samples& samples, const Vector<std::int32_t>& classes) {
+    const std::size_t width = samples.n_features();
+    auto [data, owner] = new_array<double>(classes.size() * width);
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+        const std::vector<double> sum = samples.class_sum(classes.data()[i]);
+        std::copy(sum.begin(), sum.end(), data + i * width);
+    }
+    return nb::cast(NumpyMatrix<double>(data, {classes.size(), width}, owner));
 }
 
 std::shared_ptr<MappedFile> file_of(const Samples& samples) {
@@ -346,6 +368,14 @@ void bind_samples(nb::module_& m) {
         .def("set_classes", &set_classes, "numbers"_a, "classes"_a)
         .def("set_weights", &set_weights, "numbers"_a, "weights"_a)
         .def("take", &take, "numbers"_a)
+        .def(
+            "class_sizes",
+            [](const Samples& self, std::size_t n_classes) {
+                return to_numpy(self.class_sizes(n_classes));
+            },
+            "n_classes"_a)
+        .def("rows_at", &rows_at, "classes"_a, "places"_a)
+        .def("class_sums", &class_sums, "classes"_a)
         .def("claim", &claim);
     bind_properties(samples);
     bind_inputs<float>(m, samples);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -34,6 +36,7 @@ Samples::Samples(std::size_t n_features, const BorrowedRows<T>& rows, const std:
         *ids_.appended(i) = ids[i];
         if (classes[i] == kRemoved) free_.push_back(static_cast<std::int32_t>(i));
     }
+    find_classes();
 }
 
 template Samples::Samples(std::size_t, const BorrowedRows<float>&, const std::int32_t*,
@@ -125,6 +128,7 @@ std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<T>& rows,
         *classes_.appended(place(numbers[i])) = classes[i];
         *ids_.appended(place(numbers[i])) = ids[i];
     }
+    add_to_classes(numbers.data(), n);
     return numbers;
 }
 
@@ -185,6 +189,7 @@ void Samples::write(const std::int32_t* numbers, const T* rows, const std::int32
         for (std::size_t i = 0; i < n; ++i) out[i] = rows_of(type).appended(place(numbers[i]));
         standardize_rows(standardizer, rows, n, out.data(), n_threads);
     });
+    add_to_classes(numbers, n);
 }
 
 template void Samples::write(const std::int32_t*, const float*, const std::int32_t*,
@@ -193,6 +198,7 @@ template void Samples::write(const std::int32_t*, const double*, const std::int3
                              const std::int64_t*, std::size_t, const Standardizer&, std::size_t);
 
 void Samples::remove(const std::int32_t* numbers, std::size_t n) {
+    take_from_classes(numbers, n);
     for (std::size_t i = 0; i < n; ++i) *classes_.edit(place(numbers[i])) = kRemoved;
     free_.insert(free_.end(), numbers, numbers + n);
     // The lowest numbers are used again first, so that new rows lie on few pages.
@@ -233,6 +239,7 @@ Samples Samples::compacted(std::vector<std::int32_t>& number) const {
     copy.classes_ = classes_.gathered(left);
     copy.ids_ = ids_.gathered(left);
     if (has_weights()) copy.weights_ = weights_.gathered(left);
+    copy.find_classes();
     copy.release_unused();
     return copy;
 }
@@ -246,14 +253,16 @@ void Samples::rename_classes(const std::vector<std::int32_t>& map) {
                                         std::to_string(old));
         if (map[place(old)] != old) *classes_.edit(i) = map[place(old)];
     }
+    find_classes();
 }
 
 void Samples::set_classes(const std::int32_t* numbers, const std::int32_t* classes, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < n; ++i)
         if (class_of(numbers[i]) == kRemoved || classes[i] < 0)
             throw std::invalid_argument("only stored rows can get another class");
-        *classes_.edit(place(numbers[i])) = classes[i];
-    }
+    take_from_classes(numbers, n);
+    for (std::size_t i = 0; i < n; ++i) *classes_.edit(place(numbers[i])) = classes[i];
+    add_to_classes(numbers, n);
 }
 
 void Samples::set_weights(const std::int32_t* numbers, const float* weights, std::size_t n) {
@@ -265,6 +274,112 @@ void Samples::set_weights(const std::int32_t* numbers, const float* weights, std
 void Samples::extend_weights() {
     const std::size_t first = weights_.extend(size() - weights_.size());
     for (std::size_t i = first; i < size(); ++i) *weights_.appended(i) = 1.0F;
+}
+
+namespace {
+
+// Of all samples: sums are seldom found anew.
+std::mutex sums_mutex;
+
+}  // namespace
+
+const Samples::ClassRows* Samples::rows_of_class(std::size_t class_id) const {
+    return class_id < by_class_.size() ? by_class_[class_id].get() : nullptr;
+}
+
+std::vector<std::int64_t> Samples::class_sizes(std::size_t n_classes) const {
+    std::vector<std::int64_t> sizes(n_classes, 0);
+    for (std::size_t c = 0; c < n_classes; ++c)
+        if (const ClassRows* own = rows_of_class(c))
+            sizes[c] = static_cast<std::int64_t>(own->rows.size());
+    return sizes;
+}
+
+std::int32_t Samples::row_at(std::int32_t class_id, std::int64_t i) const {
+    const ClassRows* own = rows_of_class(place(class_id));
+    if (own == nullptr || i < 0 || static_cast<std::size_t>(i) >= own->rows.size())
+        throw std::invalid_argument("class " + std::to_string(class_id) + " has no row at place " +
+                                    std::to_string(i));
+    return own->rows[static_cast<std::size_t>(i)];
+}
+
+std::vector<double> Samples::class_sum(std::int32_t class_id) const {
+    if (rows_of_class(place(class_id)) == nullptr) return std::vector<double>(n_features_, 0.0);
+    const std::lock_guard<std::mutex> lock(sums_mutex);
+    ClassRows& own = *by_class_[place(class_id)];
+    if (own.sum.empty()) {
+        own.sum.assign(n_features_, 0.0);
+        for (std::size_t i = 0; i < own.rows.size(); ++i) add_row(own.rows[i], own.sum);
+    }
+    return own.sum;
+}
+
+void Samples::add_row(std::int32_t row, std::vector<double>& sum) const {
+    AlignedVector<float> space(width_);
+    const float* values = read(row, space.data());
+    for (std::size_t f = 0; f < n_features_; ++f) sum[f] += static_cast<double>(values[f]);
+}
+
+// The rows of a class for writing, not shared with other samples.
+Samples::ClassRows& Samples::edit_class(std::int32_t class_id) {
+    if (place(class_id) >= by_class_.size()) by_class_.resize(place(class_id) + 1);
+    std::shared_ptr<ClassRows>& own = by_class_[place(class_id)];
+    if (!own) {
+        own = std::make_shared<ClassRows>();
+    } else if (!has_one_owner(own)) {
+        const std::lock_guard<std::mutex> lock(sums_mutex);
+        own = std::make_shared<ClassRows>(*own);
+    }
+    return *own;
+}
+
+void Samples::add_to_classes(const std::int32_t* numbers, std::size_t n) {
+    std::vector<std::int32_t> unsorted;
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int32_t row = numbers[i], class_id = class_of(row);
+        if (class_id < 0) continue;
+        ClassRows& own = edit_class(class_id);
+        const std::size_t size = own.rows.size();
+        if (size > 0 && id_of(own.rows[size - 1]) > id_of(row)) unsorted.push_back(class_id);
+        own.rows.push_back(row);
+        if (!own.sum.empty()) add_row(row, own.sum);
+    }
+    std::sort(unsorted.begin(), unsorted.end());
+    unsorted.erase(std::unique(unsorted.begin(), unsorted.end()), unsorted.end());
+    for (const std::int32_t class_id : unsorted) {
+        ClassRows& own = edit_class(class_id);
+        std::vector<std::int32_t> rows(own.rows.size());
+        own.rows.read(0, rows.size(), rows.data());
+        std::sort(rows.begin(), rows.end(),
+                  [&](std::int32_t a, std::int32_t b) { return id_of(a) < id_of(b); });
+        own.rows.write(0, rows.data(), rows.size());
+        own.sum.clear();
+    }
+}
+
+// Before the rows are removed or get other classes.
+void Samples::take_from_classes(const std::int32_t* numbers, std::size_t n) {
+    std::vector<std::int32_t> gone(numbers, numbers + n), classes;
+    for (const std::int32_t row : gone) classes.push_back(class_of(row));
+    std::sort(gone.begin(), gone.end());
+    std::sort(classes.begin(), classes.end());
+    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+    for (const std::int32_t class_id : classes) {
+        if (class_id < 0) continue;
+        const auto left = std::make_shared<ClassRows>();
+        const PagedArray<std::int32_t>& rows = by_class_[place(class_id)]->rows;
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            if (!std::binary_search(gone.begin(), gone.end(), rows[i]))
+                left->rows.push_back(rows[i]);
+        by_class_[place(class_id)] = left;
+    }
+}
+
+void Samples::find_classes() {
+    by_class_.clear();
+    std::vector<std::int32_t> numbers(size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    add_to_classes(numbers.data(), numbers.size());
 }
 
 }  // namespace evergrow

@@ -87,6 +87,14 @@ class Samples {
     // Bytes of rows that are neither borrowed nor on pages of a source.
     std::size_t n_own_bytes() const;
 
+    // Stored rows of each class, for classes below `n_classes`.
+    std::vector<std::int64_t> class_sizes(std::size_t n_classes) const;
+    // A stored row of a class by its place in the order of the ids. Unlike numbers, these places
+    // are the same in a copy that was saved and loaded.
+    std::int32_t row_at(std::int32_t class_id, std::int64_t i) const;
+    // The sum of the stored rows of a class, added up in that order.
+    std::vector<double> class_sum(std::int32_t class_id) const;
+
     std::int32_t class_of(std::int32_t row) const { return classes_[place(row)]; }
     std::int64_t id_of(std::int32_t row) const { return ids_[place(row)]; }
     // Whether a row was ever given a weight; otherwise all have weight 1.
@@ -106,6 +114,12 @@ class Samples {
     std::uint64_t version = 0;
 
   private:
+    // Copies of samples share those of classes that neither has changed.
+    struct ClassRows {
+        PagedArray<std::int32_t> rows{1, 256};  // in the order of their ids
+        std::vector<double> sum;                // empty until it is asked for
+    };
+
     static std::size_t place(std::int32_t row) { return static_cast<std::size_t>(row); }
 
     PagedArray<float>& rows_of(float) { return floats_; }
@@ -123,6 +137,12 @@ class Samples {
     std::vector<std::int32_t> next_numbers(std::size_t n);
     void release_unused();
     void extend_weights();
+    const ClassRows* rows_of_class(std::size_t class_id) const;
+    ClassRows& edit_class(std::int32_t class_id);
+    void add_to_classes(const std::int32_t* numbers, std::size_t n);
+    void take_from_classes(const std::int32_t* numbers, std::size_t n);
+    void find_classes();
+    void add_row(std::int32_t row, std::vector<double>& sum) const;
 
     std::size_t n_features_;
     std::size_t width_;
@@ -137,8 +157,9 @@ class Samples {
     PagedArray<std::uint16_t> halves_;
     PagedArray<std::int32_t> classes_;
     PagedArray<std::int64_t> ids_;
-    PagedArray<float> weights_;       // empty if all are 1
-    std::vector<std::int32_t> free_;  // removed rows, highest number first
+    std::vector<std::shared_ptr<ClassRows>> by_class_;  // null for a class that never had rows
+    PagedArray<float> weights_;                         // empty if all are 1
+    std::vector<std::int32_t> free_;                    // removed rows, highest number first
 };
 
 }  // namespace evergrow

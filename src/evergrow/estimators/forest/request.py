@@ -110,15 +110,14 @@ def leaf_size(min_samples_leaf: str | int, class_size: float) -> int:
     return max(1, int(min(_LARGEST_LEAF, class_size / _LEAVES_PER_CLASS)))
 
 
-def median_class_size(codes: npt.NDArray[np.int32], keep_per_class: int | None) -> float:
+def median_class_size(sizes: npt.NDArray[np.int64], keep_per_class: int | None) -> float:
     """Samples of a class: the median over the classes that have samples.
 
-    A negative code marks a removed sample. Of each class at most ``keep_per_class`` samples count.
+    Of each class at most ``keep_per_class`` samples count.
 
-    >>> median_class_size(np.array([0, 0, 0, 2, 2, -1, 5]), None)
+    >>> median_class_size(np.array([3, 0, 2, 0, 0, 1]), None)
     2.0
     """
-    sizes = np.bincount(codes[codes >= 0])
     sizes = sizes[sizes > 0]
     if not len(sizes):
         return math.inf
@@ -224,9 +223,9 @@ class ForestRequest:
         """Whether each tree draws a fixed number of samples, not a share of them."""
         return isinstance(self.max_samples, numbers.Integral)
 
-    def sized_for(self, codes: npt.NDArray[np.int32], row_rate: float) -> ForestRequest:
-        """The same for these classes, one per sample, of which a tree draws ``row_rate`` each."""
-        class_size = row_rate * median_class_size(codes, self.keep_per_class)
+    def sized_for(self, sizes: npt.NDArray[np.int64], row_rate: float) -> ForestRequest:
+        """The same for classes of these sizes, of which a tree draws the share ``row_rate``."""
+        class_size = row_rate * median_class_size(sizes, self.keep_per_class)
         return replace(self, splits=self.splits.sized(class_size))
 
     def rows_per_tree(self, n_rows: int) -> int:

@@ -30,7 +30,7 @@ from evergrow.estimators.forest.storage.placement import budget_to_change, store
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, History, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
-from evergrow.estimators.forest.value.weights import Weights, class_weights, later_weights
+from evergrow.estimators.forest.value.weights import class_weights, later_weights
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
@@ -41,7 +41,7 @@ REFRESH_FACTOR = 1.3
 # For an update that adds a fifth or more, the factor is this: chunks of classes stay cheap.
 _LARGE_FACTOR, _LARGE_UPDATE = 1.5, 1.2
 
-Numbers = npt.NDArray[np.int32]
+Totals = npt.NDArray[np.float64]
 
 
 def add_samples(
@@ -64,13 +64,14 @@ def add_samples(
         return _add_samples(known, labels, batch, request, expendable)
 
 
-def _all_weights(stored: _core.Samples, batch: ForestBatch) -> Weights | None:
-    """Weights of stored and new samples; None if all are 1."""
-    if stored.weights is None and batch.weights is None:
-        return None
-    own = np.ones(len(stored), np.float32) if stored.weights is None else stored.weights
+def _total_weights(stored: _core.Samples, batch: ForestBatch, n_classes: int) -> Totals:
+    """Weights of the stored and new samples of each class, added up."""
+    rows = np.flatnonzero(stored.classes >= 0)
+    own = np.ones(len(rows), np.float32) if stored.weights is None else stored.weights[rows]
     new = np.ones(len(batch), np.float32) if batch.weights is None else batch.weights
-    return np.concatenate([own, new])
+    codes = np.concatenate([stored.classes[rows], batch.codes])
+    totals = np.bincount(codes, np.concatenate([own, new]), minlength=n_classes)
+    return totals.astype(np.float64)
 
 
 def _history_after(
@@ -99,7 +100,7 @@ def _due_by_growth(known: FittedForest, ages: Ages, n_new: int, request: ForestR
     if not known.has_training_rows:
         return before.refresh_due
     classes = (before.ages.n_seen_classes, ages.n_seen_classes)
-    n_samples = before.n_seen if request.keep_per_class else len(known.stored_ids)
+    n_samples = before.n_seen if request.keep_per_class else known.n_stored
     share = due_share(classes, (n_samples, n_samples + n_new))
     due = before.refresh_due + len(known.forest) * share
     # At least one tree must know the new classes.
@@ -133,9 +134,12 @@ def _add_samples(
     start = time.perf_counter()
     known.check_memory()
     stored = known.forest.samples
-    codes = np.concatenate([stored.classes, batch.codes])
-    request = request.sized_for(codes, known.history.row_rate)
-    of_classes = class_weights(request.class_weight, labels, codes, _all_weights(stored, batch))
+    sizes = stored.class_sizes(len(labels)) + np.bincount(batch.codes, minlength=len(labels))
+    request = request.sized_for(sizes, known.history.row_rate)
+    of_classes = []
+    if request.class_weight is not None:
+        totals = _total_weights(stored, batch, len(labels))
+        of_classes = class_weights(request.class_weight, labels, totals)
     budget = budget_to_change(request, stored, len(labels), n_new=len(batch))
     samples, numbers = store_more(stored, batch, known.standardization, request, budget)
     history = _history_after(known, len(labels), batch, request)

@@ -85,7 +85,7 @@ def _class_size(batch: ForestBatch, request: ForestRequest) -> float:
     """Samples of a class; infinite where lengths are to stay as they are."""
     if request.standardize != "auto" or batch.X.shape[1] < _FEWEST_FEATURES:
         return math.inf
-    return median_class_size(batch.codes, None)
+    return median_class_size(np.bincount(batch.codes), None)
 
 
 def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> bool:

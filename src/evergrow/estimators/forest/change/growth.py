@@ -75,9 +75,10 @@ def grow_forest(
     if weight_unit is None:
         weight_unit = 1.0 if batch.weights is None else float(batch.weights.mean())
         batch = replace(batch, weights=in_unit(batch.weights, weight_unit))
-    of_classes = class_weights(request.class_weight, labels, batch.codes, batch.weights)
+    totals = np.bincount(batch.codes, batch.weights, minlength=len(labels))
+    of_classes = class_weights(request.class_weight, labels, totals)
     n_drawn = request.rows_per_tree(len(batch))
-    request = request.sized_for(batch.codes, n_drawn / len(batch))
+    request = request.sized_for(np.bincount(batch.codes), n_drawn / len(batch))
     budget = budget_to_grow(request, batch.X.shape, len(labels))
     standardization = measure_features(batch, len(labels), request)
     early = EarlySamples.of(batch)
@@ -174,7 +175,7 @@ def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest)
         and not request.has_fixed_rows
         # Evicted samples are counted in leaves but not stored, and files may be too large.
         and request.keep_per_class is None
-        and len(known.stored_ids) == known.history.n_seen
+        and known.n_stored == known.history.n_seen
         and request.memory_limit is None
         and request.memory is None
         and known.forest.samples.path is None
@@ -208,8 +209,7 @@ def _has_wild_values(batch: ForestBatch) -> bool:
 
 
 def _has_more_samples(known: FittedForest, n_new: int) -> bool:
-    n_measured, samples = known.history.n_measured, known.forest.samples
-    n_samples = len(samples) - samples.n_removed + n_new
+    n_measured, n_samples = known.history.n_measured, known.n_stored + n_new
     equal_lengths = known.standardization.equal_lengths
     # Equal lengths are for small classes, which may have become large.
     few = n_measured < _SAMPLES_PER_FEATURE * known.n_features or equal_lengths
@@ -220,8 +220,8 @@ def _has_more_classes(known: FittedForest, codes: npt.NDArray[np.int32]) -> bool
     n_measured = known.history.n_measured_classes
     if not 0 < n_measured < _MEASURED_CLASSES:
         return False
-    stored = known.forest.samples.classes
-    return len(np.union1d(stored[stored >= 0], codes)) >= _MORE_CLASSES * n_measured
+    stored = np.flatnonzero(known.samples.class_sizes(len(known.labels)))
+    return len(np.union1d(stored, codes)) >= _MORE_CLASSES * n_measured
 
 
 def stored_batch(known: FittedForest) -> ForestBatch:

@@ -84,7 +84,7 @@ def relabel(
     fitted = replace(known, labels=labels, history=history)
     counts = _core.UpdateReport()
     if not len(early):
-        request = request.sized_for(samples.classes, history.row_rate)
+        request = request.sized_for(samples.class_sizes(len(labels)), history.row_rate)
         plan = update_plan(request, history, len(labels), known)
         with progress_bar("refining trees", len(known.forest), request.verbose) as progress:
             forest, counts = known.forest.refine(

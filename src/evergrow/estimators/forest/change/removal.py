@@ -36,14 +36,16 @@ def _forget(
     known.check_memory()
     samples = known.forest.samples
     rows = _rows_to_remove(known, codes, ids)
-    removed_ids = samples.ids[rows]
-    left = np.delete(samples.classes, rows)
-    request = request.sized_for(left, known.history.row_rate)
+    left = without_rows(samples, rows)
+    sizes = left.class_sizes(len(known.labels))
+    request = request.sized_for(sizes, known.history.row_rate)
     history = replace(
         known.history,
         n_updates=known.history.n_updates + 1,
-        ages=known.history.ages.without_classes(np.setdiff1d(samples.classes[rows], left)),
-        early=known.history.early.without(removed_ids),
+        ages=known.history.ages.without_classes(
+            np.setdiff1d(samples.classes[rows], np.flatnonzero(sizes))
+        ),
+        early=known.history.early.without(samples.ids[rows]),
     )
     # Trees draw by weight only if they start again; those of samples are enough for that.
     plan = update_plan(request, history, len(known.labels), known)
@@ -51,7 +53,7 @@ def _forget(
         forest, counts = known.forest.forget(
             rows=rows, classes=codes, plan=plan, n_threads=request.n_threads, progress=progress
         )
-    forest = tidy_files(forest.with_samples(without_rows(samples, rows)), request.memory_limit)
+    forest = tidy_files(forest.with_samples(left), request.memory_limit)
     fitted = replace(known, forest=forest, history=history)
     if codes:
         fitted = with_columns(fitted, *fitted.labels.without(codes))

@@ -191,6 +191,11 @@ class FittedForest:
         return self.forest.keeps_rows
 
     @property
+    def n_stored(self) -> int:
+        """Number of samples that are stored."""
+        return len(self.samples) - self.samples.n_removed
+
+    @property
     def stored_ids(self) -> npt.NDArray[np.int64]:
         """Ids of the samples that are stored."""
         samples = self.forest.samples

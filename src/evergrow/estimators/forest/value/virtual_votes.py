@@ -106,8 +106,7 @@ class LazyBallot:
 def fair_ballot(fitted: FittedForest, balance: float, n_threads: int) -> Ballot:
     """Weights and virtual votes for the small classes of a forest, if it has any."""
     samples = fitted.forest.samples
-    classes = samples.classes
-    sizes = np.bincount(classes[classes >= 0], minlength=len(fitted.labels))
+    sizes = samples.class_sizes(len(fitted.labels))
     weights = balance_weights(sizes, balance)
     if not (weights > 1).any():
         return Ballot(fitted.forest)
@@ -179,23 +178,26 @@ def _virtual_samples(
     """Virtual samples and their classes, some at a time, in time linear in their number."""
     wanted = n_virtual(sizes)
     small = np.flatnonzero(wanted)
-    classes = samples.classes
-    # By class, and within a class by id: the numbers of rows change when a model is loaded.
-    rows = np.lexsort((samples.ids, classes))[int((classes < 0).sum()) :].astype(np.int32)
-    begins = np.cumsum(sizes) - sizes
-    means = _class_means(samples, rows[np.isin(classes[rows], small)], small)
-    lenders = np.flatnonzero(sizes[classes[rows]] >= np.median(sizes[sizes > 0]))
+    means = samples.class_sums(small.astype(np.int32)) / sizes[small][:, None]
+    lenders = np.flatnonzero(sizes >= np.median(sizes[sizes > 0]))
+    ends = np.cumsum(sizes[lenders])
     codes = np.repeat(small, wanted[small])
     keys = keys_of_classes(seed, codes)
     counters = (2 * _counted_up(wanted[small])).astype(np.uint64)
-    firsts = lenders[draw_below(keys, counters + np.uint64(1), len(lenders))]
-    own = classes[rows[firsts]]
+    drawn = draw_below(keys, counters + np.uint64(1), ends[-1])
+    lender = np.searchsorted(ends, drawn, side="right")
+    own = lenders[lender]
+    firsts = drawn - ends[lender] + sizes[own]
     # Another sample of the same class; a class that lends has at least two.
     steps = 1 + draw_below(keys, counters + np.uint64(2), sizes[own] - 1)
-    seconds = begins[own] + (firsts - begins[own] + steps) % sizes[own]
+    # By place among the ids, because the numbers of rows change when a model is loaded.
+    pairs = [
+        samples.rows_at(own.astype(np.int32), places)
+        for places in (firsts, (firsts + steps) % sizes[own])
+    ]
     places = np.repeat(np.arange(len(small)), wanted[small])
     for part in _blocks(len(codes), samples.n_features):
-        apart = _read(samples, rows[firsts[part]]) - _read(samples, rows[seconds[part]])
+        apart = np.subtract(*(_read(samples, rows[part]) for rows in pairs))
         X = means[places[part]] + apart * np.sqrt(0.5)
         yield X.astype(np.float32), codes[part].astype(np.int32)
 
@@ -207,16 +209,6 @@ def _counted_up(sizes: Integers) -> Integers:
     array([0, 1, 0, 1, 2])
     """
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-
-
-def _class_means(samples: _core.Samples, rows: Rows, codes: Integers) -> Floats64:
-    """Means of the classes; ``rows`` are all their samples, class by class."""
-    places = np.searchsorted(codes, samples.classes[rows])
-    sums = np.zeros((len(codes), samples.n_features))
-    for part in _blocks(len(rows), samples.n_features):
-        present, begins = np.unique(places[part], return_index=True)
-        sums[present] += np.add.reduceat(_read(samples, rows[part]), begins, axis=0)
-    return sums / np.bincount(places, minlength=len(codes))[:, None]
 
 
 def _blocks(n: int, n_features: int) -> Iterator[slice]:

@@ -28,25 +28,22 @@ _LARGEST = 1000.0
 def class_weights(
     wanted: ClassWeight,
     labels: ClassList,
-    codes: npt.NDArray[np.int32],
-    weights: Weights | None = None,
+    totals: npt.NDArray[Any],
 ) -> list[float]:
     """The weight of each class, or none if all are 1; with them samples weigh as much as without.
 
-    ``"balanced"`` gives all classes of the samples the same total weight. No class weighs more than
-    1000. A negative code marks a removed sample; ``weights`` are those of the samples.
+    ``"balanced"`` gives all classes the same total weight. No class weighs more than 1000.
+    ``totals`` are the weights of the samples of each class, added up.
 
     >>> labels = ClassList(np.array(["cat", "dog"]))
-    >>> class_weights("balanced", labels, np.array([0, 0, 0, 0, 1, 1], dtype=np.int32))
+    >>> class_weights("balanced", labels, np.array([4, 2]))
     [0.75, 1.5]
-    >>> class_weights({"dog": 3}, labels, np.array([0, 1], dtype=np.int32))
+    >>> class_weights({"dog": 3}, labels, np.array([1, 1]))
     [0.5, 1.5]
     """
     if wanted is None:
         return []
-    present = codes >= 0
-    own = None if weights is None else weights[present].astype(np.float64)
-    sizes = np.bincount(codes[present], own, minlength=len(labels)).astype(np.float64)
+    sizes = totals.astype(np.float64)
     if isinstance(wanted, str):
         found = np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
     else:
