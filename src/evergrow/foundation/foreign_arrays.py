@@ -26,7 +26,10 @@ def from_other_library(values: Any) -> Any:
     >>> from_other_library(pandas.Series([[1, 2], [3, 4]])).tolist()
     [[1, 2], [3, 4]]
     """
-    if isinstance(values, (np.ndarray, list, tuple)):
+    if isinstance(values, np.ndarray):
+        # The core reads numbers where processors expect them: not at an odd address of a buffer.
+        return values if values.flags.aligned else values.copy()
+    if isinstance(values, (list, tuple)):
         return values
     if is_tensor(values):
         return values if is_on_gpu(values) else as_array(values)

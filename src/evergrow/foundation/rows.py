@@ -83,7 +83,7 @@ def priorities(key: str, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64
     ... ]
     True
     """
-    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest()
     # SplitMix64, which is designed for consecutive inputs.
     bits = np.uint64(int.from_bytes(digest, "little")) + (
         numbers.astype(np.uint64) + np.uint64(1)

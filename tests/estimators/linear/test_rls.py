@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import RLSClassifier, _core
+from evergrow.foundation.foreign_arrays import from_other_library
 from tests.conftest import Arrays
 from tests.estimators.threads import reading
 
@@ -204,3 +205,20 @@ def test_examples_in_a_direction_that_was_never_seen_are_not_forgotten() -> None
     model = fixed(fit_intercept=False).fit(X, ["a"] * 10 + ["b"] * 2)
     with pytest.raises(ValueError, match="these are not the examples that were learnt"):
         model.forget([[0.0, 1.0]], ["a"])
+
+
+@pytest.mark.parametrize("scale", [1e76, 1e139])
+def test_values_up_to_the_bound_are_learnt(digits: Arrays, scale: float) -> None:
+    X, y = digits[0][:200] / 16, digits[2][:200]
+    # A lone surrogate is a name like any other.
+    model = RLSClassifier(random_state=0).fit(X * scale, [f"\ud800{k}" for k in y])
+    assert np.mean([int(name[1:]) for name in model.predict(X * scale)] == y) > 0.95
+
+
+def test_rows_at_an_odd_address_are_copied() -> None:
+    plain = np.arange(12.0).reshape(6, 2)
+    odd = np.ndarray(plain.shape, buffer=bytearray(b"x" + plain.tobytes()), offset=1)
+    assert not odd.flags.aligned
+    assert from_other_library(odd).flags.aligned
+    model = RLSClassifier(regularization=1.0, recoding=0.0).fit(odd, [0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(model.predict(odd), model.predict(plain))

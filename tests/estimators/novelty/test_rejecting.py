@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
+from evergrow.estimators.novelty import measures, summed_scores
 from evergrow.estimators.novelty.linear_scores import (
     LinearMatrices,
     LinearScores,
@@ -439,3 +440,14 @@ def test_one_class_has_only_a_cosine() -> None:
     summed = SummedScores.of(sums(X, 0 * y, weights))
     assert summed.linear is None
     assert summed.best(X).others.shape == (20, 0)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "estimator"])
+def test_blocks_of_rows_have_the_same_scores(monkeypatch: Any, measure: Any) -> None:
+    X, y = cones(20, range(5))
+    model = rejecting(measure=measure).fit(X, y)
+    whole = model.novelty(X)
+    for module in (summed_scores, measures):
+        monkeypatch.setattr(module, "_SCORES", 40)
+    parts = rejecting(measure=measure).fit(X, y).novelty(X)
+    np.testing.assert_allclose(parts, whole, rtol=1e-9)

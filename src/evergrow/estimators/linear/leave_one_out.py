@@ -298,8 +298,10 @@ def _spread(batch: Batch, places: list[Integers]) -> tuple[float, float]:
         centred = rows - weights @ rows / weights.sum()
         total += float(weights @ np.einsum("ij,ij->i", centred, centred))
         moved += centred.T @ (weights[:, None] * (centred @ directions))
+    # Divided first, because squares of large numbers overflow.
+    moved /= total or 1.0
     squares = float(np.einsum("ij,ij->", moved, moved))
-    dimension = max(1.0, total**2 / squares) if squares > 0 else 1.0
+    dimension = max(1.0, 1.0 / squares) if squares > 0 else 1.0
     return 2.0 * total / max(float(batch.weights.sum()), np.finfo(np.float64).tiny), dimension
 
 

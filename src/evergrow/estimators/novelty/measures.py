@@ -19,6 +19,9 @@ from evergrow.foundation.errors import InvalidInputError
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.int64]
 
+# Scores of classes that are computed at once.
+_SCORES = 2_000_000
+
 
 class Scorer(Protocol):
     """The scores of one measure, from what a model has learnt."""
@@ -86,8 +89,13 @@ class EstimatorScorer:
 
     def best(self, X: npt.NDArray[Any]) -> BestScores:
         """Return the best class of each row, and its score."""
-        best = _best_of_estimator(self.estimator, self.n_classes, X)
-        return BestScores(*best, np.zeros((len(X), 0)))
+        step = max(1, _SCORES // self.n_classes)
+        found = [
+            _best_of_estimator(self.estimator, self.n_classes, X[first : first + step])
+            for first in range(0, len(X), step)
+        ]
+        columns, scores = map(np.concatenate, zip(*found, strict=True))
+        return BestScores(columns, scores, np.zeros((len(X), 0)))
 
     def left_out(self, batch: Batch) -> tuple[BestScores, npt.NDArray[np.bool_]]:
         """Return the same for stored examples."""

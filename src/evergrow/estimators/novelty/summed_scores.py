@@ -38,8 +38,8 @@ _ALL = slice(None)
 N_OTHERS = 4
 # Examples that are enough to weight the scores.
 _MOST_REHEARSED = 1000
-# Stored examples that are scored at once.
-_BLOCK = 500
+# Rows that are scored at once: their scores of all classes take 16 MB, or these are 500 rows.
+_SCORES, _BLOCK = 2_000_000, 500
 # Rows of more than this many times the usual length are scored as of this length.
 _LONGEST = 1e50
 
@@ -94,7 +94,7 @@ class SummedScores:
         n_others = 0 if self.linear is None else N_OTHERS
         columns, scores = np.zeros(len(X), dtype=np.int64), np.zeros(len(X))
         others = np.zeros((len(X), n_others))
-        for rows, whole in float_blocks(X):
+        for rows, whole in float_blocks(X, self._max_rows):
             block = whole[:, self.places]
             columns[rows], scores[rows] = best_of(self.means.cosines(block))
             if self.linear is not None:
@@ -105,17 +105,21 @@ class SummedScores:
 
     def left_out(self, batch: Batch) -> BestScores:
         """Return the same for learnt examples, as if each had not been learnt."""
-        batch = self._with_used_features(batch)
-        columns, scores = best_of(self.means.left_out(self.moments, batch))
-        if self.linear is None:
-            return BestScores(columns, scores, np.zeros((len(scores), 0)))
-        others = np.zeros((len(scores), N_OTHERS))
-        others[:, -1] = _lengths(batch.rows)
-        for first in range(0, len(scores), _BLOCK):
-            places = np.arange(first, min(first + _BLOCK, len(scores)))
-            found = self.linear.left_out(batch_with_constant(batch.at(places)))
-            others[places, :-1] = found.best
+        batch, n_rows = self._with_used_features(batch), len(batch.rows)
+        columns, scores = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows)
+        others = np.zeros((n_rows, 0 if self.linear is None else N_OTHERS))
+        for first in range(0, n_rows, self._max_rows):
+            places = np.arange(first, min(first + self._max_rows, n_rows))
+            some = batch.at(places)
+            columns[places], scores[places] = best_of(self.means.left_out(self.moments, some))
+            if self.linear is not None:
+                others[places, :-1] = self.linear.left_out(batch_with_constant(some)).best
+                others[places, -1] = _lengths(some.rows)
         return BestScores(columns, scores, others)
+
+    @property
+    def _max_rows(self) -> int:
+        return max(1, min(_BLOCK, _SCORES // self.moments.n_classes))
 
     def rehearse(self, batch: Batch) -> Rehearsal | None:
         """Score examples as known and as unknown ones: without them, and without their classes.
