@@ -215,7 +215,7 @@ def test_wrong_options_of_predictions_are_refused(
         ({"refine_share": -1.0}, "refine_share must be a float"),
         ({"n_subsets": 0}, "n_subsets must be an integer"),
         ({"keep_per_class": 1}, "keep_per_class must be at least min_samples_leaf"),
-        ({"update": "none"}, "update must be one of"),
+        ({"update": "none"}, "update must be None or one of"),
     ],
 )
 def test_wrong_parameters_are_refused_by_name(options: Any, message: str) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMMetric
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
-from evergrow.estimators.subcategory.labels.sample_labels import read_labels
+from evergrow.estimators.subcategory.label_tree import LabelTree
+from evergrow.estimators.subcategory.labels import read_labels
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.foundation.errors import ModelFileError
 from tests.budget import budget
@@ -113,7 +113,7 @@ def test_numbers_may_stand_for_classes() -> None:
             "'d' is not a class of the hierarchy; name the class above it",
         ),
         (["d", "e"], {"a": "b", "b": "c"}, "'d', 'e' are not classes of the hierarchy"),
-        (["a", None], {"a": "b", "b": "c"}, "every sample needs a label on some level"),
+        (["a", None], {"a": "b", "b": "c"}, "1 sample has no label on any level"),
         (
             [["a", "b", "c"], ["a", "d", "c"]],
             None,
@@ -508,9 +508,6 @@ def test_a_loaded_forest_goes_on_the_same(
         {"parents": [0, 1, 0, 0, 1, 5]},
         {"parents": [0, 1, 0, 5, 1, 3]},
         {"parents": [0, 1, 0, 0, 1, 0]},
-        {"deeper": []},
-        {"deeper": "x"},
-        {"deeper": [None]},
         {"columns": [2, 4]},
     ],
 )
@@ -538,8 +535,7 @@ def test_numbers_columns_and_parents_never_change(calls: Any, seed: int) -> None
         known = len(tree.columns)
         assert after.labels.classes[:known].tolist() == tree.labels.classes.tolist()
         assert set(np.flatnonzero(after.is_finest)) <= set(after.columns.tolist())
-        if after.deeper:
-            assert [after.names[c] for c in coded.finest] == names
+        assert [after.names[c] for c in coded] == names
         tree = LabelTree.from_json(after.to_json())
         assert tree.names == after.names
         np.testing.assert_array_equal(tree.paths, after.paths)

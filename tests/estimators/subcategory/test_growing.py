@@ -305,8 +305,8 @@ def test_fine_only_leaves_out_what_it_cannot_use_and_ids_go_on() -> None:
         ([0, 1], [0], "fine_labels must be a list of 2 labels, one for each id, got 1"),
         ([0], [None], "fine_labels must not be missing"),
         ([0], [-1], "fine_labels must not be missing"),
-        ([0], [11], "the fine class 11 belongs to two coarse classes, 3, 0"),
-        ([0, 11], [77, 77], "the fine class 77 belongs to two coarse classes"),
+        ([0], [11], "the class 11 is below 3, but the sample is of 0: forget the sample"),
+        ([12, 14], [77, 77], "the class 77 belongs to two parents, 3 and 2"),
         ([0.5], [0], "ids must be a list of integer ids"),
     ],
 )
@@ -475,7 +475,7 @@ def test_listed_classes_need_the_class_above_if_there_are_finer_ones() -> None:
     parents = {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}
     forest = small().partial_fit(X, Y, parents, classes=list(parents))
     assert forest.classes_.tolist() == ["a1", "a2", "b1", "b2"]
-    with pytest.raises(ValueError, match="'b3' is not in the hierarchy"):
+    with pytest.raises(ValueError, match="'b3' is not a class of the hierarchy"):
         forest.partial_fit(X, Y, classes=["b3"])
 
 

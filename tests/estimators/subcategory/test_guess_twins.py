@@ -15,8 +15,8 @@ from evergrow.estimators.subcategory.guess import nearest
 from evergrow.estimators.subcategory.guess.fine_classes import leave_one_of_each_out
 from evergrow.estimators.subcategory.guess.nearest import nearest_rows
 from evergrow.estimators.subcategory.guess.ridge import _PENALTIES, RidgeRegression
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
-from evergrow.estimators.subcategory.labels.sample_labels import read_labels
+from evergrow.estimators.subcategory.label_tree import LabelTree
+from evergrow.estimators.subcategory.labels import read_labels
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
 from evergrow.estimators.subcategory.request import GuessRequest
 from tests.budget import budget
@@ -176,13 +176,13 @@ def test_guesses_of_a_deep_tree_go_down_as_the_twins(guesser: str, by_twin: Any,
     above = {n: n // 2 - 1 if n > 3 else n % 2 for n in range(12)}
     y = random.integers(0, 12, 80)
     X = random.integers(-2, 3, (80, 3)) + 2.0 * np.stack([y % 2, y // 2 % 3, y // 4], axis=1)
-    tree, coded = LabelTree.empty().grow(read_labels(y, above, LabelTree.empty()))
+    tree, known = LabelTree.empty().grow(read_labels(y, above, LabelTree.empty()))
     request = GuessRequest(
         RidgeGuesser(scaling=0.0) if guesser == "ridge" else NearestGuesser(), 0, None, 0
     )
-    new = NewSamples(X, coded.finest, None)
+    new = NewSamples(X, known, None)
     (found,), report = fill_missing([new], [np.ones(80, bool)], tree, request, np.ones(3))
-    expected = twin.guess_down(X, coded.finest.astype(np.int64), tree.parents.tolist(), by_twin)
+    expected = twin.guess_down(X, known.astype(np.int64), tree.parents.tolist(), by_twin)
     np.testing.assert_array_equal(found, expected)
     assert tree.n_levels > 2
     assert tree.is_finest[found].all()

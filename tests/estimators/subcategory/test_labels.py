@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import ModelFileError
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
-from evergrow.estimators.subcategory.labels.sample_labels import read_labels
+from evergrow.estimators.subcategory.label_tree import LabelTree
+from evergrow.estimators.subcategory.labels import read_labels
 from tests.budget import budget
 from tests.estimators.subcategory.levels import small
 
@@ -21,11 +21,12 @@ EMPTY = LabelTree.empty()
 
 def read(Y: Any, hierarchy: Any = None, tree: LabelTree = EMPTY) -> tuple[list[Any], list[Any]]:
     """Names of coarse and fine classes per row, None where the fine one is missing."""
-    labels = read_labels(Y, hierarchy, tree)
-    fine: list[Any] = [None] * len(labels)
-    for row, name in zip(np.flatnonzero(labels.fine.present), labels.fine.labels, strict=True):
-        fine[row] = name.item()
-    return labels.coarse.tolist(), fine
+    coarse, *finer = read_labels(Y, hierarchy, tree)
+    fine: list[Any] = [None] * len(coarse.present)
+    for column in finer:
+        for row, name in zip(np.flatnonzero(column.present), column.labels, strict=True):
+            fine[row] = name.item()
+    return coarse.labels.tolist(), fine
 
 
 def grown(Y: Any, tree: LabelTree = EMPTY, hierarchy: Any = None) -> LabelTree:
@@ -98,7 +99,9 @@ def test_strings_that_numpy_made_of_missing_labels_are_refused(spoilt: Any) -> N
 def test_flat_labels_are_the_finest_that_is_known() -> None:
     hierarchy = {"lynx": "cat", "puma": "cat", "pug": "dog", "cow": "cow"}
     found = read(["lynx", "cat", "pug", "cow", "dog"], hierarchy)
-    assert found == (["cat", "cat", "dog", "cow", "dog"], ["lynx", None, "pug", "cow", None])
+    assert found == (["cat", "cat", "dog", "cow", "dog"], ["lynx", None, "pug", None, None])
+    # {name: name} is a class of the top level, also one that others are below.
+    assert read(["a", "b"], {"a": "a", "b": "a"}) == (["a", "a"], [None, "b"])
     tree = grown([["cat", "lynx"], ["dog", "pug"]])
     assert read(["lynx", "dog"], tree=tree) == (["cat", "dog"], ["lynx", None])
     assert read(pd.Series(["puma"]), {"puma": "cat"}, tree) == (["cat"], ["puma"])
@@ -108,7 +111,7 @@ def test_flat_labels_are_coarse_as_long_as_there_are_no_finer_ones() -> None:
     assert read(["cat", "dog"]) == (["cat", "dog"], [None, None])
     assert read([1, -1]) == ([1, -1], [None, None])
     assert read(["cow"], tree=grown(["cat", "dog"])) == (["cow"], [None])
-    with pytest.raises(ValueError, match="'cow' is not in the hierarchy"):
+    with pytest.raises(ValueError, match="'cow' is not a class of the hierarchy"):
         read(["cow"], tree=grown([["cat", "lynx"]]))
 
 
@@ -127,20 +130,15 @@ def test_the_hierarchy_fills_in_missing_coarse_labels() -> None:
 @pytest.mark.parametrize(
     ("Y", "hierarchy", "message"),
     [
-        (["lynx", None], None, "every sample needs a coarse label: 1 sample has none"),
-        ([["cat", "lynx"], ["dog", "lynx"]], None, "'lynx' belongs to two coarse classes"),
-        ([[None, "lynx"]], None, "the coarse label is missing for samples of the fine class"),
-        (
-            [[None, None], ["a", "b"]],
-            None,
-            "1 sample has neither a coarse nor a fine label, in row 0; remove it",
-        ),
-        ([["cat", "lynx"]], {"pug": "dog"}, "does not say which coarse class 'lynx' belongs"),
-        ([["dog", "lynx"]], {"lynx": "cat"}, "'lynx' belongs to two coarse classes"),
-        (["lynx", "cow"], {"lynx": "cat"}, "'cow' is not in the hierarchy, neither as fine"),
-        (["a"], {"a": "a", "b": "a"}, "'a' is the name of a fine and of a coarse class"),
-        (["lynx", None], {"lynx": "cat"}, "every sample needs a fine or a coarse label: 1 sample"),
-        ([["cat"], [None]], None, "every sample needs a coarse label: 1 sample has none"),
+        (["lynx", None], None, "1 sample has no label on any level, in row 1; remove it"),
+        ([["cat", "lynx"], ["dog", "lynx"]], None, "the class 'lynx' belongs to two parents"),
+        ([[None, "lynx"]], None, "the label on level 0 is missing for samples of the class 'lynx'"),
+        ([[None, None], ["a", "b"]], None, "1 sample has no label on any level, in row 0; remove"),
+        ([["cat", "lynx"]], {"pug": "dog"}, "does not say which parent 'lynx' belongs to"),
+        ([["dog", "lynx"]], {"lynx": "cat"}, "'lynx' belongs to two parents, 'cat' by the hier"),
+        (["lynx", "cow"], {"lynx": "cat"}, "'cow' is not a class of the hierarchy"),
+        ([None, None], {"lynx": "cat"}, "2 samples have no label on any level, the first in row 0"),
+        ([["cat"], [None]], None, "1 sample has no label on any level"),
         ([["a", "b"], ["a"]], None, "got rows of different lengths"),
         (np.zeros((2, 2, 2)), None, "got 3 dimensions"),
         ([["cat", 0.5]], None, "classes must be integers or strings, got 0.5"),
@@ -171,8 +169,16 @@ def test_labels_of_mixed_kinds_are_refused(Y: Any, hierarchy: Any, message: str)
 
 def test_a_hierarchy_that_contradicts_what_is_known_is_refused() -> None:
     tree = grown([["cat", "lynx"]])
-    with pytest.raises(ValueError, match=r"hierarchy puts 'lynx' under 'dog'.*fine class of 'cat'"):
+    with pytest.raises(ValueError, match=r"puts 'lynx' under 'dog', but .* under 'cat'"):
         read(["lynx"], {"lynx": "dog"}, tree)
+
+
+def test_a_flat_label_of_two_classes_is_unclear() -> None:
+    tree = grown([["cat", "cow"], ["cow", "angus"]])
+    assert read(["angus", "cat"], tree=tree) == (["cow", "cat"], ["angus", None])
+    with pytest.raises(ValueError, match="'cow' is the name of a fine and of a coarse class"):
+        read(["cow"], tree=tree)
+    assert read(["ant"], tree=grown([["ant", "ant"]])) == (["ant"], ["ant"])
 
 
 def test_classes_get_numbers_as_they_appear_and_keep_them() -> None:
@@ -249,8 +255,9 @@ def test_numbers_columns_and_parents_never_change(calls: Any) -> None:
         known = len(tree.columns)
         assert after.labels.classes[:known].tolist() == tree.labels.classes.tolist()
         assert set(np.flatnonzero(after.is_finest)) <= set(after.columns.tolist())
-        assert [after.names[c] for c in coded.coarse] == [c for c, _ in Y]
-        assert [None if f == -1 else after.names[f] for f in coded.fine] == [f for _, f in Y]
+        paths = after.paths[coded].tolist()
+        assert [after.names[c] for c, _ in paths] == [c for c, _ in Y]
+        assert [None if f == -1 else after.names[f] for _, f in paths] == [f for _, f in Y]
         tree = LabelTree.from_json(after.to_json())
         assert tree.names == after.names
 
@@ -258,8 +265,10 @@ def test_numbers_columns_and_parents_never_change(calls: Any) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"coarse": None},
-        {"fine": {"dtype": "<U", "values": ["lynx"]}},
+        {"levels": None},
+        {"levels": [None]},
+        {"levels": [{"dtype": "<U", "values": ["cat", "dog"]}]},
+        {"levels": [{"dtype": "<U", "values": [name]} for name in ("cat", "lynx", "pug")]},
         {"parents": [0, 0, 0, 1]},
         {"parents": [0, 1, 0, 9]},
         {"parents": [3, 1, 0, 0]},

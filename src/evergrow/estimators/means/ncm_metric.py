@@ -21,8 +21,8 @@ from evergrow.estimators.classifier.learner import (
 )
 from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
 from evergrow.estimators.means.metric_learning import LARGEST, FittedMetric, learn_metric
-from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
-from evergrow.estimators.subcategory.labels.sample_labels import check_labels
+from evergrow.estimators.subcategory.label_tree import UNKNOWN, LabelTree
+from evergrow.estimators.subcategory.labels import check_labels
 from evergrow.estimators.sums.accumulation import check_magnitude, check_weights
 from evergrow.foundation.device import (
     Device,
@@ -254,15 +254,15 @@ class NCMMetric(
     ) -> npt.NDArray[np.int32]:
         """Number of the class of each example on the level; -1 for examples without one."""
         empty = LabelTree.empty()
-        tree, labels = empty.grow(check_labels(self, X, y, hierarchy, empty))
+        tree, classes = empty.grow(check_labels(self, X, y, hierarchy, empty))
         if self.level == "coarse":
-            return labels.coarse
-        if tree.fine is None:
+            return tree.tops[classes]
+        if len(tree.levels) < 2:
             raise InvalidInputError(
                 "level='fine' needs fine labels, but all are missing: give two columns, coarse and "
                 "fine, or hierarchy={fine: coarse}, or use level='coarse'"
             )
-        return np.where(tree.is_finest[labels.finest], labels.finest, UNKNOWN)
+        return np.where(tree.is_finest[classes], classes, UNKNOWN)
 
     def _n_components(self, n_features: int) -> int:
         if self.n_components is None:

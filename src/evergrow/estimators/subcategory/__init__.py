@@ -1,7 +1,7 @@
 """Coarse and fine classes [Ristin2015]: forests that learn from partly refined labels.
 
 Every sample has a coarse class and some samples have a fine class, or classes on more levels.
-``labels`` turns what callers pass into numbers of a growing tree of classes. ``guess`` guesses
+``labels`` reads what callers pass, and ``label_tree`` numbers the classes. ``guess`` guesses
 missing fine classes. ``value`` is what a forest has learnt, and ``changes`` makes the next value
 from it; ``stacking`` does so for two stacked forests. Start with ``subcategory_forest`` for the
 parameters and ``methods`` for what the methods of the paper do, then read ``learner`` and

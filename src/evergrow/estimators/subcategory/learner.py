@@ -6,7 +6,7 @@ value and replaces the old one. A call that fails or is interrupted changes noth
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,18 +25,12 @@ from evergrow.estimators.subcategory.changes import (
     learn_more,
     refine,
 )
-from evergrow.estimators.subcategory.labels.columns import (
-    Column,
-    check_hierarchy,
-    label_columns,
-    listed,
-    read_column,
-)
-from evergrow.estimators.subcategory.labels.hierarchy import CodedLabels, LabelTree
-from evergrow.estimators.subcategory.labels.sample_labels import (
-    SampleLabels,
+from evergrow.estimators.subcategory.label_tree import Classes, Column, LabelTree
+from evergrow.estimators.subcategory.labels import (
     check_labels,
+    join_levels,
     read_labels,
+    read_refined,
 )
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.missing_labels import NewSamples
@@ -165,9 +159,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         known = self._fitted
         checked = validate_rows(self, X, reset=False)
         given = check_labels(self, checked, y, hierarchy, known.tree)
-        tree, labels = _grown_tree(known.tree, given, classes, hierarchy)
+        tree, found = _grown_tree(known.tree, given, classes, hierarchy)
         self._check_depth(tree)
-        new = _weighted_samples(checked, labels, sample_weight)
+        new = _weighted_samples(checked, found, sample_weight)
         request = self._checked_request(known, "update")
         check_growable(known.forest, request.forest_request(tree))
         check_stack(known, tree, request)
@@ -222,9 +216,12 @@ class SubcategoryLearner(SubcategoryPredictor):
         if len(chosen) != len(given):
             raise InvalidInputError("ids must not name a sample twice")
         check_stored(chosen, known.forest.stored_ids, "refine")
-        tree, labels = _refined_tree(known, given.astype(np.int64), fine_labels, hierarchy)
+        given = given.astype(np.int64)
+        owners = StoredSamples.of(known.forest, known.unconfirmed, known.tree).given_classes(given)
+        levels = read_refined(fine_labels, owners, given, hierarchy, known.tree)
+        tree, classes = known.tree.grow(levels)
         check_growable(known.forest, request.forest_request(tree))
-        result = refine(known, given.astype(np.int64), tree, labels.finest, request)
+        result = refine(known, given, tree, classes, request)
         names = getattr(self, "feature_names_in_", None)
         self._learn(result, getattr(self, "sample_ids_", None), names)
         return self
@@ -250,8 +247,7 @@ class SubcategoryLearner(SubcategoryPredictor):
             Classes of ``classes_`` to remove. A coarse class that loses all its fine classes is
             predicted as itself again.
         coarse : array-like, default=None
-            Coarse classes to remove together with their fine classes. With more than two levels,
-            classes of any level.
+            Classes of any level to remove together with all their finer classes.
         samples : array-like of int, default=None
             Ids of the samples to remove, from ``sample_ids_`` or ``stored_ids_``.
 
@@ -301,9 +297,9 @@ class SubcategoryLearner(SubcategoryPredictor):
         checked = validate_rows(learner, X, ensure_min_samples=min_samples, ensure_min_features=1)
         empty = LabelTree.empty()
         given = check_labels(self, checked, y, hierarchy, empty)
-        tree, labels = _grown_tree(empty, given, classes, hierarchy)
+        tree, found = _grown_tree(empty, given, classes, hierarchy)
         self._check_tree(tree)
-        new = _weighted_samples(checked, labels, sample_weight)
+        new = _weighted_samples(checked, found, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         if self.random_state is None:
             codes = tree.paths[new.known].T.astype(np.int32)
@@ -320,7 +316,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         self._check_depth(tree)
         able = [name for name, method in METHODS.items() if method.keeps_coarse_only]
         able = [name for name in able if METHODS[name].guesser is None]
-        if tree.fine is None and self.method not in able:
+        if len(tree.levels) < 2 and self.method not in able:
             raise InvalidInputError(
                 f"method={self.method!r} needs fine labels, but all are missing: give two columns, "
                 "coarse and fine, or hierarchy={fine: coarse}; "
@@ -329,7 +325,7 @@ class SubcategoryLearner(SubcategoryPredictor):
             )
 
     def _check_depth(self, tree: LabelTree) -> None:
-        if tree.deeper and METHODS[self.method].is_stacked:
+        if tree.n_levels > 2 and METHODS[self.method].is_stacked:
             able = [name for name, method in METHODS.items() if not method.is_stacked]
             raise InvalidInputError(
                 f"method='stacked' has two levels, a forest for each, but the classes have "
@@ -377,101 +373,23 @@ class SubcategoryLearner(SubcategoryPredictor):
 
 
 def _grown_tree(
-    tree: LabelTree, given: SampleLabels, classes: npt.ArrayLike | None, hierarchy: Any
-) -> tuple[LabelTree, CodedLabels]:
-    """The tree with the classes of new samples and further ones, and the numbers of the labels."""
-    grown, labels = tree.grow(given)
+    tree: LabelTree, given: list[Column], classes: npt.ArrayLike | None, hierarchy: Any
+) -> tuple[LabelTree, Classes]:
+    """The tree with the classes of new samples and further ones, and the samples' classes."""
+    grown, found = tree.grow(given)
     further = [name for name in as_classes(classes).tolist() if name not in grown.numbers_by_name]
     if not further:
-        return grown, labels
+        return grown, found
     more = read_labels(further, hierarchy, grown)
     # Fails if these are numbers and those are strings, which NumPy would join as strings.
     grown.grow(more)
-    grown, labels = tree.grow(given.joined(more))
-    return grown, CodedLabels(labels.paths[: len(given)])
+    grown, everything = tree.grow(join_levels(given, more))
+    return grown, everything[: len(found)]
 
 
 def _weighted_samples(
-    X: npt.NDArray[Any], labels: CodedLabels, sample_weight: npt.ArrayLike | None
+    X: npt.NDArray[Any], classes: Classes, sample_weight: npt.ArrayLike | None
 ) -> NewSamples:
     """The samples of one call, without those of weight 0."""
     X, kept, weights = validate_weights(X, np.arange(X.shape[0]), sample_weight)
-    return NewSamples(X, labels.finest[kept], weights)
-
-
-def _refined_tree(
-    known: FittedSubcategories, ids: npt.NDArray[np.int64], fine_labels: Any, hierarchy: Any
-) -> tuple[LabelTree, CodedLabels]:
-    """The tree with the new fine labels of stored samples, and the numbers of the labels."""
-    columns, tree = label_columns(fine_labels), known.tree
-    named = frozenset(tree.hierarchy) | frozenset(check_hierarchy(hierarchy))
-    fine = read_column(columns[0], named=named, fine=True)
-    if len(columns) != 1:
-        raise InvalidInputError(
-            f"fine_labels must be a flat list of one fine label for each id, got {len(columns)} "
-            "columns; the coarse classes are known already"
-        )
-    if len(fine.present) != len(ids):
-        raise InvalidInputError(
-            f"fine_labels must be a list of {len(ids)} labels, one for each id, "
-            f"got {len(fine.present)}"
-        )
-    if not fine.present.all():
-        raise InvalidInputError(
-            f"fine_labels must not be missing, as they are for the samples "
-            f"{listed(ids[~fine.present].tolist())}"
-        )
-    stored = StoredSamples.of(known.forest, known.unconfirmed, tree)
-    owners = stored.known[np.searchsorted(stored.ids, ids)]
-    if tree.deeper or hierarchy is not None:
-        return _refined_deep_tree(tree, owners, fine.labels, hierarchy)
-    places = np.searchsorted(tree.coarse_ids, tree.tops[owners])
-    given = SampleLabels(tree.coarse_classes[places], Column(fine.present, fine.labels))
-    grown, coded = tree.grow(given)
-    unclear = np.flatnonzero((coded.fine >= len(tree)) & ~tree.is_coarse[owners])
-    if len(unclear):
-        _refuse_to_place(fine.labels[unclear[0]].item(), owners[unclear[0]], tree)
-    return grown, coded
-
-
-def _refined_deep_tree(
-    tree: LabelTree, owners: npt.NDArray[np.int32], labels: npt.NDArray[Any], hierarchy: Any
-) -> tuple[LabelTree, CodedLabels]:
-    """The same for a tree of any depth; ``owners`` are the classes given so far."""
-    above = check_hierarchy(hierarchy)
-    known = set(tree.names)
-    placed: dict[Any, int] = {}
-    for name, owner in zip(labels.tolist(), owners.tolist(), strict=True):
-        if name in known or (name in above and above[name] != name and name not in placed):
-            continue
-        if tree.deeper or not tree.is_coarse[owner]:
-            _refuse_to_place(name, owner, tree)
-        parent, placed[name] = tree.names[owner], owner
-        if above.setdefault(name, parent) != parent:
-            raise InvalidInputError(
-                f"the class {name!r} belongs to two parents, {above[name]!r} and {parent!r}; "
-                "a class has exactly one: name it in hierarchy={child: parent}"
-            )
-    grown, coded = tree.grow(read_labels(labels, above, tree))
-    if grown.deeper:
-        for name, owner in placed.items():
-            _refuse_to_place(name, owner, tree)
-    wrong = np.flatnonzero(coded.coarse != tree.tops[owners])
-    if len(wrong):
-        row = wrong[0]
-        name, own = labels[row].item(), tree.names[tree.tops[owners[row]]]
-        raise InvalidInputError(
-            f"the class {name!r} is below {grown.names[coded.coarse[row]]!r}, but the sample is "
-            f"of {own!r}: forget the sample and pass it to partial_fit to move it there"
-        )
-    return grown, coded
-
-
-def _refuse_to_place(name: Any, owner: int, tree: LabelTree) -> NoReturn:
-    """Raise a ``ValueError`` for a new class that may be below or next to that of its sample."""
-    own, parent = tree.names[owner], tree.names[tree.parents[owner]]
-    other = "" if tree.is_coarse[owner] else f" or hierarchy={{{name!r}: {parent!r}}}"
-    raise InvalidInputError(
-        f"where the new class {name!r} belongs is not clear: a sample of it has the label {own!r} "
-        f"so far; name the class above it, such as hierarchy={{{name!r}: {own!r}}}{other}"
-    )
+    return NewSamples(X, classes[kept], weights)

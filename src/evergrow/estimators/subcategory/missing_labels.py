@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
 from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
-from evergrow.estimators.subcategory.labels.hierarchy import UNKNOWN, LabelTree
+from evergrow.estimators.subcategory.label_tree import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.request import GuessRequest
 from evergrow.storage.shards import choose_rows
 
@@ -76,7 +76,7 @@ def fill_missing(
         found = _fill_level(groups, wanted, classes, used, depth, tree, request, scale)
         # With the names of classes instead of their numbers.
         parts += [replace(part, coarse=tree.names[part.coarse], level=depth) for part in found]
-    once = _count_once(groups, wanted, classes, used, tree) if tree.deeper else None
+    once = _count_once(groups, wanted, classes, used, tree) if tree.n_levels > 2 else None
     return classes, GuessReport(tuple(parts), once) if parts else None
 
 

@@ -15,8 +15,7 @@ from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
 from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.predictor import TreePredictor
-from evergrow.estimators.subcategory.labels.hierarchy import mixed_names
-from evergrow.estimators.subcategory.labels.sample_labels import true_columns
+from evergrow.estimators.subcategory.labels import true_columns
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.value.serialization import from_file, to_file
 from evergrow.foundation.errors import InvalidInputError
@@ -205,9 +204,10 @@ class SubcategoryPredictor(TreePredictor):
             best = np.concatenate([block.argmax(axis=1) for block in blocks])
             return cast(Labels, fitted.tree.level_names(number)[best])
         check_parameters({"back_off": back_off}, _BACK_OFF)
-        fitted.check_names_are_clear()
+        tree = fitted.tree
+        tree.check_clear(tree.names, "the prediction would be ambiguous: use predict_levels")
         parts = [_back_off(fitted, block, number, back_off) for _, block in reader._score_blocks(X)]
-        return mixed_names(fitted.tree.names, fitted.tree.levels)[np.concatenate(parts)]
+        return tree.named(np.arange(len(tree), dtype=np.int32))[np.concatenate(parts)]
 
     def predict_levels(self, X: npt.ArrayLike, *, back_off: float | None = None) -> LevelAnswers:
         """Predict the classes on all levels, and how fine a prediction is confident enough.
@@ -237,30 +237,12 @@ class SubcategoryPredictor(TreePredictor):
         """
         reader, X = self._checked_query(X)
         tree = reader._fitted.tree
-        if tree.deeper:
-            check_parameters({"back_off": back_off}, _BACK_OFF)
-            blocks = reader._score_blocks(X)
-            parts = [_level_places(reader._fitted, block, back_off or 0.0) for _, block in blocks]
-            places, level = (np.concatenate(part) for part in zip(*parts, strict=True))
-            levels = [tree.level_names(k)[own] for k, own in enumerate(places.T)]
-            return LevelAnswers(levels[0], levels[-1], level == len(levels) - 1, levels, level)
-        coarse, fine, is_fine = reader._predict_indices(X, back_off)
-        return LevelAnswers(tree.coarse_classes[coarse], tree.labels.classes[fine], is_fine)
-
-    def _predict_indices(
-        self, X: npt.NDArray[Any], back_off: float | None
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Indices of the coarse and fine classes, and which fine ones are confident enough."""
         check_parameters({"back_off": back_off}, _BACK_OFF)
-        parts, coarse_of_column = [], self._fitted.place_of_column(0)
-        for _, block in self._score_blocks(X):
-            fine = block.argmax(axis=1)
-            is_fine = block[np.arange(len(block)), fine] >= (back_off or 0.0)
-            best = self._fitted.level_sums(block, 0).argmax(axis=1)
-            coarse = np.where(is_fine, coarse_of_column[fine], best)
-            parts.append((coarse, fine, is_fine))
-        coarse, fine, is_fine = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return coarse, fine, is_fine
+        blocks = reader._score_blocks(X)
+        parts = [_level_places(reader._fitted, block, back_off or 0.0) for _, block in blocks]
+        places, level = (np.concatenate(part) for part in zip(*parts, strict=True))
+        levels = [tree.level_names(k)[own] for k, own in enumerate(places.T)]
+        return LevelAnswers(levels[0], levels[-1], level == len(levels) - 1, levels, level)
 
     def predict_coarse(self, X: npt.ArrayLike) -> Labels:
         """Predict the coarse class of each sample; the same as ``predict(X, level="coarse")``.
@@ -318,7 +300,7 @@ class SubcategoryPredictor(TreePredictor):
             check_consistent_length(X, y, sample_weight)
             weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         truth, is_known = true_columns(y, reader._fitted.tree)
-        _, found, _ = reader._predict_indices(X, None)
+        found = np.concatenate([block.argmax(axis=1) for _, block in reader._score_blocks(X)])
         weights = weights[is_known]
         if not weights.any():
             raise InvalidInputError(

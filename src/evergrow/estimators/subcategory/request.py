@@ -18,7 +18,7 @@ from evergrow.estimators.forest.ncm_forest import (
 )
 from evergrow.estimators.forest.request import ClassWeight, ForestRequest, SplitParameters
 from evergrow.estimators.subcategory.guess.fine_classes import Guesser, guesser_of
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS, Method
 from evergrow.estimators.subcategory.value.fitted import PROPOSER
 from evergrow.foundation.errors import InvalidInputError

@@ -34,7 +34,7 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.weights import later_weights
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.estimators.subcategory.request import SubcategoryRequest
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack

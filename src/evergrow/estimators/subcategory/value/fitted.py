@@ -13,12 +13,10 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.labels.columns import by_number, listed
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.device import Device, to_host
-from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
 
@@ -188,39 +186,7 @@ class FittedSubcategories:
         """Ids and fine classes of stored samples whose fine class is a guess."""
         stored = StoredSamples.of(self.forest, self.unconfirmed, self.tree)
         guessed = ~stored.is_confirmed & (stored.classes != stored.known)
-        if self.tree.fine is None:
-            return stored.ids[guessed], np.zeros(0)
-        if self.tree.deeper:
-            return stored.ids[guessed], self.tree.named(stored.classes[guessed])
-        places = np.searchsorted(self.tree.ids_at(1), stored.classes[guessed])
-        return stored.ids[guessed], self.tree.fine.classes[places]
-
-    def check_names_are_clear(self) -> None:
-        """Raise a ``ValueError`` if a coarse and a fine class share a name but not their meaning.
-
-        They share their meaning if the class is its own only subcategory.
-        """
-        tree = self.tree
-        # With more levels every class has a name of its own.
-        finer = tree.ids_at(1) if not tree.deeper else tree.ids_at(tree.n_levels)
-        coarse = {tree.names[c]: c for c in np.flatnonzero(tree.is_divided).tolist()}
-        n_fine = np.bincount(tree.parents[finer], minlength=len(tree))
-        unclear = [
-            tree.names[f]
-            for f in finer.tolist()
-            if (c := coarse.get(tree.names[f])) is not None
-            and (tree.parents[f] != c or n_fine[c] > 1)
-        ]
-        if unclear:
-            are_names = by_number(
-                len(unclear),
-                "is the name of a fine and of a coarse class",
-                "are names of fine and of coarse classes",
-            )
-            raise InvalidInputError(
-                f"{listed(unclear)} {are_names}, so the prediction "
-                "would be ambiguous: use predict_levels"
-            )
+        return stored.ids[guessed], self.tree.named(stored.classes[guessed])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FittedSubcategories:
         """Return the same value: it is immutable."""

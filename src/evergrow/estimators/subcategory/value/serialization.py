@@ -16,7 +16,7 @@ from evergrow.estimators.forest.value.serialization import (
 )
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess.fine_classes import guesser_from_json, guesser_to_json
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.fitted import PROPOSER, FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples

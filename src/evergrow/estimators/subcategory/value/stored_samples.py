@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest.value.fitted import FittedForest
-from evergrow.estimators.subcategory.labels.hierarchy import LabelTree
+from evergrow.estimators.subcategory.label_tree import LabelTree
 
 Ids = npt.NDArray[np.int64]
 Classes = npt.NDArray[np.int32]
@@ -105,6 +105,10 @@ class StoredSamples:
         """Whether the class of each sample is the given one or below it."""
         above = self.tree.paths[self.classes, self.tree.depths[self.known]]
         return np.array_equal(above, self.known)
+
+    def given_classes(self, ids: Ids) -> Classes:
+        """The given classes of stored samples."""
+        return self.known[np.searchsorted(self.ids, ids)]
 
     def relabelled(self, ids: Ids, classes: Classes) -> StoredSamples:
         """The same, with other given classes for some stored samples."""

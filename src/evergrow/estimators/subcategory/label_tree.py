@@ -7,49 +7,33 @@ name. The paper has two levels, coarse and fine; a tree may have more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.estimators.subcategory.labels.columns import Column, by_number, listed
-from evergrow.estimators.subcategory.labels.sample_labels import SampleLabels
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.formatting import list_names
 from evergrow.foundation.labels import GONE, ClassList
 from evergrow.storage.models.header import class_list, classes_to_json
 
-# The class of a sample whose fine class is not known.
+# The class of a sample that is not known.
 UNKNOWN = -1
 
 Classes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class CodedLabels:
-    """Numbers of the class of each sample on each level, -1 where it is missing.
+class Column:
+    """Labels of one level: which rows have one, and these labels."""
 
-    A sample with a class on one level has one on all levels above it.
-    """
-
-    paths: Classes
-
-    @property
-    def coarse(self) -> Classes:
-        """The class on the top level."""
-        return self.paths[:, 0]
-
-    @property
-    def fine(self) -> Classes:
-        """The class on the second level, -1 where it is missing."""
-        return self.paths[:, 1]
-
-    @property
-    def finest(self) -> Classes:
-        """The finest known class of each sample."""
-        last = (self.paths != UNKNOWN).sum(axis=1) - 1
-        return np.asarray(self.paths[np.arange(len(last)), last], dtype=np.int32)
+    present: Mask
+    labels: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,42 +42,39 @@ class LabelTree:
 
     A class without finer ones is predicted as itself. Classes that can be predicted have a column.
     A column keeps its name: that of a class stays when the class is divided, but is then never
-    predicted.
+    predicted. With two levels, a coarse and a fine class may share a name; with more, every class
+    has its own. In both a class may be its own subcategory.
 
     Attributes
     ----------
-    coarse, fine : ClassList or None
-        Names of the two upper levels, in the order of their numbers; None if there are none yet.
+    levels : tuple of ClassList
+        Names of the classes of each level that has any, in the order of their numbers.
     parents : ndarray of shape (n_classes,)
         Class above each class; a class of the top level is its own parent.
     columns : ndarray
         Class of each column.
-    deeper : tuple of ClassList
-        Names of the levels below the fine one.
     """
 
-    coarse: ClassList | None
-    fine: ClassList | None
+    levels: tuple[ClassList, ...]
     parents: Classes
     columns: Classes
-    deeper: tuple[ClassList, ...] = ()
 
     @classmethod
     def empty(cls) -> LabelTree:
         """No classes yet."""
-        return cls(None, None, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
+        return cls((), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
 
     def __len__(self) -> int:
         """Count the classes of all levels."""
         return len(self.parents)
 
     @property
-    def lists(self) -> tuple[ClassList | None, ...]:
-        """Names of all levels from the top down."""
-        return (self.coarse, self.fine, *self.deeper)
+    def n_levels(self) -> int:
+        """Number of levels, at least two."""
+        return max(2, len(self.levels))
 
     @cached_property
-    def is_coarse(self) -> npt.NDArray[np.bool_]:
+    def is_coarse(self) -> Mask:
         """Whether each class is on the top level."""
         return np.equal(self.parents, np.arange(len(self)))
 
@@ -106,11 +87,6 @@ class LabelTree:
             depths += moving
             at = above[at]
         return depths
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels, at least two."""
-        return len(self.lists)
 
     @cached_property
     def paths(self) -> Classes:
@@ -137,19 +113,19 @@ class LabelTree:
         return np.flatnonzero(self.is_coarse).astype(np.int32)
 
     @cached_property
-    def is_divided(self) -> npt.NDArray[np.bool_]:
+    def is_divided(self) -> Mask:
         """Whether each class has finer ones."""
         divided = np.zeros(len(self), dtype=bool)
         divided[self.parents[~self.is_coarse]] = True
         return divided
 
     @cached_property
-    def is_finest(self) -> npt.NDArray[np.bool_]:
+    def is_finest(self) -> Mask:
         """Whether each class has no finer ones."""
         return ~self.is_divided
 
     @cached_property
-    def is_bare(self) -> npt.NDArray[np.bool_]:
+    def is_bare(self) -> Mask:
         """Whether samples of a class count as such without a fine label.
 
         They do if the class has finer ones, or is on the top level and may get some.
@@ -163,30 +139,58 @@ class LabelTree:
         return np.unique(paths[(paths != UNKNOWN) & ~own])
 
     @property
-    def levels(self) -> list[npt.NDArray[Any]]:
-        """Names of the classes, for each level that has any."""
-        return [level.classes for level in self.lists if level is not None]
-
-    @property
     def coarse_classes(self) -> npt.NDArray[Any]:
         """Names of the classes on the top level, as an array."""
-        return np.zeros(0) if self.coarse is None else self.coarse.classes
+        return self.levels[0].classes if self.levels else np.zeros(0)
 
     @cached_property
     def names(self) -> list[Any]:
         """Name of every class by its number."""
         names: list[Any] = [None] * len(self)
-        for k, level in enumerate(self.lists):
-            if level is not None:
-                for number, name in zip(self.ids_at(k), level.classes.tolist(), strict=True):
-                    names[number] = name
+        for k, level in enumerate(self.levels):
+            for number, name in zip(self.ids_at(k), level.classes.tolist(), strict=True):
+                names[number] = name
         return names
+
+    def path_names(self, number: int) -> list[Any]:
+        """Names of the classes from the top level down to a class."""
+        return [self.names[c] for c in self.paths[number].tolist() if c != UNKNOWN]
 
     @cached_property
     def hierarchy(self) -> dict[Any, Any]:
         """Name of the class above each class that is not on the top level."""
         finer = np.argsort(self.depths, kind="stable")[len(self.coarse_ids) :].tolist()
         return {self.names[f]: self.names[self.parents[f]] for f in finer}
+
+    @cached_property
+    def numbers_by_name(self) -> dict[Any, int]:
+        """Number of each class by its name; of classes with one name, the finest."""
+        return {self.names[c]: c for c in np.argsort(self.depths, kind="stable").tolist()}
+
+    @cached_property
+    def upper_numbers(self) -> dict[Any, int]:
+        """The same; of classes with one name, the coarsest."""
+        return {self.names[c]: c for c in np.argsort(-self.depths, kind="stable").tolist()}
+
+    def check_clear(self, names: Sequence[Any], advice: str) -> None:
+        """Raise a ``ValueError`` if a name is that of two classes.
+
+        They are one if the finer class is the only subcategory of the other.
+        """
+        n_finer = np.bincount(self.parents[~self.is_coarse], minlength=len(self))
+        unclear = [
+            name
+            for name in dict.fromkeys(names)
+            if (upper := self.upper_numbers.get(name)) != (lower := self.numbers_by_name.get(name))
+            and (self.parents[lower] != upper or n_finer[upper] > 1)
+        ]
+        if unclear:
+            are_names = (
+                "is the name of a fine and of a coarse class"
+                if len(unclear) == 1
+                else "are names of fine and of coarse classes"
+            )
+            raise InvalidInputError(f"{list_names(unclear)} {are_names}; {advice}")
 
     def level_ids(self, level: int) -> Classes:
         """Numbers of the classes that can be predicted on a level.
@@ -209,10 +213,17 @@ class LabelTree:
         return self.named(self.level_ids(level))
 
     def named(self, classes: Classes) -> npt.NDArray[Any]:
-        """Names of classes, as an array."""
-        own = np.unique(self.depths[classes]).tolist()
-        levels = [level.classes for k in own if (level := self.lists[k]) is not None]
-        return mixed_names([self.names[c] for c in classes.tolist()], levels)
+        """Names of classes, as an array; of objects if strings and numbers are mixed."""
+        names = [self.names[c] for c in classes.tolist()]
+        levels = [self.levels[k].classes for k in np.unique(self.depths[classes]).tolist()]
+        kinds = {level.dtype.kind in "US" for level in levels}
+        if len(kinds) == 1:
+            found = np.array(names, dtype=None if kinds == {True} else np.result_type(*levels))
+            if found.tolist() == names:
+                return found
+        found = np.empty(len(names), dtype=object)
+        found[:] = names
+        return found
 
     @cached_property
     def labels(self) -> ClassList:
@@ -227,33 +238,41 @@ class LabelTree:
     def coarse_level(self) -> LabelTree:
         """The coarse classes alone."""
         own = np.arange(len(self.coarse_ids), dtype=np.int32)
-        return LabelTree(self.coarse, None, own, own)
+        return LabelTree(self.levels[:1], own, own)
 
-    def grow(self, given: SampleLabels) -> tuple[LabelTree, CodedLabels]:
-        """The tree with the classes of new samples added, and the numbers of their classes."""
-        everywhere = np.ones(len(given), dtype=bool)
-        columns = [Column(everywhere, given.coarse), given.fine, *given.deeper]
-        n_levels = max(len(columns), self.n_levels)
-        paths = np.full((len(given), n_levels), UNKNOWN, dtype=np.int32)
-        lists: list[ClassList | None] = [*self.lists, *[None] * (n_levels - self.n_levels)]
-        size = len(self)
-        for k, column in enumerate(columns):
-            lists[k], codes = _extended(lists[k], column.labels)
+    def grow(self, given: Sequence[Column]) -> tuple[LabelTree, Classes]:
+        """The tree with the classes of new samples added, and the finest class of each sample.
+
+        ``given`` are the labels on each level. A sample with a class on one level has one on all
+        levels above it.
+        """
+        n_levels = max(len(given), self.n_levels)
+        paths = np.full((len(given[0].present), n_levels), UNKNOWN, dtype=np.int32)
+        levels, size = list(self.levels), len(self)
+        for k, column in enumerate(given):
+            if not len(column.labels):
+                continue
+            if k == len(levels):
+                level, codes = ClassList.of(column.labels)
+                levels.append(level)
+            else:
+                levels[k], codes = levels[k].extend(column.labels)
             ids = self.ids_at(k)
-            new = np.arange(size, size + _count(lists[k]) - len(ids), dtype=np.int32)
+            new = np.arange(size, size + len(levels[k]) - len(ids), dtype=np.int32)
             paths[column.present, k] = np.append(ids, new)[codes]
             size += len(new)
         parents = np.full(size, UNKNOWN, dtype=np.int32)
         parents[: len(self)] = self.parents
         parents[paths[:, 0]] = paths[:, 0]
-        coded = CodedLabels(paths)
-        parents = _with_parents(parents, coded)
-        deeper = tuple(level for level in lists[2:] if level is not None)
-        grown = LabelTree(lists[0], lists[1], parents, self.columns, deeper)
-        _check_one_parent(grown, coded)
+        for above, own in pairwise(paths.T):
+            is_new = (own != UNKNOWN) & (parents[own] == UNKNOWN)
+            parents[own[is_new]] = above[is_new]
+        grown = LabelTree(tuple(levels), parents, self.columns)
+        _check_one_parent(grown, paths)
         _check_one_level(grown, len(self))
         finest = len(self) + np.flatnonzero(grown.is_finest[len(self) :])
-        return grown._with_columns(finest.tolist()), coded
+        last = (paths != UNKNOWN).sum(axis=1) - 1
+        return grown._with_columns(finest.tolist()), paths[np.arange(len(last)), last]
 
     def _with_columns(self, ids: list[int]) -> LabelTree:
         """Add columns for classes that can be predicted."""
@@ -287,27 +306,18 @@ class LabelTree:
         names = {self.names[c] for c in np.flatnonzero(self.is_divided).tolist()} - finest
         divided = list(dict.fromkeys(name for name in classes if name in names))
         if divided:
-            have, them = (
-                by_number(len(divided), *words) for words in (("has", "have"), ("it", "them"))
-            )
+            have, them = ("has", "it") if len(divided) == 1 else ("have", "them")
             raise InvalidInputError(
-                f"{listed(divided)} {have} finer classes: name those in classes, or forget {them} "
-                f"with all finer ones by forget(coarse=[{listed(divided)}])"
+                f"{list_names(divided)} {have} finer classes: name those in classes, or forget "
+                f"{them} with all finer ones by forget(coarse=[{list_names(divided)}])"
             )
         found = self.columns[self.labels.columns_of(classes)].tolist()
-        if coarse and self.coarse is not None:
-            # With two levels, a name may be that of a coarse and of a fine class.
-            deeper = self.numbers_by_name if self.deeper else {}
-            owners = [deeper[name] for name in coarse if name in deeper]
-            top = [name for name in coarse if name not in deeper]
-            owners += self.coarse_ids[self.coarse.columns_of(top)].tolist() if top else []
-            found += np.flatnonzero(np.isin(self.paths, owners).any(axis=1)).tolist()
+        unknown = [name for name in coarse if name not in self.upper_numbers]
+        # Raises an error that names the known ones.
+        self.levels[0].columns_of(unknown)
+        owners = [self.upper_numbers[name] for name in coarse]
+        found += np.flatnonzero(np.isin(self.paths, owners).any(axis=1)).tolist()
         return sorted(set(found))
-
-    @property
-    def numbers_by_name(self) -> dict[Any, int]:
-        """Number of each class by its name; of a class that is its own subcategory, the finer."""
-        return {self.names[c]: c for c in np.argsort(self.depths, kind="stable").tolist()}
 
     def without(self, gone: list[int]) -> tuple[LabelTree, list[int]]:
         """The tree without some classes, and the new number of each old class, -1 if removed.
@@ -318,109 +328,54 @@ class LabelTree:
         kept = np.setdiff1d(np.arange(len(self)), gone)
         place = np.full(len(self), GONE, dtype=np.int32)
         place[kept] = np.arange(len(kept))
-        coarse, fine, *deeper = (
-            _part(level, np.isin(self.ids_at(k), kept)) for k, level in enumerate(self.lists)
-        )
+        of_level = [np.isin(self.ids_at(k), kept) for k in range(len(self.levels))]
+        levels = zip(self.levels, of_level, strict=True)
         columns = place[self.columns]
         left = LabelTree(
-            coarse,
-            fine,
+            tuple(ClassList(level.classes[own]) for level, own in levels if own.any()),
             place[self.parents[kept]],
             columns[columns != GONE],
-            tuple(level for level in deeper if level is not None),
         )
         without_column = np.setdiff1d(np.flatnonzero(left.is_finest), left.columns)
         return left._with_columns(without_column.tolist()), place.tolist()
 
     def to_json(self) -> dict[str, Any]:
         """The tree for the header of a model file."""
-        entry = {
-            "coarse": None if self.coarse is None else classes_to_json(self.coarse.classes),
-            "fine": None if self.fine is None else classes_to_json(self.fine.classes),
+        return {
+            "levels": [classes_to_json(level.classes) for level in self.levels],
             "parents": self.parents.tolist(),
             "columns": self.columns.tolist(),
         }
-        if self.deeper:
-            entry["deeper"] = [classes_to_json(level.classes) for level in self.deeper]
-        return entry
 
     @classmethod
     def from_json(cls, entry: Any) -> LabelTree:
         """Rebuild from :meth:`to_json`; raises a ``ModelFileError`` if anything is inconsistent."""
         entry = entry if isinstance(entry, dict) else {}
-        coarse = class_list(entry, "coarse")
-        fine = None if entry.get("fine") is None else class_list(entry, "fine")
+        listed = entry.get("levels")
+        listed = listed if isinstance(listed, list) else []
+        levels = [class_list({"classes": level}) for level in listed]
         parents, columns = (_numbers(entry.get(name), name) for name in ("parents", "columns"))
-        lower = entry.get("deeper", [])
-        lower = lower if isinstance(lower, list) else [None]
-        deeper = tuple(class_list({"deeper": level}, "deeper") for level in lower)
         n = len(parents)
         fits = bool((parents < n).all()) and _is_tree(parents)
         fits = fits and bool((columns < n).all()) and len(set(columns.tolist())) == len(columns)
-        tree = cls(coarse, fine, parents, columns, deeper)
-        if not fits or np.bincount(tree.depths, minlength=tree.n_levels).tolist() != [
-            _count(level) for level in tree.lists
-        ]:
+        tree = cls(tuple(levels), parents, columns)
+        if not n or not fits or np.bincount(tree.depths).tolist() != [*map(len, levels)]:
             raise ModelFileError("the model file is inconsistent: its classes are not a hierarchy")
         if np.setdiff1d(np.flatnonzero(tree.is_finest), columns).size:
             raise ModelFileError("the model file is inconsistent: a class has no column")
         return tree
 
 
-def mixed_names(names: list[Any], levels: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Names of some levels in one array; of objects if strings and numbers are mixed."""
-    kinds = {level.dtype.kind in "US" for level in levels}
-    if len(kinds) == 1:
-        found = np.array(names, dtype=None if kinds == {True} else np.result_type(*levels))
-        if found.tolist() == names:
-            return found
-    found = np.empty(len(names), dtype=object)
-    found[:] = names
-    return found
-
-
-def _count(level: ClassList | None) -> int:
-    return 0 if level is None else len(level)
-
-
-def _part(level: ClassList | None, kept: npt.NDArray[np.bool_]) -> ClassList | None:
-    return ClassList(level.classes[kept]) if level is not None and kept.any() else None
-
-
-def _extended(
-    level: ClassList | None, labels: npt.NDArray[Any]
-) -> tuple[ClassList | None, Classes]:
-    if not len(labels):
-        return level, np.zeros(0, dtype=np.int32)
-    return ClassList.of(labels) if level is None else level.extend(labels)
-
-
-def _with_parents(parents: Classes, coded: CodedLabels) -> Classes:
-    """Give new classes below the top level the class above that their samples have."""
-    parents = parents.copy()
-    for k in range(1, coded.paths.shape[1]):
-        labelled = coded.paths[:, k] != UNKNOWN
-        own, above = coded.paths[labelled, k], coded.paths[labelled, k - 1]
-        is_new = parents[own] == UNKNOWN
-        parents[own[is_new]] = above[is_new]
-    return parents
-
-
-def _check_one_parent(tree: LabelTree, coded: CodedLabels) -> None:
-    for k in range(1, coded.paths.shape[1]):
-        labelled = coded.paths[:, k] != UNKNOWN
-        fine, coarse = coded.paths[labelled, k], coded.paths[labelled, k - 1]
-        wrong = np.flatnonzero(tree.parents[fine] != coarse)
+def _check_one_parent(tree: LabelTree, paths: Classes) -> None:
+    for above, own in pairwise(paths.T):
+        wrong = np.flatnonzero((own != UNKNOWN) & (tree.parents[own] != above))
         if len(wrong):
-            first = wrong[0]
-            name, *names = (
-                tree.names[c] for c in (fine[first], tree.parents[fine[first]], coarse[first])
-            )
+            fine, given = own[wrong[0]], above[wrong[0]]
+            name, *names = (tree.names[c] for c in (fine, tree.parents[fine], given))
             hint = "" if name != "" else "; if it stands for a missing label, use None"
-            kinds = ("class", "parents") if tree.deeper else ("fine class", "coarse classes")
             raise InvalidInputError(
-                f"the {kinds[0]} {name!r} belongs to two {kinds[1]}, "
-                f"{listed(names)}; a {kinds[0]} has exactly one{hint}"
+                f"the class {name!r} belongs to two parents, {list_names(names)}; a class has "
+                f"exactly one{hint}"
             )
 
 
@@ -430,7 +385,7 @@ def _check_one_level(tree: LabelTree, n_known: int) -> None:
     With two levels, columns of labels say which is meant. A class may be its own subcategory. The
     first ``n_known`` classes were there before.
     """
-    if not tree.deeper:
+    if tree.n_levels == 2:
         return
     first: dict[Any, int] = {}
     for c in np.argsort(tree.depths, kind="stable").tolist():

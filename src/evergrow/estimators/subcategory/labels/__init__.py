@@ -1,1 +1,0 @@
-"""Labels of two levels: columns of input, labels of samples, and the tree of classes."""
