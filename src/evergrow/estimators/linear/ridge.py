@@ -118,7 +118,7 @@ class RotatedRidge:
         if few:
             rows = X - mean
             eigenvalues, vectors = _eigh(rows @ rows.T, rounding)
-            basis = (rows.T @ vectors) / eigenvalues**0.5
+            basis = rows.T @ (vectors / eigenvalues**0.5)
         else:
             eigenvalues, basis = _eigh(gram, rounding)
         counts = np.bincount(codes, minlength=n_classes)
