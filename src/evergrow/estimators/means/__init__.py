@@ -1,7 +1,7 @@
 """Nearest class means [Ristin2014 Eq. 1, 2], and a learnt metric for them [Mensink2013].
 
-``ncm`` is the classifier, ``fitted`` what it has learnt and its scores, ``distances`` how far an
-example is from a mean. Start reading with ``ncm``.
+``ncm`` is the classifier, ``fitted`` what it has learnt and its scores, ``covariance`` how far
+examples are from their means. Start reading with ``ncm``.
 """
 
 from evergrow.estimators.means.ncm import NCMClassifier

@@ -1,21 +1,21 @@
-"""Class means and their metric, as one immutable value."""
+"""Class means and their metric, as one immutable value.
+
+Each metric is a quadratic form, one symmetric matrix ``P``. The score of a class is then
+``mu' P x - mu' P mu / 2``. That is ``-(x - mu)' P (x - mu) / 2`` up to a number that all classes
+share. The softmax of the scores gives probabilities.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
-from evergrow.estimators.means.distances import (
-    Distance,
-    Euclidean,
-    Form,
-    Mahalanobis,
-    ProjectedDistance,
-)
+from evergrow.estimators.means.covariance import shrunk_covariance, spread
 from evergrow.estimators.means.ncm_metric import NCMMetric
 from evergrow.estimators.sums.changes import FittedSums
 from evergrow.estimators.sums.moments import Moments
@@ -32,6 +32,71 @@ IS_METRIC = Satisfies("an NCMMetric", lambda value: isinstance(value, NCMMetric)
 _SCORE_BYTES = 16 << 20
 # Larger differences are clipped to this, so that their products stay finite.
 _FARTHEST = 1e140
+
+
+class Form(Protocol):
+    """A quadratic form: one symmetric matrix ``P``."""
+
+    def directions(self, rows: Floats) -> Floats:
+        """Return ``P x`` of every row, of shape (n_rows, n_features)."""
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        """Return ``x' P x`` of every row, of shape (n_rows,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Euclidean distance: ``P`` is the identity divided by a variance that all features share."""
+
+    variance: float
+
+    def directions(self, rows: Floats) -> Floats:
+        return rows / self.variance
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        return _squares(rows) / self.variance
+
+
+@dataclass(frozen=True, eq=False)
+class _Whitened:
+    """Mahalanobis distance: ``P`` is the inverse of a covariance, given as its Cholesky factor."""
+
+    factor: tuple[Any, bool]
+
+    @classmethod
+    def of(cls, moments: Moments, shrinkage: float) -> _Whitened:
+        """Factorise the covariance within classes [Hayes2020]."""
+        try:
+            return cls(cho_factor(shrunk_covariance(moments, shrinkage), overwrite_a=True))
+        except LinAlgError as error:
+            raise InvalidInputError(
+                f"the covariance within classes is singular: set shrinkage above {shrinkage:g}"
+            ) from error
+
+    def directions(self, rows: Floats) -> Floats:
+        return np.ascontiguousarray(cho_solve(self.factor, rows.T).T)
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        root, lower = self.factor
+        white = solve_triangular(root, rows.T, trans=0 if lower else 1, lower=lower)
+        return _squares(white.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Projected:
+    """Euclidean distance after a projection ``W``: ``P`` is ``W' W``."""
+
+    components: Floats
+
+    def directions(self, rows: Floats) -> Floats:
+        return (rows @ self.components.T) @ self.components
+
+    def squared_lengths(self, rows: Floats) -> Floats:
+        return _squares(rows @ self.components.T)
+
+
+def _squares(rows: Floats) -> Floats:
+    return cast("Floats", np.einsum("ij,ij->i", rows, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +132,9 @@ class FittedMeans(FittedSums):
     """Classes, sums over their examples, and the learnt metric if there is one."""
 
     metric: NCMMetric | None = None
-    _projected: ProjectedDistance | None = field(init=False, repr=False, default=None)
-    # The scores for the last distance, solved once. Each new value starts without any.
-    _solved: dict[Distance, LinearScores] = field(init=False, repr=False, default_factory=dict)
+    _projected: _Projected | None = field(init=False, repr=False, default=None)
+    # The scores for the last shrinkage, solved once. Each new value starts without any.
+    _solved: dict[float, LinearScores] = field(init=False, repr=False, default_factory=dict)
 
     _stored: ClassVar[Fields] = {
         "labels": Classes(),
@@ -80,7 +145,7 @@ class FittedMeans(FittedSums):
     def __post_init__(self) -> None:
         """Take the projection of the metric as it is now: the caller may train it again."""
         if self.metric is not None:
-            object.__setattr__(self, "_projected", ProjectedDistance(self.metric.components_))
+            object.__setattr__(self, "_projected", _Projected(self.metric.components_))
 
     def check_stored(self) -> None:
         """Raise a ``ValueError`` if the metric does not suit the sums."""
@@ -89,7 +154,7 @@ class FittedMeans(FittedSums):
         if self.metric.n_features_in_ != self.n_features:
             raise InvalidInputError("its metric has other features")
         with np.errstate(all="ignore"):
-            are_finite = self.scores(self.distance(0.0)).are_finite
+            are_finite = self.scores(0.0).are_finite
         if not are_finite:
             raise InvalidInputError("its metric overflows")
 
@@ -98,7 +163,8 @@ class FittedMeans(FittedSums):
         if self.n_features != other.n_features:
             return ["the number of features"]
         # The shrinkage may differ: it does not affect the sums.
-        if type(self.distance(0.0)) is not type(other.distance(0.0)):
+        kinds = [(one.metric is None, one.moments.settled is None) for one in (self, other)]
+        if kinds[0] != kinds[1]:
             return ["metric"]
         if self.metric is not None and other.metric is not None:
             same = np.array_equal(self.metric.components_, other.metric.components_)
@@ -106,34 +172,40 @@ class FittedMeans(FittedSums):
         per_class = [fitted.moments.class_settled is not None for fitted in (self, other)]
         return [] if per_class[0] == per_class[1] else ["keep_class_statistics"]
 
-    def distance(self, shrinkage: float) -> Distance:
-        """Return the distance that the sums were collected for, with this shrinkage."""
-        if self._projected is not None:
-            return self._projected
-        return Euclidean() if self.moments.settled is None else Mahalanobis(shrinkage)
+    def scores(self, shrinkage: float) -> LinearScores:
+        """Return the scores, solved when they are first needed.
 
-    def scores(self, distance: Distance) -> LinearScores:
-        """Return the scores for a distance, solved when they are first needed."""
-        scores = self._solved.get(distance)
+        The ``shrinkage`` is that of the Mahalanobis distance.
+        """
+        shrinkage = 0.0 if self.moments.settled is None else shrinkage
+        scores = self._solved.get(shrinkage)
         if scores is None:
-            scores = self._solve(distance)
+            scores = self._solve(shrinkage)
             self._solved.clear()
-            self._solved[distance] = scores
+            self._solved[shrinkage] = scores
         return scores
 
-    def _solve(self, distance: Distance) -> LinearScores:
+    def _form(self, shrinkage: float) -> Form:
+        """Return the distance that the sums were collected for."""
+        if self._projected is not None:
+            return self._projected
+        if self.moments.settled is None:
+            return _Scaled(spread(self.moments))
+        return _Whitened.of(self.moments, shrinkage)
+
+    def _solve(self, shrinkage: float) -> LinearScores:
         present = self.moments.class_examples > 0
         # Distances do not depend on the origin, but rounding errors do.
         centre = self.moments.sums[present].sum(axis=0) / self.moments.class_weights[present].sum()
         means = np.where(present[:, None], self.moments.means - centre, 0.0)
-        form = distance.form(self.moments)
+        form = self._form(shrinkage)
         directions = form.directions(means)
         offsets = np.where(present, -0.5 * np.einsum("ij,ij->i", means, directions), -np.inf)
         return LinearScores(form, centre, np.ascontiguousarray(directions.T), offsets)
 
-    def fit_scores(self, X: npt.NDArray[Any], distance: Distance) -> Floats:
+    def fit_scores(self, X: npt.NDArray[Any], shrinkage: float) -> Floats:
         """Return ``-(x - mu)' P (x - mu) / 2`` per class, which is low for rows far from all."""
-        scores = self.scores(distance)
+        scores = self.scores(shrinkage)
         out = np.empty((X.shape[0], len(self.labels)))
         for rows, block in float_blocks(X):
             relative, centred = scores.of_rows(block)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, eigh
 from scipy.special import logsumexp
 
-from evergrow.estimators.means.distances import shrunk_covariance
+from evergrow.estimators.means.covariance import shrunk_covariance
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import (

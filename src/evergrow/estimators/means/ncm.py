@@ -3,8 +3,7 @@
 Learning adds examples to sums per class: ``partial_fit`` is that of
 :mod:`evergrow.estimators.sums.learner`, the sums and means are in
 :mod:`evergrow.estimators.sums.moments`. Predicting turns means into scores, in
-:mod:`evergrow.estimators.means.fitted`, by a distance of
-:mod:`evergrow.estimators.means.distances`.
+:mod:`evergrow.estimators.means.fitted`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from evergrow.estimators.classifier.predictor import as_decision, identity, log_softmax, softmax
-from evergrow.estimators.means.distances import DISTANCES, Distance
 from evergrow.estimators.means.fitted import IS_METRIC, FittedMeans, LinearScores
 from evergrow.estimators.means.ncm_metric import NCMMetric
 from evergrow.estimators.sums.accumulation import add_examples
@@ -49,7 +47,7 @@ class MeansRequest:
     @property
     def gram(self) -> bool:
         """Whether the sums include a Gram matrix."""
-        return DISTANCES[self.metric] if isinstance(self.metric, str) else False
+        return self.metric == "mahalanobis"
 
     @property
     def per_class(self) -> bool:
@@ -141,7 +139,7 @@ class NCMClassifier(SumsLearner):
     """
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
-        "metric": [Choice(tuple(DISTANCES)), IS_METRIC],
+        "metric": [Choice(("euclidean", "mahalanobis")), IS_METRIC],
         "shrinkage": [Number(0.0, 1.0)],
         "keep_class_statistics": [Flag()],
     }
@@ -272,13 +270,12 @@ class NCMClassifier(SumsLearner):
     def _set_fitted(self, fitted: Any, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
         super()._set_fitted(fitted, names, metric_=fitted.metric, **learnt)
 
-    def _distance(self) -> Distance:
-        """Return the distance for the current shrinkage."""
+    def _checked_shrinkage(self) -> float:
         check_parameters({"shrinkage": self.shrinkage}, {"shrinkage": self._rules["shrinkage"]})
-        return self._fitted.distance(float(self.shrinkage))
+        return float(self.shrinkage)
 
     def _portable_scores(self) -> LinearScores:
-        return self._fitted.scores(self._distance())
+        return self._fitted.scores(self._checked_shrinkage())
 
     def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
         of = self._portable_scores() if scores is None else scores
@@ -288,7 +285,7 @@ class NCMClassifier(SumsLearner):
         return self._portable_scores().blocks(X)
 
     def _comparable_scores(self, X: npt.NDArray[Any]) -> Floats:
-        return self._fitted.fit_scores(X, self._distance())
+        return self._fitted.fit_scores(X, self._checked_shrinkage())
 
     def _check_suits(self, fitted: FittedMeans) -> None:
         MeansRequest.of(self).check(fitted, "save")
