@@ -13,12 +13,9 @@ from evergrow import DeviceMemoryError
 from evergrow import device as compute_on
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
 from evergrow.estimators.linear.ridge import RotatedRidge
-from evergrow.estimators.subcategory.guess import nearest
-from evergrow.estimators.subcategory.guess.fine_classes import (
-    inverse_deviations,
-)
-from evergrow.estimators.subcategory.guess.nearest import nearest_rows
-from evergrow.estimators.subcategory.guess.ridge import RidgeRegression
+from evergrow.estimators.subcategory import guessers
+from evergrow.estimators.subcategory.guess import inverse_deviations
+from evergrow.estimators.subcategory.guessers import RidgeRegression, nearest_rows
 from tests.budget import budget
 from tests.devices import every_device, import_torch, on
 from tests.estimators.subcategory.levels import kinds
@@ -89,8 +86,8 @@ def test_small_blocks_far_from_zero_change_nothing(
     random = np.random.default_rng(0)
     known, queries = random.normal(size=(60, 3)) + offset, random.normal(size=(20, 3)) + offset
     expected = nearest_rows(known, queries)
-    monkeypatch.setattr(nearest, "_DEVICE_ROWS", 7)
-    monkeypatch.setattr(nearest, "_DEVICE_PAIR_BYTES", 100)
+    monkeypatch.setattr(guessers, "_DEVICE_ROWS", 7)
+    monkeypatch.setattr(guessers, "_DEVICE_PAIR_BYTES", 100)
     found = nearest_rows(torch.as_tensor(known), torch.as_tensor(queries))
     np.testing.assert_array_equal(found, expected)
 
@@ -102,7 +99,7 @@ def test_ridge_regressions_agree_in_nine_digits(shape: tuple[int, int], device: 
     fine = np.r_[np.zeros(5, int), np.arange(shape[0] - 5) % 3].astype(np.int32)
     X = random.normal(size=shape) + fine[:, None]
     here, there = (RidgeRegression.of(one, fine) for one in (X, on(device, X).tensor))
-    assert there.penalty == pytest.approx(here.penalty, rel=1e-9)
+    assert there.fit.penalty == pytest.approx(here.fit.penalty, rel=1e-9)
     scores = there.fit.scores(on(device, X).tensor).cpu()
     np.testing.assert_allclose(scores, here.fit.scores(X), rtol=1e-9, atol=1e-10)
     folds = np.array([0, 1, 0, 2, 2, *range(3, shape[0] - 2)])

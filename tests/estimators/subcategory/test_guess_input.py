@@ -41,8 +41,6 @@ GOOD: dict[str, Any] = {
         ),
         ({"guesser": "knn"}, r"guesser must be one of \['nn', 'ridge'\].*got 'knn'"),
         ({"guesser": RidgeGuesser}, "guesser must be"),
-        ({"guesser": RidgeGuesser(scaling=-1.0)}, r"scaling must be a float in \[0, 1"),
-        ({"guesser": NearestGuesser("1")}, "scaling must be a float"),
         ({"scale": [1.0]}, r"scale must have the shape \(2,\), got \(1,\)"),
         ({"scale": [1.0, 0.0]}, "scale must be positive"),
         ({"scale": [1.0, np.inf]}, "scale must be positive and finite"),
@@ -55,6 +53,13 @@ GOOD: dict[str, Any] = {
 def test_bad_input_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         guess_fine(**{**GOOD, **changed})
+
+
+@pytest.mark.parametrize("scaling", [-1.0, 1.5, "1", None])
+@pytest.mark.parametrize("guesser", [RidgeGuesser, NearestGuesser])
+def test_options_of_guessers_are_checked(guesser: Any, scaling: Any) -> None:
+    with pytest.raises(ValueError, match=r"Guesser.scaling must be a float in \[0, 1\]"):
+        guesser(scaling=scaling)
 
 
 @pytest.mark.parametrize(

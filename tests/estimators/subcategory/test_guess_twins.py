@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
 from evergrow.estimators.linear.ridge import RotatedRidge
-from evergrow.estimators.subcategory.guess import nearest
-from evergrow.estimators.subcategory.guess.fine_classes import leave_one_of_each_out
-from evergrow.estimators.subcategory.guess.nearest import nearest_rows
-from evergrow.estimators.subcategory.guess.ridge import _PENALTIES, RidgeRegression
+from evergrow.estimators.subcategory import guessers
+from evergrow.estimators.subcategory.guessers import (
+    _PENALTIES,
+    RidgeRegression,
+    leave_one_of_each_out,
+    nearest_rows,
+)
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.labels import read_labels
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
@@ -71,8 +74,8 @@ def test_blocks_change_no_nearest_row(monkeypatch: pytest.MonkeyPatch) -> None:
     known = random.integers(0, 3, size=(50, 3)).astype(float)
     folds = np.arange(50) // 4
     at_once = nearest_rows(known, known), nearest_rows(known, known, folds)
-    monkeypatch.setattr(nearest, "_ROWS", 7)
-    monkeypatch.setattr(nearest, "_PAIR_BYTES", 100)
+    monkeypatch.setattr(guessers, "_ROWS", 7)
+    monkeypatch.setattr(guessers, "_PAIR_BYTES", 100)
     np.testing.assert_array_equal(nearest_rows(known, known), at_once[0])
     np.testing.assert_array_equal(nearest_rows(known, known, folds), at_once[1])
 
@@ -104,7 +107,7 @@ def test_the_penalty_is_the_one_that_fitting_again_chooses(shape: tuple[int, int
     X, fine = samples(*shape)
     targets = twin.one_hot(fine, np.unique(fine))
     expected = twin.choose_penalty(X, targets, _PENALTIES * twin.penalty_unit(X))
-    assert RidgeRegression.of(X, fine).penalty == pytest.approx(expected)
+    assert RidgeRegression.of(X, fine).fit.penalty == pytest.approx(expected)
 
 
 @every_shape
@@ -120,7 +123,7 @@ def test_a_fold_is_held_out_as_fitting_again_does(shape: tuple[int, int]) -> Non
     X, fine = samples(*shape)
     regression, targets = RidgeRegression.of(X, fine), twin.one_hot(fine, np.unique(fine))
     folds = leave_one_of_each_out(fine, np.random.default_rng(0))
-    scores = twin.held_out_scores(X, targets, regression.penalty, folds)
+    scores = twin.held_out_scores(X, targets, regression.fit.penalty, folds)
     expected = regression.classes[scores.argmax(axis=1)]
     np.testing.assert_array_equal(regression.held_out(folds), expected)
 
@@ -164,7 +167,7 @@ def test_rounding_errors_of_constant_features_are_not_a_direction(shape: tuple[i
 
 def test_of_penalties_that_do_equally_well_the_largest_is_taken() -> None:
     constant = RidgeRegression.of(np.zeros((4, 2)), np.array([0, 0, 1, 1], dtype=np.int32))
-    assert constant.penalty == _PENALTIES.max()
+    assert constant.fit.penalty == _PENALTIES.max()
 
 
 @pytest.mark.parametrize(

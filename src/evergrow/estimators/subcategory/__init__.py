@@ -8,10 +8,14 @@ parameters and ``methods`` for what the methods of the paper do, then read ``lea
 ``changes``.
 """
 
-from evergrow.estimators.subcategory.guess.fine_classes import Guesses, guess_fine, guess_within
-from evergrow.estimators.subcategory.guess.nearest import NearestGuesser
-from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
-from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
+from evergrow.estimators.subcategory.guess import (
+    CoarseGuesses,
+    Guesses,
+    GuessReport,
+    guess_fine,
+    guess_within,
+)
+from evergrow.estimators.subcategory.guessers import NearestGuesser, RidgeGuesser
 from evergrow.estimators.subcategory.predictor import LevelAnswers
 from evergrow.estimators.subcategory.subcategory_forest import SubcategoryForestClassifier
 

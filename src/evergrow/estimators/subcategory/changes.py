@@ -21,7 +21,7 @@ from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
 from evergrow.estimators.forest.change.relabeling import relabel, settle
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.guess.report import GuessReport
+from evergrow.estimators.subcategory.guess import GuessReport
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
 from evergrow.estimators.subcategory.request import SubcategoryRequest

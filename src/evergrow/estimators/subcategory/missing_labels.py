@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest.value.fitted import ForestBatch
-from evergrow.estimators.subcategory.guess.fine_classes import guess_fine
-from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
+from evergrow.estimators.subcategory.guess import CoarseGuesses, GuessReport, guess_fine
 from evergrow.estimators.subcategory.label_tree import UNKNOWN, LabelTree
 from evergrow.estimators.subcategory.request import GuessRequest
 from evergrow.storage.shards import choose_rows

@@ -17,7 +17,7 @@ from evergrow.estimators.forest.ncm_forest import (
     subsets_per_node,
 )
 from evergrow.estimators.forest.request import ClassWeight, ForestRequest, SplitParameters
-from evergrow.estimators.subcategory.guess.fine_classes import Guesser, guesser_of
+from evergrow.estimators.subcategory.guessers import Guesser, guesser_of
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS, Method
 from evergrow.estimators.subcategory.value.fitted import PROPOSER

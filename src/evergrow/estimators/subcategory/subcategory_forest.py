@@ -9,7 +9,7 @@ from evergrow.estimators.forest.ncm_forest import NCM_RULES
 from evergrow.estimators.forest.parameters import ForestParameters, complete_docstring
 from evergrow.estimators.forest.request import FOREST_RULES
 from evergrow.estimators.forest.strategy import STRATEGY_RULES, Strategy
-from evergrow.estimators.subcategory.guess.fine_classes import GUESSER_RULES, Guesser
+from evergrow.estimators.subcategory.guessers import GUESSER_RULES, Guesser
 from evergrow.estimators.subcategory.learner import SubcategoryLearner
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.foundation.params import Choice, Nothing, Number, Rule

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from evergrow.estimators.linear.selection import best_temperature
-from evergrow.estimators.subcategory.guess.fine_classes import leave_one_of_each_out
-from evergrow.estimators.subcategory.guess.ridge import RidgeRegression
+from evergrow.estimators.subcategory.guessers import RidgeRegression, leave_one_of_each_out
 from evergrow.foundation.labels import ClassList
 
 Ids = npt.NDArray[np.int64]

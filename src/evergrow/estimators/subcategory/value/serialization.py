@@ -15,13 +15,19 @@ from evergrow.estimators.forest.value.serialization import (
     to_tensors,
 )
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.guess.fine_classes import guesser_from_json, guesser_to_json
+from evergrow.estimators.subcategory.guessers import GUESSERS
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.fitted import PROPOSER, FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.errors import ModelFileError
-from evergrow.storage.models.header import arrays_inside, check_array, common_header, feature_names
+from evergrow.storage.models.header import (
+    arrays_inside,
+    check_array,
+    common_header,
+    feature_names,
+    with_values,
+)
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -38,7 +44,6 @@ def to_file(
     unconfirmed = UnconfirmedSamples.none() if rows_left_out else fitted.unconfirmed
     tensors |= {"unconfirmed.ids": unconfirmed.ids, "unconfirmed.coarse": unconfirmed.coarse}
     parameters = parameters_to_json(estimator.get_params(deep=False))
-    parameters["guess"] = guesser_to_json(parameters["guess"])
     header = {
         **learnt,
         # The hierarchy holds the classes.
@@ -80,9 +85,7 @@ def from_file(
     if stack is not None and forest.has_training_rows and not stack.first.has_training_rows:
         raise ModelFileError("the model file lacks the samples of the first of its two forests")
     fitted = FittedSubcategories(tree, forest, method, _read_unconfirmed(own, forest, tree), stack)
-    parameters = parameters_from_json(header)
-    if "guess" in parameters:
-        parameters = {**parameters, "guess": guesser_from_json(parameters["guess"])}
+    parameters = with_values(parameters_from_json(header), GUESSERS.values())
     return fitted, parameters, feature_names(header, fitted.n_features)
 
 

@@ -1,10 +1,11 @@
-"""Guess the fine classes of samples with only a coarse class."""
+"""Guess the fine classes of samples with only a coarse class, and report how often it is right."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -14,9 +15,13 @@ from sklearn.utils import check_array, check_random_state
 
 from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.subcategory.guess.nearest import Codes, NearestGuesser
-from evergrow.estimators.subcategory.guess.report import CoarseGuesses, GuessReport
-from evergrow.estimators.subcategory.guess.ridge import RidgeGuesser
+from evergrow.estimators.subcategory.guessers import (
+    GUESSER_RULES,
+    Codes,
+    Guesser,
+    guesser_of,
+    leave_one_of_each_out,
+)
 from evergrow.estimators.sums.accumulation import check_magnitude
 from evergrow.foundation.device import (
     Device,
@@ -29,26 +34,19 @@ from evergrow.foundation.device import (
     place_like,
     to_host,
 )
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.params import (
-    Choice,
     Flag,
     Integer,
     Nothing,
-    Number,
     RandomState,
     Rule,
-    Satisfies,
     check_parameters,
 )
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.storage.device_rows import DeviceRows, load_tensor
-from evergrow.storage.models.header import plain_parameters
-
-Guesser = RidgeGuesser | NearestGuesser
-Places = npt.NDArray[np.int64]
 
 # Code of a missing fine class.
 MISSING = -1
@@ -59,13 +57,6 @@ _BLOCK_ROWS = 8192
 # What to do if the memory of a GPU is exhausted.
 _ADVICE = "guess fewer samples at a time, or on the processor with evergrow.device('cpu')"
 
-_GUESSERS: dict[str, type[Guesser]] = {"ridge": RidgeGuesser, "nn": NearestGuesser}
-# A parameter that takes a guesser: its name, or a value with options.
-GUESSER_RULES: list[Rule] = [
-    Choice(tuple(_GUESSERS)),
-    Satisfies("a value such as RidgeGuesser()", lambda value: isinstance(value, Guesser)),
-]
-_OPTION_RULES: dict[str, list[Rule]] = {"scaling": [Number(0.0, 1.0)]}
 _RULES: dict[str, list[Rule]] = {
     "guesser": GUESSER_RULES,
     "check": [Flag()],
@@ -75,32 +66,161 @@ _RULES: dict[str, list[Rule]] = {
 }
 
 
-def guesser_of(value: str | Guesser) -> Guesser:
-    """The guesser for a name, or the given one; its options are checked."""
-    guesser = _GUESSERS[value]() if isinstance(value, str) else value
-    check_parameters({name: getattr(guesser, name) for name in _OPTION_RULES}, _OPTION_RULES)
-    return guesser
+@dataclass(frozen=True)
+class CoarseGuesses:
+    """Numbers of guesses within one coarse class, and how many were right.
+
+    Attributes
+    ----------
+    coarse : int or str
+        Code or name of the coarse class.
+    n_known : int
+        Number of samples whose fine class was known.
+    n_missing : int
+        Number of samples whose fine class was missing.
+    n_guessed : int
+        Number of samples that got a guess. The others have a coarse class without fine classes, or
+        their guess was discarded.
+    n_checked : int
+        Number of known samples that were also guessed without their own label, to measure the rate.
+        The only sample of a fine class cannot be checked. It is 0 if fewer than two fine classes
+        are known or if a fine class has no known sample.
+    n_right : int
+        Number of checked samples whose guess was right.
+    level : int
+        Level of the class; 0 is the coarsest. With more than two levels, the fine classes are those
+        directly below this class.
+    """
+
+    coarse: Any
+    n_known: int = 0
+    n_missing: int = 0
+    n_guessed: int = 0
+    n_checked: int = 0
+    n_right: int = 0
+    level: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Share of right guesses, measured on known samples; NaN if it cannot be measured."""
+        return self.n_right / self.n_checked if self.n_checked else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the rate; NaN without a rate."""
+        if not self.n_checked:
+            return math.nan
+        # Counts one more right and one more wrong, so that 5 of 5 do not give an error of 0.
+        share = (self.n_right + 1) / (self.n_checked + 2)
+        return math.sqrt(share * (1 - share) / self.n_checked)
 
 
-def guesser_to_json(guess: Any) -> Any:
-    """The parameter ``guess`` for the header of a model file."""
-    if isinstance(guess, str):
-        return guess
-    name = next(name for name, kind in _GUESSERS.items() if isinstance(guess, kind))
-    options = {field.name: getattr(guess, field.name) for field in fields(guess)}
-    return {"name": name, **plain_parameters(options)}
+@dataclass(frozen=True)
+class GuessReport:
+    """How many fine labels were guessed, and how often such guesses are right.
+
+    The rate of right guesses is measured on samples whose fine class is known. Each is guessed
+    without its own label and without one sample of every other class. For classes with few samples
+    this is harder than the actual guesses, so the rate is somewhat too low.
+
+    Attributes
+    ----------
+    coarse : tuple of CoarseGuesses
+        One report for each coarse class. With more than two levels, one for each class that has
+        finer ones, level by level. A sample then counts on several levels.
+    once : tuple of int or None
+        With more than two levels, ``n_known``, ``n_missing`` and ``n_guessed`` with each sample
+        counted once. None with two levels, because they are sums over `coarse` then.
+
+    Examples
+    --------
+    >>> from evergrow.estimators import CoarseGuesses, GuessReport
+    >>> cats = CoarseGuesses(0, n_known=20, n_missing=30, n_guessed=30, n_checked=20, n_right=15)
+    >>> cows = CoarseGuesses(1, n_missing=5)
+    >>> print(GuessReport((cats, cows)).table(["cat", "cow"]))
+    coarse class  known  missing  guessed  right
+    cat              20       30       30  0.750 +- 0.100
+    cow               0        5        0  -
+    all              20       35       30  0.750 +- 0.100
+    """
+
+    coarse: tuple[CoarseGuesses, ...]
+    once: tuple[int, int, int] | None = None
+
+    @property
+    def n_known(self) -> int:
+        """Number of samples whose fine class was known."""
+        return self.once[0] if self.once else sum(part.n_known for part in self.coarse)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of samples whose fine class was missing."""
+        return self.once[1] if self.once else sum(part.n_missing for part in self.coarse)
+
+    @property
+    def n_guessed(self) -> int:
+        """Number of samples that got a guess."""
+        return self.once[2] if self.once else sum(part.n_guessed for part in self.coarse)
+
+    @property
+    def rate(self) -> float:
+        """Share of right guesses overall; NaN if it cannot be measured.
+
+        With more than two levels, it covers the guesses on all levels.
+        """
+        parts = self._measured()
+        weight = sum(part.n_guessed for part in parts)
+        return sum(part.n_guessed * part.rate for part in parts) / weight if weight else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the rate; NaN without a rate."""
+        parts = self._measured()
+        weight = sum(part.n_guessed for part in parts)
+        squares = sum((part.n_guessed * part.standard_error) ** 2 for part in parts)
+        return math.sqrt(squares) / weight if weight else math.nan
+
+    def _measured(self) -> list[CoarseGuesses]:
+        return [part for part in self.coarse if part.n_guessed and not math.isnan(part.rate)]
+
+    def table(self, names: Sequence[object] | Mapping[Any, object] | None = None) -> str:
+        """Return the report as a table.
+
+        Parameters
+        ----------
+        names : sequence or mapping, default=None
+            Names of the coarse classes. None shows their numbers. Reports of an estimator already
+            have names, which a mapping may replace.
+
+        Returns
+        -------
+        table : str
+            One line for each class of ``coarse``, and one for all of them.
+        """
+        shown = [str(_name(part.coarse, names)) for part in self.coarse]
+        heading = "coarse class" if self.once is None else "class"
+        width = max(len(name) for name in [heading, *shown, "all"])
+        levels = [""] * (len(shown) + 2)
+        if self.once is not None:
+            levels = ["  level", *(f"  {part.level:5}" for part in self.coarse), " " * 7]
+        lines = [f"{heading:{width}}{levels[0]}  known  missing  guessed  right"]
+        parts: list[CoarseGuesses | GuessReport] = [*self.coarse, self]
+        for name, level, part in zip([*shown, "all"], levels[1:], parts, strict=True):
+            counts = f"{part.n_known:5}  {part.n_missing:7}  {part.n_guessed:7}"
+            rate = "-"
+            if not math.isnan(part.rate):
+                rate = f"{part.rate:.3f} +- {part.standard_error:.3f}"
+            lines.append(f"{name:{width}}{level}  {counts}  {rate}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
 
 
-def guesser_from_json(entry: Any) -> Any:
-    """The parameter ``guess`` from the header of a model file."""
-    if not isinstance(entry, dict):
-        return entry
-    options = dict(entry)
-    kind = _GUESSERS.get(str(options.pop("name", None)))
-    plain = all(isinstance(value, (int, float)) for value in options.values())
-    if kind is None or not plain or options.keys() - {field.name for field in fields(kind)}:
-        raise ModelFileError(f"the model file has an unknown guesser {entry}")
-    return kind(**options)
+def _name(coarse: Any, names: Sequence[object] | Mapping[Any, object] | None) -> object:
+    if isinstance(names, Mapping):
+        return names.get(coarse, coarse)
+    return coarse if names is None or not isinstance(coarse, int) else names[coarse]
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,23 +392,6 @@ def guess_within(
         if (codes == codes[0]).all():
             return np.full(len(rows), codes[0], dtype=np.int32)
         return chosen.learn(_scaled(known, factors), codes).guess(_scaled(rows, factors))
-
-
-def leave_one_of_each_out(fine: Codes, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Assign folds so that no fold has two samples of one class.
-
-    Leaving out a single sample would put its class at a disadvantage, since the others keep all
-    their samples. With three samples per class the guesses would look much worse than they are.
-
-    >>> leave_one_of_each_out(np.array([5, 5, 7], dtype=np.int32), np.random.default_rng(0))
-    array([0, 1, 0])
-    """
-    order = random.permutation(len(fine))
-    order = order[np.argsort(fine[order], kind="stable")]
-    _, firsts, counts = np.unique(fine[order], return_index=True, return_counts=True)
-    folds = np.empty(len(fine), dtype=np.int64)
-    folds[order] = np.arange(len(fine)) - np.repeat(firsts, counts)
-    return folds
 
 
 @translate_errors()

@@ -1,1 +1,0 @@
-"""Guessing missing fine classes: one file for each guesser, and a report on their accuracy."""
