@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from evergrow import SubcategoryForestClassifier
+from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
+from evergrow.storage.models.codec import decode, encode
 from tests.estimators.forest.blobs import counts_of_leaves
 
 N_FEATURES = 5
@@ -104,3 +106,16 @@ def kinds(
     # Two of each class at the least.
     fine = np.where((random.random(n) < known) | (np.arange(n) < 12), truth, -1).astype(np.int32)
     return Kinds(X, parents[truth], fine, parents, truth)
+
+
+def tree_entries(tree: LabelTree) -> dict[str, Any]:
+    """What a model file holds of a tree of classes, arrays as lists."""
+    header, arrays = encode(tree)
+    return {**header, **{name: array.tolist() for name, array in arrays.items()}}
+
+
+def tree_of(entries: dict[str, Any]) -> LabelTree:
+    """The tree from :func:`tree_entries`."""
+    arrays = {name: np.array(entries.pop(name), np.int32) for name in ("parents", "columns")}
+    tree: LabelTree = decode(LabelTree, entries, arrays)
+    return tree

@@ -18,7 +18,14 @@ from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.foundation.errors import ModelFileError
 from tests.budget import budget
 from tests.estimators.model_files import reload
-from tests.estimators.subcategory.levels import REFINABLE, Array, check_consistent, small
+from tests.estimators.subcategory.levels import (
+    REFINABLE,
+    Array,
+    check_consistent,
+    small,
+    tree_entries,
+    tree_of,
+)
 
 PARENTS = {
     "beagle": "dog",
@@ -90,10 +97,10 @@ def test_classes_get_numbers_level_by_level() -> None:
 def test_columns_and_flat_labels_say_the_same() -> None:
     names = ["beagle", "animal", "oak", "cat", "plant", "lynx"]
     flat, table = grown(names, hierarchy=PARENTS), grown(columns(names))
-    assert flat.to_json() == table.to_json()
+    assert tree_entries(flat) == tree_entries(table)
     holes = [[None, None, "beagle"], [None, "cat", None], ["plant", None, None]]
     assert grown(holes, hierarchy=PARENTS).names == ["animal", "plant", "cat", "dog", "beagle"]
-    assert grown(holes[:1], flat).to_json() == flat.to_json()
+    assert tree_entries(grown(holes[:1], flat)) == tree_entries(flat)
 
 
 def test_numbers_may_stand_for_classes() -> None:
@@ -512,10 +519,10 @@ def test_a_loaded_forest_goes_on_the_same(
     ],
 )
 def test_a_damaged_tree_in_a_file_is_refused(change: Any) -> None:
-    entry = grown(["beagle", "cat", "oak"], hierarchy=PARENTS).to_json()
-    assert LabelTree.from_json(entry).names[-1] == "beagle"
+    entry = tree_entries(grown(["beagle", "cat", "oak"], hierarchy=PARENTS))
+    assert tree_of(dict(entry)).names[-1] == "beagle"
     with pytest.raises(ModelFileError):
-        LabelTree.from_json({**entry, **change})
+        tree_of({**entry, **change})
 
 
 @settings(max_examples=budget(40))
@@ -536,7 +543,7 @@ def test_numbers_columns_and_parents_never_change(calls: Any, seed: int) -> None
         assert after.labels.classes[:known].tolist() == tree.labels.classes.tolist()
         assert set(np.flatnonzero(after.is_finest)) <= set(after.columns.tolist())
         assert [after.names[c] for c in coded] == names
-        tree = LabelTree.from_json(after.to_json())
+        tree = tree_of(tree_entries(after))
         assert tree.names == after.names
         np.testing.assert_array_equal(tree.paths, after.paths)
 

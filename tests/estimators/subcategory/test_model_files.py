@@ -12,7 +12,7 @@ import pytest
 import evergrow
 from evergrow import ModelFileError
 from evergrow.estimators import NearestGuesser
-from tests.estimators.model_files import check_refused, drop, edit, edit_part, put, reload
+from tests.estimators.model_files import at, check_refused, forge, reload
 from tests.estimators.subcategory.levels import (
     REFINABLE,
     every_method,
@@ -106,51 +106,52 @@ def test_ways_of_guessing_are_saved(tmp_path: Path) -> None:
     assert evergrow.load(tmp_path / "forest.evergrow").guess == guess
 
 
-HOSTILE = {
-    "next id taken": edit_part("history", n_seen=2),
-    "comparisons without end": put("n_comparisons", np.full(5, 2**63 - 1)),
-    "no hierarchy": edit(hierarchy=None),
-    "parents of others": edit_part("hierarchy", parents=[0] * 16),
-    "too few classes": edit_part("hierarchy", parents=[0, 1], columns=[0, 1]),
-    "column beyond": edit_part("hierarchy", columns=[99]),
-    "no method": edit(method=None),
-    "method of lists": edit(method=["ridge-h"]),
-    "unknown method": edit(method="best"),
-    "wrong parameter": edit_part("parameters", smoothing=-1.0),
-    "guess by code": edit_part("parameters", guess={"name": "os.system"}),
-    "guess with unknown options": edit_part("parameters", guess={"name": "nn", "forest": None}),
-    "guess by a number": edit_part("parameters", guess={"name": "nn", "scaling": "x"}),
-    "lacking ids": drop("unconfirmed.ids"),
-    "lacking coarse": drop("unconfirmed.coarse"),
-    "unknown ids": put("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
-    "coarse class that is fine": put("unconfirmed.coarse", lambda old: np.full_like(old, 9)),
-    "guesses of other classes": put("unconfirmed.coarse", lambda old: old[::-1].copy()),
-    "unsorted ids": put("unconfirmed.ids", lambda old: old[::-1].copy()),
-    "another estimator's trees": edit(proposer="axis"),
-}
-
-
-HOSTILE_STACKS = {
-    "no first forest": edit(stack=None),
-    "scale of no number": edit(stack={"scale": "x", "first": {}}),
-    "no history": edit(stack={"scale": 1.0, "first": {}}),
-    "counts of no number": edit_part("stack", n_grown="x"),
-    "learns all of no kind": edit_part("stack", learns_all=1),
-    "narrow mean": put("stack.mean", np.zeros(3)),
-    "scale of zero": put("stack.scale", np.zeros(5)),
-    "lacking first array": drop("first/mean"),
-    "lacking scale": drop("stack.scale"),
-}
+FORGED: list[tuple[str, Any]] = [
+    ("fitted/forest/history/n_seen", 2),
+    ("fitted/forest/proposer", "axis"),
+    ("fitted/forest/labels/values", lambda old: old[::-1]),
+    ("forest.n_comparisons", np.full(2, 2**63 - 1)),
+    ("fitted/tree", None),
+    ("tree.parents", None),
+    ("tree.parents", lambda old: old * 0),
+    ("tree.parents", lambda old: old[:2]),
+    ("tree.parents", at(0, -1)),
+    ("tree.columns", at(0, 99)),
+    ("fitted/method", None),
+    ("fitted/method", ["ridge-h"]),
+    ("fitted/method", "best"),
+    ("fitted/method", "stacked"),
+    ("parameters/smoothing", -1.0),
+    ("parameters/guess", {"kind": "os.system"}),
+    ("parameters/guess", {"kind": "NearestGuesser", "forest": None}),
+    ("parameters/guess", {"kind": "NearestGuesser", "scaling": "x"}),
+    ("unconfirmed.ids", None),
+    ("unconfirmed.coarse", None),
+    ("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
+    ("unconfirmed.ids", lambda old: old[::-1].copy()),
+    ("unconfirmed.coarse", lambda old: np.full_like(old, 9)),
+    ("unconfirmed.coarse", lambda old: old[::-1].copy()),
+]
+FORGED_STACKS: list[tuple[str, Any]] = [
+    ("fitted/stack", None),
+    ("fitted/stack/scale", "x"),
+    ("fitted/stack/first", {}),
+    ("fitted/stack/first/proposer", "axis"),
+    ("fitted/stack/n_grown", "x"),
+    ("fitted/stack/n_learnt", 2**53 + 1),
+    ("fitted/stack/learns_all", 1),
+    ("stack.features.mean", np.zeros(3)),
+    ("stack.features.scale", np.zeros(5)),
+    ("stack.features.scale", None),
+    ("stack.first.standardization.mean", None),
+]
 
 
 @pytest.mark.parametrize(
-    ("method", "change"),
-    [
-        *(pytest.param("ridge-h", change, id=name) for name, change in HOSTILE.items()),
-        *(pytest.param("stacked", change, id=name) for name, change in HOSTILE_STACKS.items()),
-    ],
+    ("method", "path", "value"),
+    [*(("ridge-h", *each) for each in FORGED), *(("stacked", *each) for each in FORGED_STACKS)],
 )
-def test_a_hostile_file_is_refused(method: str, change: Any, tmp_path: Path) -> None:
+def test_a_forged_file_is_refused(method: str, path: str, value: Any, tmp_path: Path) -> None:
     X, Y = samples(80)
     reload(small(method, n_estimators=2).fit(X, hidden(Y)), tmp_path)
-    check_refused(tmp_path / "model.evergrow", change)
+    check_refused(tmp_path / "model.evergrow", forge(path, value))

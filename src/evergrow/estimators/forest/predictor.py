@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
-from evergrow.estimators.classifier.persistence import (
-    Header,
-    InferenceSaveMixin,
-    ModelContent,
-    Tensors,
-)
+from evergrow.estimators.classifier.persistence import InferenceSaveMixin
 from evergrow.estimators.classifier.predictor import ScoringClassifier, fill_rows
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
 from evergrow.estimators.forest.request import VOTING_RULES, ClassWeight
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (
-    from_tensors,
     parameters_from_json,
     parameters_to_json,
-    to_tensors,
 )
 from evergrow.estimators.forest.value.virtual_votes import Balance
 from evergrow.foundation.device import find_device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
-from evergrow.storage.models.header import Build, class_list, common_header, feature_names
 
 
 class TreePredictor(InferenceSaveMixin, ScoringClassifier):
@@ -169,6 +161,7 @@ class ForestPredictor(TreePredictor):
     _decision: ClassVar[type[Decision]]
 
     _fitted: FittedForest
+    _kind = FittedForest
     balance: Balance
     class_weight: ClassWeight
 
@@ -249,26 +242,22 @@ class ForestPredictor(TreePredictor):
         row = np.ascontiguousarray(X[0], dtype=np.float64)
         return explain_sample(fitted, row, self._decision)
 
-    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
-        reader = self._checked_to_save()
-        fitted = reader._fitted
+    def _check_suits(self, fitted: FittedForest) -> None:
+        if fitted.proposer != self._proposer:
+            raise InvalidInputError(
+                f"the trees are those of another kind of forest, {fitted.proposer!r}"
+            )
+
+    def _stored_value(self, inference_only: bool) -> Any:
+        if not inference_only:
+            return self._fitted
         # Without samples the votes could not be found again: such a file holds them.
-        n_threads = effective_n_jobs(reader.n_jobs)
-        ballot = fitted.ballot(reader._checked_balance(), n_threads) if inference_only else None
-        learnt, tensors = to_tensors(fitted, inference_only=inference_only, ballot=ballot)
-        parameters = parameters_to_json(reader.get_params(deep=False))
-        header = {
-            **learnt,
-            **common_header(reader, parameters, fitted.labels),
-            "inference_only": bool(inference_only) or not fitted.has_training_rows,
-        }
-        return header, tensors
+        n_threads = effective_n_jobs(self.n_jobs)
+        return self._fitted.predicting(self._fitted.ballot(self._checked_balance(), n_threads))
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        return parameters_to_json(super()._stored_parameters(inference_only))
 
     @classmethod
-    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
-        fitted = from_tensors(class_list(header), header, tensors, cls._proposer)
-        parameters = parameters_from_json(header)
-        check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        forest = cls(**parameters)
-        forest._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return forest
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedForest) -> dict[str, Any]:  # noqa: ARG003
+        return parameters_from_json(entries)

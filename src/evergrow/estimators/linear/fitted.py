@@ -39,7 +39,7 @@ from evergrow.foundation.rows import float_blocks
 from evergrow.storage.models.codec import (
     MOST_COUNTED,
     Array,
-    Classes,
+    ClassNames,
     Fields,
     Nested,
     decode,
@@ -111,7 +111,7 @@ class FittedRLS(FittedSums):
     temperatures: dict[tuple[Ridge, float, int], float] = field(default_factory=dict)
 
     _stored: ClassVar[Fields] = {
-        "labels": Classes(),
+        "labels": ClassNames(),
         "features": Nested(FeatureMap),
         "intercept": [Flag()],
         "moments": Nested(Moments, optional=True),

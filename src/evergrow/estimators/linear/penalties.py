@@ -44,7 +44,7 @@ class SelectionRequest:
         "recoding": [Nothing(), Number(0.0)],
         "standardize": [Flag()],
         "rule": [Choice(RULES)],
-        "blocks": Several(Integer(0, MOST_COUNTED)),
+        "blocks": Several([Integer(0, MOST_COUNTED)]),
         "scoring": [Choice(SCORINGS)],
         "n_random_blocks": [Integer(0, MOST_COUNTED)],
     }

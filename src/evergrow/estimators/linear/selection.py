@@ -76,7 +76,7 @@ class Selection:
         "n_examples": [Integer(0, MOST_COUNTED)],
         "weight": [Number(0.0)],
         "class_examples": Array(np.int64, (None,), 0),
-        "blocks": Several(Integer(0, MOST_COUNTED)),
+        "blocks": Several([Integer(0, MOST_COUNTED)]),
         "by_means": [Flag()],
     }
 

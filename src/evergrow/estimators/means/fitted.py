@@ -22,7 +22,7 @@ from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Satisfies
 from evergrow.foundation.rows import float_blocks
-from evergrow.storage.models.codec import Classes, Fields, Model, Nested
+from evergrow.storage.models.codec import ClassNames, Fields, Model, Nested
 
 Floats = npt.NDArray[np.float64]
 
@@ -137,7 +137,7 @@ class FittedMeans(FittedSums):
     _solved: dict[float, LinearScores] = field(init=False, repr=False, default_factory=dict)
 
     _stored: ClassVar[Fields] = {
-        "labels": Classes(),
+        "labels": ClassNames(),
         "moments": Nested(Moments),
         "metric": Model(IS_METRIC, optional=True),
     }

@@ -19,7 +19,7 @@ from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import GONE, ClassList
 from evergrow.foundation.params import Choice, Nothing, Number, Satisfies
-from evergrow.storage.models.codec import Classes, Fields, Model, Nested
+from evergrow.storage.models.codec import ClassNames, Fields, Model, Nested
 
 _IS_CLASSIFIER = Satisfies("a classifier", lambda value: hasattr(value, "classes_"))
 
@@ -43,7 +43,7 @@ class FittedRejection:
     penalty: float | None = None
 
     _stored: ClassVar[Fields] = {
-        "labels": Classes(),
+        "labels": ClassNames(),
         "estimator": Model(_IS_CLASSIFIER),
         "moments": Nested(Moments),
         "holdout": Nested(Holdout),

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.formatting import list_names
 from evergrow.foundation.labels import GONE, ClassList
-from evergrow.storage.models.header import class_list, classes_to_json
+from evergrow.storage.models.codec import Array, ClassNames, Fields, Several
 
 # The class of a sample that is not known.
 UNKNOWN = -1
@@ -58,6 +58,12 @@ class LabelTree:
     levels: tuple[ClassList, ...]
     parents: Classes
     columns: Classes
+
+    _stored: ClassVar[Fields] = {
+        "levels": Several(ClassNames("level")),
+        "parents": Array(np.int32, ("nodes",), 0, "nodes", filled=True),
+        "columns": Array(np.int32, (None,), 0, "nodes"),
+    }
 
     @classmethod
     def empty(cls) -> LabelTree:
@@ -339,31 +345,13 @@ class LabelTree:
         without_column = np.setdiff1d(np.flatnonzero(left.is_finest), left.columns)
         return left._with_columns(without_column.tolist()), place.tolist()
 
-    def to_json(self) -> dict[str, Any]:
-        """The tree for the header of a model file."""
-        return {
-            "levels": [classes_to_json(level.classes) for level in self.levels],
-            "parents": self.parents.tolist(),
-            "columns": self.columns.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, entry: Any) -> LabelTree:
-        """Rebuild from :meth:`to_json`; raises a ``ModelFileError`` if anything is inconsistent."""
-        entry = entry if isinstance(entry, dict) else {}
-        listed = entry.get("levels")
-        listed = listed if isinstance(listed, list) else []
-        levels = [class_list({"classes": level}) for level in listed]
-        parents, columns = (_numbers(entry.get(name), name) for name in ("parents", "columns"))
-        n = len(parents)
-        fits = bool((parents < n).all()) and _is_tree(parents)
-        fits = fits and bool((columns < n).all()) and len(set(columns.tolist())) == len(columns)
-        tree = cls(tuple(levels), parents, columns)
-        if not n or not fits or np.bincount(tree.depths).tolist() != [*map(len, levels)]:
-            raise ModelFileError("the model file is inconsistent: its classes are not a hierarchy")
-        if np.setdiff1d(np.flatnonzero(tree.is_finest), columns).size:
-            raise ModelFileError("the model file is inconsistent: a class has no column")
-        return tree
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if it is not a hierarchy."""
+        fits = _is_tree(self.parents) and len({*self.columns.tolist()}) == len(self.columns)
+        if not fits or np.bincount(self.depths).tolist() != [*map(len, self.levels)]:
+            raise InvalidInputError("its classes are not a hierarchy")
+        if np.setdiff1d(np.flatnonzero(self.is_finest), self.columns).size:
+            raise InvalidInputError("a class has no column")
 
 
 def _check_one_parent(tree: LabelTree, paths: Classes) -> None:
@@ -417,10 +405,3 @@ def _is_tree(parents: Classes) -> bool:
     for _ in range(len(parents).bit_length() + 1):
         at = at[at]
     return bool((parents[at] == at).all())
-
-
-def _numbers(values: Any, name: str) -> Classes:
-    whole = isinstance(values, list) and all(type(v) is int and 0 <= v < 2**31 for v in values)
-    if not whole:
-        raise ModelFileError(f"the model file is inconsistent: its {name} of classes are damaged")
-    return np.array(values, dtype=np.int32)

@@ -12,12 +12,15 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from evergrow.estimators.classifier.learner import translate_errors
-from evergrow.estimators.classifier.persistence import Header, ModelContent, Tensors
 from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.predictor import TreePredictor
+from evergrow.estimators.forest.value.serialization import (
+    parameters_from_json,
+    parameters_to_json,
+)
+from evergrow.estimators.subcategory.guessers import GUESSERS
 from evergrow.estimators.subcategory.labels import true_columns
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
-from evergrow.estimators.subcategory.value.serialization import from_file, to_file
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
@@ -27,7 +30,7 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.storage.models.header import Build
+from evergrow.storage.models.header import with_values
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
@@ -101,6 +104,7 @@ class SubcategoryPredictor(TreePredictor):
 
     smoothing: float
     _fitted: FittedSubcategories
+    _kind = FittedSubcategories
 
     @property
     def coarse_classes_(self) -> Labels:
@@ -332,17 +336,17 @@ class SubcategoryPredictor(TreePredictor):
         """
         return self._value("guesses").guesses()
 
-    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
-        reader = self._checked_to_save()
-        return to_file(reader, reader._fitted, inference_only=inference_only)
+    def _stored_value(self, inference_only: bool) -> FittedSubcategories:
+        fitted = self._fitted
+        has_rows = fitted.forest.has_training_rows and not inference_only
+        return fitted if has_rows else fitted.predicting()
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        return parameters_to_json(super()._stored_parameters(inference_only))
 
     @classmethod
-    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:  # noqa: ARG003
-        fitted, parameters, names = from_file(header, tensors)
-        check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        forest = cls(**parameters)
-        forest._set_fitted(fitted, names)
-        return forest
+    def _read_parameters(cls, entries: dict[str, Any], fitted: Any) -> dict[str, Any]:  # noqa: ARG003
+        return with_values(parameters_from_json(entries), GUESSERS.values())
 
 
 def _level_number(level: Level, fitted: FittedSubcategories) -> int:

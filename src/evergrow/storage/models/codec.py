@@ -2,7 +2,7 @@
 
 A value lists its fields in ``_stored``. An entry of the header is declared by the rules of its
 values, as a parameter is; other fields are an :class:`Array`, a :class:`Nested`, a :class:`Model`
-or :class:`Classes`. A value whose attributes are not what its file holds has ``stored_fields``,
+or :class:`ClassNames`. A value whose attributes are not what its file holds has ``stored_fields``,
 which returns those that differ, and ``from_stored``, which makes the value from all fields. What no
 field shows alone is tested by ``check_stored``, which raises an ``InvalidInputError``.
 
@@ -13,7 +13,7 @@ checked when they are written too: counters grow, and no file is written that wo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, NoReturn, Protocol
 
 import numpy as np
@@ -104,7 +104,10 @@ def _read(prefix: str, kind: Any, header: Any, content: Content) -> Any:
             value.check_stored()
     except ModelFileError:
         raise
-    except InvalidInputError as error:
+    except KeyError as error:
+        content.refuse(f"it lacks {error}")
+    # The core raises them for arrays that are not what it expects.
+    except (ValueError, TypeError) as error:
         content.refuse(str(error))
     return value
 
@@ -142,19 +145,19 @@ class Entry:
 
 @dataclass(frozen=True)
 class Several:
-    """A list whose entries one rule admits; a tuple in the value."""
+    """A list of entries of one kind; a tuple in the value."""
 
-    rule: Rule
+    kind: Sequence[Rule] | Field
 
     def write(self, name: str, value: Sequence[Any], content: Content) -> list[Any]:
         """Return the list."""
-        return [Entry((self.rule,)).write(name, each, content) for each in value]
+        return [_field(self.kind).write(name, each, content) for each in value]
 
     def read(self, name: str, entry: Any, content: Content) -> tuple[Any, ...]:
         """Return the entries."""
         if not isinstance(entry, list):
             content.refuse(f"{name} must be a list, got {_shown(entry)}")
-        return tuple(Entry((self.rule,)).read(name, each, content) for each in entry)
+        return tuple(_field(self.kind).read(name, each, content) for each in entry)
 
 
 @dataclass(frozen=True)
@@ -229,19 +232,24 @@ class Array:
 
 @dataclass(frozen=True)
 class Nested:
-    """A value inside another one."""
+    """A value inside another one; ``apart`` if its sizes are its own."""
 
     kind: Any
     optional: bool = False
+    apart: bool = False
 
     def write(self, name: str, value: Any, content: Content) -> Any:
         """Return the header of the value."""
-        return None if value is None and self.optional else _write(f"{name}.", value, content)
+        absent = value is None and self.optional
+        return None if absent else _write(f"{name}.", value, self._inside(content))
 
     def read(self, name: str, entry: Any, content: Content) -> Any:
         """Return the value."""
         absent = entry is None and self.optional
-        return None if absent else _read(f"{name}.", self.kind, entry, content)
+        return None if absent else _read(f"{name}.", self.kind, entry, self._inside(content))
+
+    def _inside(self, content: Content) -> Content:
+        return replace(content, sizes={}) if self.apart else content
 
 
 @dataclass(frozen=True)
@@ -272,7 +280,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassNames:
     """A list of classes, whose number is a size."""
 
     size: str = "classes"

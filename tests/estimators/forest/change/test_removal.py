@@ -70,7 +70,7 @@ def test_a_file_holds_no_sample_of_a_forgotten_class(
     gone = ((X[Y == 1] - scale.mean) / scale.scale).astype(np.float32)
     forest.forget(classes=[1]).save(tmp_path / "forest", inference_only=inference_only)
     header, tensors = read_model(tmp_path / "forest")
-    assert header["classes"]["values"] == [0, 2, 3, 4]
+    assert header["fitted"]["labels"]["values"] == [0, 2, 3, 4]
     if not inference_only:
         assert sorted(tensors["samples.ids"]) == np.flatnonzero(Y != 1).tolist()
     for row in gone:

@@ -25,7 +25,7 @@ def test_a_file_that_names_another_kind_of_forest_is_refused(tmp_path: Path) -> 
 
     def lie(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         header["estimator"] = "NCMForestClassifier"
-        header["parameters"] = NCMForestClassifier().get_params()
+        header["parameters"] = {}
 
     check_refused(tmp_path / "model.evergrow", lie, match="another kind of forest")
 

@@ -12,7 +12,7 @@ from evergrow import NCMForestClassifier
 from evergrow.estimators.forest.value.ages import NEVER, Ages
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import blobs, strategies_of, strategy
-from tests.estimators.model_files import check_refused, drop, put, reload
+from tests.estimators.model_files import check_refused, forge, reload
 
 X_QUERY, _ = blobs(80, range(8), seed=77)
 
@@ -104,17 +104,17 @@ def test_a_file_keeps_the_ages(inference_only: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("name", "value"),
     [
-        drop("ages.taught"),
-        drop("ages.came"),
-        put("ages.taught", np.zeros(5, dtype=np.int64)),
-        put("ages.came", np.zeros(6, dtype=np.int32)),
-        put("ages.came", np.full(6, -2, dtype=np.int64)),
-        put("ages.taught", np.full(4, 9, dtype=np.int64)),
+        ("taught", None),
+        ("came", None),
+        ("taught", np.zeros(5, dtype=np.int64)),
+        ("came", np.zeros(6, dtype=np.int32)),
+        ("came", np.full(6, -2, dtype=np.int64)),
+        ("taught", np.full(4, 9, dtype=np.int64)),
     ],
 )
-def test_damaged_ages_are_refused(damage: Any, tmp_path: Path) -> None:
+def test_damaged_ages_are_refused(name: str, value: Any, tmp_path: Path) -> None:
     path = tmp_path / "damaged.evergrow"
     mixed().save(path)
-    check_refused(path, damage)
+    check_refused(path, forge(f"history.ages.{name}", value))

@@ -18,7 +18,7 @@ from evergrow import (
 )
 from evergrow.storage.models.format import read_model, write_model
 from tests.budget import budget
-from tests.estimators.model_files import put_first, rewritten
+from tests.estimators.model_files import at, forge, rewritten
 from tests.reference.flat_tree import is_tree
 
 RNG = np.random.default_rng(0)
@@ -109,7 +109,7 @@ def test_a_threshold_with_a_vector_is_refused(tmp_path: Path) -> None:
     saved = tmp_path / "model.evergrow"
     FORESTS["axis"].fit(X, Y).save(saved)
     with pytest.raises(ModelFileError, match="a threshold has a vector"):
-        evergrow.load(rewritten(saved, put_first("tree.0.centroid_source", -(2**31))))
+        evergrow.load(rewritten(saved, forge("tree.0.centroid_source", at(0, -(2**31)))))
 
 
 def test_leaves_that_share_their_counts_are_refused(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_chains_are_limited_in_depth_and_memory(
     FORESTS["ncm"].fit(X, Y).save(saved, inference_only=True)
 
     def chain(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        header["classes"] = {"dtype": "<i8", "values": [*range(n_classes)]}
-        tensors["ages.came"] = np.zeros(n_classes, np.int64)
+        header["fitted"]["labels"] = {"dtype": "<i8", "values": [*range(n_classes)]}
+        tensors["history.ages.came"] = np.zeros(n_classes, np.int64)
         tensors.pop("balance_weights", None)
         _chain(n_levels, n_classes, tensors)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.foundation.labels import GONE
+from evergrow.storage.models.codec import MOST_COUNTED, Array, Fields
 
 Updates: TypeAlias = npt.NDArray[np.int64]
 
@@ -41,6 +42,11 @@ class Ages:
 
     taught: Updates
     came: Updates
+
+    _stored: ClassVar[Fields] = {
+        "taught": Array(np.int64, ("trees",), NEVER, MOST_COUNTED),
+        "came": Array(np.int64, ("classes",), NEVER, MOST_COUNTED),
+    }
 
     @classmethod
     def of_first(cls, n_trees: int, n_classes: int, codes: npt.NDArray[np.int32]) -> Ages:

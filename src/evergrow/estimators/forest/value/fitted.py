@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,29 @@ from evergrow.estimators.forest.device.device_forest import DeviceCache, DeviceF
 from evergrow.estimators.forest.device.votes import weighted
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.sample_matrix import check_file
+from evergrow.estimators.forest.value.serialization import (
+    LARGEST_WEIGHT,
+    SampleArrays,
+    Trees,
+    core_from_fields,
+    core_to_fields,
+)
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.virtual_votes import Balance, Ballot, LazyBallot
 from evergrow.foundation.device import Device
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import Choice, Integer, Number
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.codec import (
+    MOST_COUNTED,
+    Array,
+    ClassNames,
+    Fields,
+    Nested,
+    decode,
+    encode,
+)
 from evergrow.storage.shards import join_rows
 
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -76,6 +94,13 @@ class EarlySamples(ForestBatch):
     there are 50 samples the scale is fixed, and the early samples are empty from then on: all
     methods then return an empty value.
     """
+
+    _stored: ClassVar[Fields] = {
+        "X": Array(np.float64, ("samples", "features")),
+        "codes": Array(np.int32, ("samples",), 0, "classes"),
+        "ids": Array(np.int64, ("samples",), 0, MOST_COUNTED),
+        "weights": Array(np.float32, ("samples",), 0.0, LARGEST_WEIGHT, optional=True),
+    }
 
     @classmethod
     def of(cls, batch: ForestBatch) -> EarlySamples:
@@ -149,6 +174,33 @@ class History:
     weight_unit: float = 1.0
     early: EarlySamples = NO_EARLY_SAMPLES
 
+    _stored: ClassVar[Fields] = {
+        "seed": [Integer(0, 2**63 - 1)],
+        "n_updates": [Integer(0, MOST_COUNTED)],
+        "n_seen": [Integer(0, MOST_COUNTED)],
+        "row_rate": [Number(0.0, 2.0**32 - 1, open_low=True)],
+        "ages": Nested(Ages),
+        "refresh_due": [Number(0.0, MOST_COUNTED - 1)],
+        "n_measured": [Integer(0, MOST_COUNTED)],
+        "n_measured_classes": [Integer(0, MOST_COUNTED)],
+        "weight_unit": [Number(0.0, open_low=True)],
+        "early": Nested(EarlySamples, optional=True),
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return no early samples where there are none."""
+        return {"early": self.early if len(self.early) else None}
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> History:
+        """Rebuild from a model file."""
+        return cls(**{**fields, "early": fields["early"] or NO_EARLY_SAMPLES})
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for what is to come only."""
+        if max(self.ages.taught.max(), self.ages.came.max()) > self.n_updates:
+            raise InvalidInputError("its ages are those of later updates")
+
 
 @dataclass(frozen=True, eq=False)
 class FittedForest:
@@ -164,6 +216,46 @@ class FittedForest:
     # A cache. `replace` makes an empty one, so that a changed forest computes its votes again.
     _ballot: LazyBallot = field(default_factory=LazyBallot, init=False, repr=False)
     _on_devices: DeviceCache = field(default_factory=DeviceCache, init=False, repr=False)
+
+    _stored: ClassVar[Fields] = {
+        "labels": ClassNames(),
+        "standardization": Nested(Standardization),
+        "proposer": [Choice(("axis", "linear", "ncm", "svm"))],
+        "n_comparisons": Array(np.int64, ("trees",), 0, MOST_COUNTED - 1, filled=True),
+        "samples": Nested(SampleArrays),
+        "tree": Trees(),
+        "history": Nested(History),
+        "balance_weights": Array(np.float64, (None,), 0.0, open_low=True, optional=True),
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return what a model file holds; removed samples are left out."""
+        self.check_memory()
+        return core_to_fields(self.forest, inference_only=False)
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> FittedForest:
+        """Rebuild from a model file."""
+        return cls(forest=core_from_fields(fields), **fields)
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        ids, early, weights = self.samples.ids, self.history.early, self.balance_weights
+        # The id of the next sample must be a new one.
+        if self.has_training_rows and (ids >= self.history.n_seen).any():
+            raise InvalidInputError("samples.ids has the id of the next sample")
+        if len(early):
+            own, stored = np.argsort(early.ids), np.argsort(ids)
+            same = np.array_equal(early.ids[own], ids[stored])
+            if not same or not np.array_equal(early.codes[own], self.samples.classes[stored]):
+                raise InvalidInputError("history.early has other samples than the forest")
+        # Of a forest without samples: classes may have come later.
+        if weights is not None and len(weights) > len(self.labels):
+            raise InvalidInputError("balance_weights has more classes than there are")
+
+    def predicting(self, ballot: Ballot | None = None) -> PredictingForest:
+        """What a model file for predictions holds; ``ballot`` says how the forest votes."""
+        return PredictingForest(self, ballot or Ballot(self.forest, self.balance_weights))
 
     @property
     def n_features(self) -> int:
@@ -274,12 +366,30 @@ class FittedForest:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain arrays."""
-        # Imported here because it rebuilds this class.
-        from evergrow.estimators.forest.value.serialization import from_tensors, to_tensors
+        header, arrays = encode(self)
+        return decode, (FittedForest, header, {k: np.asarray(a) for k, a in arrays.items()})
 
-        header, tensors = to_tensors(self)
-        tensors["samples.rows"] = np.asarray(tensors["samples.rows"])
-        return from_tensors, (self.labels, header, tensors, self.proposer)
+
+@dataclass(frozen=True, eq=False)
+class PredictingForest:
+    """A forest for a model file that only predicts: of the samples those that nodes compare with.
+
+    Leaves count the virtual samples of the ballot as if they were real.
+    """
+
+    forest: FittedForest
+    ballot: Ballot
+
+    _stored: ClassVar[Fields] = FittedForest._stored
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return what a model file holds."""
+        return {
+            **vars(self.forest),
+            **core_to_fields(self.ballot.trees, inference_only=True),
+            "history": replace(self.forest.history, early=NO_EARLY_SAMPLES),
+            "balance_weights": self.ballot.weights,
+        }
 
 
 class PlacedForest(FittedForest):

@@ -1,47 +1,32 @@
-"""Fitted forests as the header and arrays of a model file, and back.
-
-Everything read from a file is checked here: a ``ValueError`` names the array that is wrong.
-"""
+"""Parameters, trees and samples of a forest as a model file holds them, and back."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.forest.strategy import STRATEGIES
-from evergrow.estimators.forest.value.ages import NEVER, Ages
-from evergrow.estimators.forest.value.fitted import (
-    NO_EARLY_SAMPLES,
-    EarlySamples,
-    FittedForest,
-    History,
-)
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.estimators.forest.value.virtual_votes import Ballot
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
-from evergrow.foundation.labels import ClassList
 from evergrow.foundation.rows import float_blocks
-from evergrow.storage.models.header import parameters_of, plain_parameters, with_values
+from evergrow.storage.models.codec import MOST_COUNTED, Array, Content, Fields
+from evergrow.storage.models.header import arrays_inside, plain_parameters, with_values
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 
-# A sum over two trees, plus later updates, must still fit into 64 bits.
-_MOST_COMPARISONS = 1 << 53
-
 # Trees hold a copy of a sample for every unit of its weight.
-_LARGEST_WEIGHT = float(1 << 28)
+LARGEST_WEIGHT = float(1 << 28)
 
 _NODE_ROWS = ("row_begin", "row_size")
 # Formats of stored vectors: as they are in a file, and as the core has them.
 _VECTORS = {"halves": np.float16, "bytes": np.int8}
 _CORE_VECTORS = {"halves": np.uint16, "bytes": np.int8}
-_COUNTERS = ("seed", "n_updates", "n_seen", "n_measured", "n_measured_classes")
 
 
 def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -56,9 +41,8 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def parameters_from_json(header: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a forest, from the header of its model file."""
-    parameters = parameters_of(header)
+def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a forest, from their entries in a model file."""
     # A file must not decide where the computer that loads it writes.
     if parameters.get("memory") is not None:
         raise ModelFileError("the model file names a file for its samples")
@@ -78,135 +62,62 @@ def _plain(name: Any) -> Any:
     return name.item() if isinstance(name, np.generic) else name
 
 
-def to_tensors(
-    fitted: FittedForest, *, inference_only: bool = False, ballot: Ballot | None = None
-) -> tuple[dict[str, Any], Tensors]:
-    """Header and named arrays of a model file, without the classes.
+@dataclass(frozen=True, eq=False)
+class SampleArrays:
+    """The samples of a forest: features, class columns, ids, and weights or None if all are 1."""
 
-    Removed samples are left out. With ``inference_only`` all training samples are left out, except
-    those that a node compares with; leaves then count the virtual samples of the ballot as if they
-    were real.
-    """
-    scale, early, ages = fitted.standardization, fitted.history.early, fitted.history.ages
-    ballot = ballot or Ballot(fitted.forest, fitted.balance_weights)
-    if not inference_only:
-        fitted.check_memory()
-    tensors = {
-        "mean": scale.mean,
-        "scale": scale.scale,
-        "ages.taught": ages.taught,
-        "ages.came": ages.came,
-        **_forest_to_tensors(ballot.trees, inference_only=inference_only),
+    rows: npt.NDArray[Any]
+    classes: npt.NDArray[np.int32]
+    ids: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32] | None
+
+    _stored: ClassVar[Fields] = {
+        "rows": Array((np.float32, np.float16), ("samples", "features")),
+        "classes": Array(np.int32, ("samples",), 0, "classes"),
+        "ids": Array(np.int64, ("samples",), 0, MOST_COUNTED),
+        "weights": Array(np.float32, ("samples",), 0.0, LARGEST_WEIGHT, optional=True),
     }
-    if ballot.weights is not None:
-        tensors["balance_weights"] = ballot.weights
-    if scale.whitening is not None:
-        tensors["whitening"] = scale.whitening
-    if scale.length_features is not None:
-        tensors["length_features"] = scale.length_features
-    if not inference_only and len(early):
-        tensors |= {"early.X": early.X, "early.codes": early.codes, "early.ids": early.ids}
-        if early.weights is not None:
-            tensors["early.weights"] = early.weights
-    counters = (*_COUNTERS, "refresh_due", "row_rate", "weight_unit")
-    history = {name: getattr(fitted.history, name) for name in counters}
-    header: dict[str, Any] = {
-        "history": history,
-        "proposer": fitted.proposer,
-        "standardize": scale.kind,
-    }
-    return header, tensors
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for an id that two samples have."""
+        if len(np.unique(self.ids)) < len(self.ids):
+            raise InvalidInputError("two of samples.ids are the same")
+
+    def to_core(self) -> _core.Samples:
+        """The samples as the core has them."""
+        n_features = self.rows.shape[1]
+        samples = _core.Samples(n_features, half=self.rows.dtype == np.float16)
+        numbers = samples.add(len(self.rows))
+        plain = Standardization.identity(n_features).core
+        for part, block in float_blocks(self.rows):
+            samples.write(numbers[part], block, self.classes[part], self.ids[part], plain)
+        if self.weights is not None:
+            samples.set_weights(numbers, self.weights)
+        return samples
 
 
-def from_tensors(
-    labels: ClassList, header: dict[str, Any], tensors: Tensors, proposer: str
-) -> FittedForest:
-    """Rebuild from :func:`to_tensors`; a ``ModelFileError`` if the arrays are inconsistent.
+class Trees:
+    """A field with the arrays of each tree, which the core checks when it takes them."""
 
-    ``proposer`` names the kind of trees that the caller expects.
-    """
-    if header.get("proposer") != proposer:
-        raise ModelFileError("the trees in the model file are those of another kind of forest")
-    try:
-        return _build(labels, header, tensors, proposer)
-    except KeyError as error:
-        raise ModelFileError(f"the model file lacks the array {error}") from error
-    except (ValueError, TypeError) as error:
-        raise ModelFileError(f"the model file is inconsistent: {error}") from error
+    def write(self, name: str, value: list[Tensors], content: Content) -> None:
+        """Add the arrays to the content."""
+        for t, tree in enumerate(value):
+            content.arrays.update({f"{name}.{t}.{key}": array for key, array in tree.items()})
 
-
-def _build(
-    labels: ClassList, header: dict[str, Any], tensors: Tensors, proposer: str
-) -> FittedForest:
-    standardization = _read_standardization(header, tensors)
-    n_features = len(standardization.mean)
-    forest = _forest_from_tensors(tensors, n_features, len(labels), proposer)
-    early = _read_early_samples(tensors, n_features, len(labels))
-    ages = _read_ages(tensors, len(forest), len(labels))
-    history = _read_history(header.get("history"), ages, early)
-    ids = forest.samples.ids
-    # The id of the next sample must be a new one.
-    is_new = bool((ids < history.n_seen).all())
-    _require(is_new or not forest.keeps_rows, "samples.ids")
-    if len(early):
-        _require(np.array_equal(np.sort(early.ids), np.sort(ids)), "early.ids")
-    weights = _read_balance_weights(tensors.get("balance_weights"), len(labels))
-    return FittedForest(labels, standardization, forest, history, proposer, weights)
+    def read(self, name: str, _entry: Any, content: Content) -> list[Tensors]:
+        """Return the arrays of each tree."""
+        trees: dict[str, Tensors] = {}
+        for path, array in arrays_inside(content.arrays, f"{name}.").items():
+            tree, _, key = path.partition(".")
+            trees.setdefault(tree, {})[key] = array
+        for t, arrays in trees.items():
+            kind = _vectors_name(arrays)
+            Array(_VECTORS[kind], (None, "features")).read(f"{name}.{t}.{kind}", None, content)
+        return [trees[str(t)] for t in range(len(trees))]
 
 
-def _read_balance_weights(
-    weights: npt.NDArray[Any] | None, n_classes: int
-) -> npt.NDArray[np.float64] | None:
-    """Weights of the classes; only forests without samples have them, classes came later."""
-    if weights is not None:
-        _require(weights.dtype == np.float64 and weights.ndim == 1, "balance_weights")
-        _require(len(weights) <= n_classes, "balance_weights")
-        _require(bool((np.isfinite(weights) & (weights > 0)).all()), "balance_weights")
-    return weights
-
-
-def _read_ages(tensors: Tensors, n_trees: int, n_classes: int) -> Ages:
-    """Ages of trees and classes."""
-    ages = Ages(tensors["ages.taught"], tensors["ages.came"])
-    for name, array, size in (("taught", ages.taught, n_trees), ("came", ages.came, n_classes)):
-        _require(array.dtype == np.int64 and array.shape == (size,), f"ages.{name}")
-        _require(bool((array >= NEVER).all()), f"ages.{name}")
-    return ages
-
-
-def _read_history(entry: Any, ages: Ages, early: EarlySamples) -> History:
-    values = entry if isinstance(entry, dict) else {}
-    integers = [values.get(name) for name in _COUNTERS]
-    rate, due = values.get("row_rate"), values.get("refresh_due")
-    if not all(type(value) is int and 0 <= value < 2**63 for value in integers):
-        raise InvalidInputError("the counters of the model are damaged")
-    if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 < rate < 2**32:
-        raise InvalidInputError("the row rate of the model is damaged")
-    if not isinstance(due, (int, float)) or isinstance(due, bool) or not 0 <= due < 2**53:
-        raise InvalidInputError("the refreshed trees of the model are damaged")
-    unit = values.get("weight_unit")
-    if not isinstance(unit, (int, float)) or isinstance(unit, bool) or not 0 < unit < math.inf:
-        raise InvalidInputError("the unit of the weights of the model is damaged")
-    seed, n_updates, n_seen, n_measured, n_measured_classes = (
-        int(values[name]) for name in _COUNTERS
-    )
-    _require(max(ages.taught.max(), ages.came.max()) <= n_updates, "ages")
-    return History(
-        seed,
-        n_updates,
-        n_seen,
-        float(rate),
-        ages,
-        float(due),
-        n_measured=n_measured,
-        n_measured_classes=n_measured_classes,
-        weight_unit=float(unit),
-        early=early,
-    )
-
-
-def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors:
-    """Trees and samples as named arrays, without removed samples.
+def core_to_fields(forest: _core.Forest, *, inference_only: bool) -> dict[str, Any]:
+    """Trees and samples as the fields of a forest, without removed samples.
 
     With ``inference_only`` only those samples are left that a node compares with.
     """
@@ -218,19 +129,29 @@ def _forest_to_tensors(forest: _core.Forest, *, inference_only: bool) -> Tensors
     if len(rows) < len(samples) or inference_only:
         number = (np.cumsum(kept) - 1).astype(np.int32)
         trees = [_renumbered(arrays, number, inference_only) for arrays in trees]
-    tensors: Tensors = {
-        # Read while the file is written: they may be more than fit into memory.
-        "samples.rows": cast(npt.NDArray[Any], SampleMatrix(samples, rows)),
-        "samples.classes": classes[rows],
-        "samples.ids": samples.ids[rows],
+    # Read while the file is written: they may be more than fit into memory.
+    matrix = cast(npt.NDArray[Any], SampleMatrix(samples, rows))
+    weights = None if samples.weights is None else samples.weights[rows]
+    return {
         "n_comparisons": np.array(forest.n_comparisons, dtype=np.int64),
+        "samples": SampleArrays(matrix, classes[rows], samples.ids[rows], weights),
+        "tree": [_without_padding(tree, samples.width, samples.n_features) for tree in trees],
     }
-    if samples.weights is not None:
-        tensors["samples.weights"] = samples.weights[rows]
-    for t, arrays in enumerate(trees):
-        for name, array in _without_padding(arrays, samples.width, samples.n_features).items():
-            tensors[f"tree.{t}.{name}"] = array
-    return tensors
+
+
+def core_from_fields(fields: dict[str, Any]) -> _core.Forest:
+    """Trees and samples from :func:`core_to_fields`, which are taken out of the fields."""
+    n_comparisons, trees = fields.pop("n_comparisons").tolist(), fields.pop("tree")
+    if len(trees) != len(n_comparisons):
+        raise InvalidInputError(f"it has {len(trees)} trees, n_comparisons {len(n_comparisons)}")
+    samples = fields.pop("samples").to_core()
+    return _core.Forest.from_arrays(
+        samples=samples,
+        trees=[_padded(tree, samples.width) for tree in trees],
+        n_comparisons=n_comparisons,
+        proposer=fields["proposer"],
+        n_classes=len(fields["labels"]),
+    )
 
 
 def _without_padding(arrays: Tensors, width: int, n_features: int) -> Tensors:
@@ -243,7 +164,8 @@ def _without_padding(arrays: Tensors, width: int, n_features: int) -> Tensors:
 def _vectors_name(arrays: Tensors) -> str:
     """The array with the vectors of a tree, whose name says how they are stored."""
     found = [name for name in _VECTORS if name in arrays]
-    _require(len(found) == 1, "halves or bytes")
+    if len(found) != 1:
+        raise InvalidInputError(f"a tree must have one of the arrays {[*_VECTORS]}, got {found}")
     return found[0]
 
 
@@ -267,129 +189,11 @@ def _renumbered(arrays: Tensors, number: npt.NDArray[np.int32], without_rows: bo
     return changed
 
 
-def _require(condition: bool, name: str) -> None:
-    """Raise a ``ValueError`` that names an array unless the condition holds."""
-    if not condition:
-        raise InvalidInputError(f"the array {name} has the wrong type, shape or values")
-
-
-def _read_standardization(header: dict[str, Any], tensors: Tensors) -> Standardization:
-    """The transform of the features."""
-    kind = header.get("standardize")
-    if kind not in ("whiten", "scale", "none"):
-        raise InvalidInputError("what was done to the features of the model is damaged")
-    mean, scale = tensors["mean"], tensors["scale"]
-    n_features = len(mean)
-    _require(n_features > 0 and mean.dtype == scale.dtype == np.float64, "mean or scale")
-    _require(mean.shape == scale.shape == (n_features,), "mean or scale")
-    _require(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "mean or scale")
-    _require(bool((scale > 0).all()), "scale")
-    whitening = tensors.get("whitening")
-    _require((whitening is not None) == (kind == "whiten"), "whitening")
-    if whitening is not None:
-        _require(whitening.dtype == np.float32, "whitening")
-        _require(whitening.shape == (n_features, n_features), "whitening")
-        _require(bool(np.isfinite(whitening).all()), "whitening")
-        # Triangular, so that it can be undone.
-        _require(bool((np.diagonal(whitening) > 0).all()), "whitening")
-        _require(not np.triu(whitening, 1).any(), "whitening")
-    lengths = tensors.get("length_features")
-    if lengths is not None:
-        _require(lengths.dtype == np.uint8 and lengths.shape == (n_features,), "length_features")
-        _require(bool((lengths <= 1).all()), "length_features")
-    return Standardization(mean, scale, whitening, kind, lengths)
-
-
-def _forest_from_tensors(
-    tensors: Tensors, n_features: int, n_classes: int, proposer: str
-) -> _core.Forest:
-    """Trees and samples from :func:`_forest_to_tensors`."""
-    n_comparisons = tensors["n_comparisons"]
-    _require(n_comparisons.dtype == np.int64 and n_comparisons.ndim == 1, "n_comparisons")
-    _require(bool((n_comparisons >= 0).all()) and len(n_comparisons) > 0, "n_comparisons")
-    _require(bool((n_comparisons < _MOST_COMPARISONS).all()), "n_comparisons")
-    by_tree = _arrays_by_tree(tensors)
-    _require(len(by_tree) == len(n_comparisons), "n_comparisons")
-    samples = _read_samples(tensors, n_features, n_classes)
-    return _core.Forest.from_arrays(
-        samples=samples,
-        trees=[_padded_tree(arrays, n_features, samples.width) for arrays in by_tree],
-        n_comparisons=n_comparisons.tolist(),
-        proposer=proposer,
-        n_classes=n_classes,
-    )
-
-
-def _read_samples(tensors: Tensors, n_features: int, n_classes: int) -> _core.Samples:
-    rows = tensors["samples.rows"]
-    _require(rows.dtype in (np.float32, np.float16), "samples.rows")
-    _require(rows.ndim == 2 and rows.shape[1] == n_features, "samples.rows")
-    _require(bool(np.isfinite(rows).all()), "samples.rows")
-    classes = _read_codes(tensors, "samples.classes", len(rows), n_classes)
-    ids = _read_ids(tensors, "samples.ids", len(rows))
-    _require(bool((ids >= 0).all()) and len(np.unique(ids)) == len(ids), "samples.ids")
-    samples = _core.Samples(n_features, half=rows.dtype == np.float16)
-    numbers = samples.add(len(rows))
-    plain = Standardization.identity(n_features).core
-    for part, block in float_blocks(rows):
-        samples.write(numbers[part], block, classes[part], ids[part], plain)
-    weights = _read_weights(tensors, "samples.weights", len(rows))
-    if weights is not None:
-        samples.set_weights(numbers, weights)
-    return samples
-
-
-def _read_early_samples(tensors: Tensors, n_features: int, n_classes: int) -> EarlySamples:
-    """The early samples; empty if the file has none."""
-    if "early.X" not in tensors:
-        return NO_EARLY_SAMPLES
-    X = tensors["early.X"]
-    _require(X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == n_features, "early.X")
-    _require(bool(np.isfinite(X).all()), "early.X")
-    codes = _read_codes(tensors, "early.codes", len(X), n_classes)
-    ids = _read_ids(tensors, "early.ids", len(X))
-    return EarlySamples(X, codes, ids, _read_weights(tensors, "early.weights", len(X)))
-
-
-def _read_codes(tensors: Tensors, name: str, n_rows: int, n_classes: int) -> npt.NDArray[np.int32]:
-    codes = tensors[name]
-    _require(codes.dtype == np.int32 and codes.shape == (n_rows,), name)
-    _require(bool(((codes >= 0) & (codes < n_classes)).all()), name)
-    return codes
-
-
-def _read_ids(tensors: Tensors, name: str, n_rows: int) -> npt.NDArray[np.int64]:
-    ids = tensors[name]
-    _require(ids.dtype == np.int64 and ids.shape == (n_rows,), name)
-    return ids
-
-
-def _read_weights(tensors: Tensors, name: str, n_rows: int) -> npt.NDArray[np.float32] | None:
-    """Weights of samples; None if the file has none, because all are 1."""
-    weights = tensors.get(name)
-    if weights is not None:
-        _require(weights.dtype == np.float32 and weights.shape == (n_rows,), name)
-        _require(bool(((weights >= 0) & (weights <= _LARGEST_WEIGHT)).all()), name)
-    return weights
-
-
-def _arrays_by_tree(tensors: Tensors) -> list[Tensors]:
-    trees: dict[str, Tensors] = {}
-    for key, array in tensors.items():
-        group, _, rest = key.partition(".")
-        if group == "tree":
-            tree, _, name = rest.partition(".")
-            trees.setdefault(tree, {})[name] = array
-    return [trees[str(t)] for t in range(len(trees))]
-
-
-def _padded_tree(arrays: Tensors, n_features: int, width: int) -> Tensors:
+def _padded(arrays: Tensors, width: int) -> Tensors:
     name = _vectors_name(arrays)
-    vectors, dtype = arrays[name], _VECTORS[name]
-    _require(vectors.dtype == dtype and vectors.ndim == 2, name)
-    _require(vectors.shape[1] == n_features and bool(np.isfinite(vectors).all()), name)
-    padded = np.zeros((vectors.shape[0], width), dtype=dtype)
-    padded[:, :n_features] = vectors
+    vectors = arrays[name]
+    padded = np.zeros((vectors.shape[0], width), dtype=vectors.dtype)
+    padded[:, : vectors.shape[1]] = vectors
     arrays[name] = padded.view(_CORE_VECTORS[name]).reshape(-1)
     if "rows" not in arrays:
         arrays["rows"] = np.zeros(0, dtype=np.int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,9 @@ from scipy.linalg import lapack, solve_triangular
 
 from evergrow import _core
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.params import Choice
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.codec import Array, Fields
 
 Kind = Literal["whiten", "scale", "none"]
 
@@ -52,6 +54,22 @@ class Standardization:
     whitening: npt.NDArray[np.float32] | None = None
     kind: Kind = "scale"
     length_features: npt.NDArray[np.uint8] | None = None
+
+    _stored: ClassVar[Fields] = {
+        "mean": Array(np.float64, ("features",), filled=True),
+        "scale": Array(np.float64, ("features",), 0.0, open_low=True),
+        "whitening": Array(np.float32, ("features", "features"), optional=True),
+        "kind": [Choice(("whiten", "scale", "none"))],
+        "length_features": Array(np.uint8, ("features",), 0, 1, optional=True),
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for a whitening that was not asked for or cannot be undone."""
+        matrix = self.whitening
+        if (matrix is not None) != (self.kind == "whiten"):
+            raise InvalidInputError("its whitening does not suit what was done to the features")
+        if matrix is not None and ((np.diagonal(matrix) <= 0).any() or np.triu(matrix, 1).any()):
+            raise InvalidInputError("its whitening is not triangular")
 
     @cached_property
     def core(self) -> _core.Standardizer:

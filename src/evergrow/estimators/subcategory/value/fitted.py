@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,11 @@ from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.device import Device, to_host
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import Choice, Flag, Integer, Number
 from evergrow.foundation.rows import float_blocks
+from evergrow.storage.models.codec import MOST_COUNTED, Fields, Nested
 
 # The kind of trees: nodes compare with class means.
 PROPOSER = "ncm"
@@ -52,6 +55,15 @@ class Stack:
     n_learnt: int = 0
     n_grown: int = 0
 
+    _stored: ClassVar[Fields] = {
+        "first": Nested(FittedForest, apart=True),
+        "features": Nested(Standardization, apart=True),
+        "scale": [Number(0.0)],
+        "learns_all": [Flag()],
+        "n_learnt": [Integer(0, MOST_COUNTED)],
+        "n_grown": [Integer(0, MOST_COUNTED)],
+    }
+
     @property
     def n_features(self) -> int:
         """Number of features of the input."""
@@ -74,6 +86,13 @@ class Stack:
         return own / self.features.scale + self.features.mean
 
 
+def _check_forest(forest: FittedForest, tree: LabelTree) -> None:
+    if forest.proposer != PROPOSER:
+        raise InvalidInputError(f"its trees are those of another kind, {forest.proposer!r}")
+    if forest.labels.classes.tolist() != tree.core_labels.classes.tolist():
+        raise InvalidInputError("the classes of its forest are not those of its hierarchy")
+
+
 @dataclass(frozen=True, eq=False)
 class FittedSubcategories:
     """The tree of classes, a forest over their numbers, and the samples with unconfirmed labels."""
@@ -83,6 +102,44 @@ class FittedSubcategories:
     method: str
     unconfirmed: UnconfirmedSamples
     stack: Stack | None = None
+
+    _stored: ClassVar[Fields] = {
+        "tree": Nested(LabelTree),
+        "forest": Nested(FittedForest, apart=True),
+        "method": [Choice(tuple(METHODS))],
+        "unconfirmed": Nested(UnconfirmedSamples),
+        "stack": Nested(Stack, optional=True, apart=True),
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        tree, stack, samples = self.tree, self.stack, self.unconfirmed
+        _check_forest(self.forest, tree)
+        bare = np.flatnonzero(tree.is_bare)
+        known = np.isin(samples.coarse, bare) & np.isin(samples.ids, self.forest.stored_ids)
+        if not known.all() or not StoredSamples.of(self.forest, samples, tree).guesses_fit:
+            raise InvalidInputError("its unconfirmed samples are not those of the forest")
+        if (stack is not None) != METHODS[self.method].is_stacked:
+            raise InvalidInputError(f"it has the wrong number of forests for {self.method!r}")
+        if stack is None:
+            return
+        _check_forest(stack.first, tree.coarse_level())
+        widths = len(stack.features.mean), self.forest.n_features - len(tree.coarse_ids)
+        if {*widths} != {stack.n_features}:
+            raise InvalidInputError("the features of its two forests do not match")
+        if self.forest.has_training_rows and not stack.first.has_training_rows:
+            raise InvalidInputError("it lacks the samples of the first of its two forests")
+
+    def predicting(self) -> FittedSubcategories:
+        """What a model file for predictions holds."""
+        stack: Any = self.stack
+        return FittedSubcategories(
+            self.tree,
+            cast(Any, self.forest.predicting()),
+            self.method,
+            UnconfirmedSamples.none(),
+            None if stack is None else replace(stack, first=stack.first.predicting()),
+        )
 
     @property
     def labels(self) -> ClassList:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.subcategory.label_tree import LabelTree
+from evergrow.storage.models.codec import Array, Fields
 
 Ids = npt.NDArray[np.int64]
 Classes = npt.NDArray[np.int32]
@@ -25,6 +26,11 @@ class UnconfirmedSamples:
 
     ids: Ids
     coarse: Classes
+
+    _stored: ClassVar[Fields] = {
+        "ids": Array(np.int64, ("unconfirmed",), order="distinct"),
+        "coarse": Array(np.int32, ("unconfirmed",)),
+    }
 
     @classmethod
     def of(cls, ids: Ids, coarse: Classes) -> UnconfirmedSamples:
