@@ -124,10 +124,11 @@ def whitened(whitening: Any) -> Change:
 
 def early(**arrays: Any) -> Change:
     """Early samples, of which some arrays are wrong."""
-    fine = {"X": np.zeros((1347, 64)), "codes": np.zeros(1347, np.int32), "ids": np.arange(1347)}
 
     def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
         header["fitted"]["history"]["early"] = {}
+        codes, ids = tensors["samples.classes"], tensors["samples.ids"]
+        fine = {"X": np.zeros((1347, 64)), "codes": codes, "ids": ids}
         for name, array in {**fine, **arrays}.items():
             tensors[f"history.early.{name}"] = array
 
@@ -218,6 +219,7 @@ FORGED: dict[str, Any] = {
     "trees of another kind": ("fitted/proposer", "axis"),
     "an early sample of another width": early(X=np.zeros((1347, 63))),
     "an early sample of no number": early(X=np.full((1347, 64), np.nan)),
+    "early samples of other classes": early(codes=np.zeros(1347, np.int32)),
     "an early sample of no class": early(codes=np.full(1347, 10, np.int32)),
     "early samples that are not stored": early(ids=np.arange(1, 1348)),
     "early weights below zero": early(weights=np.full(1347, -1, np.float32)),
