@@ -20,7 +20,7 @@ from evergrow.estimators.novelty.linear_scores import (
     LinearScores,
     batch_with_constant,
 )
-from evergrow.estimators.novelty.summed_scores import SummedScores
+from evergrow.estimators.novelty.scores import SummedScores
 from evergrow.estimators.sums.moments import Batch, Moments
 from tests.estimators.model_files import reload
 from tests.estimators.novelty.cones import RememberingClassifier, cones, rejecting

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal
-from evergrow.estimators.novelty.summed_scores import N_OTHERS
+from evergrow.estimators.novelty.scores import N_OTHERS, BestScores, Rehearsal
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Number
 from evergrow.storage.models.codec import Array, Fields

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.novelty.calibration import Calibration
-from evergrow.estimators.novelty.measures import MEASURES, Scorer
-from evergrow.estimators.novelty.nearest_means import BestScores
+from evergrow.estimators.novelty.scores import MEASURES, BestScores, Scorer
 from evergrow.estimators.sums.changes import subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Moments

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from evergrow.estimators.novelty import wrapped_estimator
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.novelty.measures import MEASURES
+from evergrow.estimators.novelty.scores import MEASURES
 from evergrow.estimators.novelty.wrapped_estimator import LabelledBatch, can_be_wrapped
 from evergrow.estimators.sums.accumulation import (
     add_examples,

@@ -18,7 +18,7 @@ from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.fitted import FittedRLS
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.estimators.novelty.fitted import FittedRejection
-from evergrow.estimators.novelty.measures import SumsScorer
+from evergrow.estimators.novelty.scores import SumsScorer
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.device import to_host

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
-from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal
+from evergrow.estimators.novelty.scores import BestScores, Rehearsal
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.workspace.model.least_squares import Hyperparameters
 from evergrow.workspace.records import Accuracy, Sign

@@ -24,8 +24,7 @@ from evergrow.estimators.linear.selection import are_enough, fit_temperature, se
 from evergrow.estimators.linear.solver import factorise
 from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
 from evergrow.estimators.novelty.linear_scores import default_shrinkage
-from evergrow.estimators.novelty.nearest_means import BestScores, Rehearsal
-from evergrow.estimators.novelty.summed_scores import SummedScores
+from evergrow.estimators.novelty.scores import BestScores, Rehearsal, SummedScores
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.threads import one_blas_thread
 from evergrow.workspace.events import ExampleBlock

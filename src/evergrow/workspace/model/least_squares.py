@@ -21,8 +21,7 @@ from evergrow.estimators.linear.scoring import ClassScale
 from evergrow.estimators.linear.selection import DEFAULT_TEMPERATURE
 from evergrow.estimators.linear.solver import Solver, back_substitute
 from evergrow.estimators.novelty.linear_scores import LinearScores, can_score
-from evergrow.estimators.novelty.nearest_means import NearestMeans
-from evergrow.estimators.novelty.summed_scores import SummedScores
+from evergrow.estimators.novelty.scores import NearestMeans, SummedScores
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.changes import move, subtract
 from evergrow.estimators.sums.holdout import Holdout

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from evergrow.estimators.forest import NCMForestClassifier
 from evergrow.estimators.novelty.calibration import exceeds
-from evergrow.estimators.novelty.summed_scores import SummedScores
+from evergrow.estimators.novelty.scores import SummedScores
 from evergrow.foundation.errors import WorkspaceError
 from evergrow.foundation.params import Choice as OneOf
 from evergrow.foundation.params import Integer, check_parameters

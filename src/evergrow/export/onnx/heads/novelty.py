@@ -10,10 +10,8 @@ import numpy as np
 from evergrow.estimators.linear.solver import forward_substitute
 from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.estimators.novelty.linear_scores import LinearScores, recoding_factors
-from evergrow.estimators.novelty.measures import SumsScorer
-from evergrow.estimators.novelty.nearest_means import NearestMeans
 from evergrow.estimators.novelty.rejecting import RejectingClassifier
-from evergrow.estimators.novelty.summed_scores import SummedScores
+from evergrow.estimators.novelty.scores import NearestMeans, SummedScores, SumsScorer
 from evergrow.export.onnx.graph import Graph
 from evergrow.export.onnx.heads.head import Head
 from evergrow.export.onnx.weights import HeadTypes
