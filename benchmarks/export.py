@@ -23,6 +23,7 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
+from evergrow.estimators import ReLU
 from evergrow.export import save_onnx
 from evergrow.export.onnx.weights import WEIGHTS, Weights
 
@@ -67,7 +68,7 @@ def rows(quick: bool) -> None:
     X, y = (data.X, data.y) if quick else (data.X[::5], data.y[::5])
     models: dict[str, Any] = {
         "RLSClassifier": RLSClassifier(random_state=0),
-        "RLSClassifier, 2000 relu": RLSClassifier(n_random_features=2000, random_state=0),
+        "RLSClassifier, 2000 relu": RLSClassifier(features=ReLU(2000), random_state=0),
         "NCMClassifier": NCMClassifier(),
         "NCMClassifier, mahalanobis": NCMClassifier(metric="mahalanobis"),
         "RejectingClassifier of RLS": RejectingClassifier(

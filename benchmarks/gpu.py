@@ -26,6 +26,7 @@ from evergrow import (
     SVMForestClassifier,
     write_shards,
 )
+from evergrow.estimators import ReLU
 from evergrow.foundation.device import (
     TORCH_CPU,
     Device,
@@ -81,7 +82,7 @@ class Bench:
 
 
 def _least_squares(width: int, **options: Any) -> RLSClassifier:
-    return RLSClassifier(n_random_features=width, random_state=0, **options)
+    return RLSClassifier(features=ReLU(width), random_state=0, **options)
 
 
 def least_squares(quick: bool) -> None:

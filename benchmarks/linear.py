@@ -18,6 +18,7 @@ from benchmarks.data import Array, Split, image_features, mixture
 from benchmarks.growing import class_batches
 from benchmarks.measure import THREADS, median_seconds, show_table
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier, _core
+from evergrow.estimators import ReLU
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.solver import back_substitute, factorise
 
@@ -120,7 +121,7 @@ def stream(quick: bool) -> None:
     contenders: dict[str, Any] = {
         "RLSClassifier": RLSClassifier(random_state=0),
         f"RLSClassifier, {n_random} random features": RLSClassifier(
-            n_random_features=n_random, random_state=0
+            features=ReLU(n_random), random_state=0
         ),
         "NCMClassifier": NCMClassifier(),
         "streaming LDA: NCMClassifier, mahalanobis": NCMClassifier(metric="mahalanobis"),
@@ -197,7 +198,7 @@ def cores(quick: bool) -> None:
         # On one thread a part of the rows takes long enough.
         n = n_rows if n_threads >= min(4, most) else n_rows // 8
         model = RLSClassifier(
-            n_random_features=N_RANDOM, regularization=1.0, recoding=0.0, random_state=0
+            features=ReLU(N_RANDOM), regularization=1.0, recoding=0.0, random_state=0
         )
         with threadpool_limits(n_threads):
             seconds = median_seconds(

@@ -17,6 +17,7 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
+from evergrow.estimators import LeaveOneOut
 from evergrow.estimators.forest.strategy import STRATEGIES
 
 N_THREADS = 4
@@ -47,7 +48,10 @@ def test_several_threads_learn_and_answer_as_one_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ncm rust", "ncm igt", "axis", "least squares"])
 def test_readers_during_updates_see_a_whole_model(name: str) -> None:
-    template = {**MODELS, "least squares": RLSClassifier(random_state=0, max_stored=30)}[name]
+    template = {
+        **MODELS,
+        "least squares": RLSClassifier(random_state=0, selection=LeaveOneOut(30)),
+    }[name]
     model = clone(template).fit(X[OLD], Y[OLD])
 
     def read(_: int) -> float:

@@ -29,6 +29,7 @@ from evergrow import (
     RLSClassifier,
 )
 from evergrow.compare import ClassStream, Dataset, Retrained, follow, model_bytes
+from evergrow.estimators import HoldOut, ReLU
 from evergrow.vision.classifier.components import DEFAULT_STAGES
 from evergrow_papers.claims import (
     Claim,
@@ -95,7 +96,7 @@ def _forest(context: Context, seed: int, **options: Any) -> NCMForestClassifier:
 LEARNERS: dict[str, Make] = {
     LEAST_SQUARES: lambda _, seed: RLSClassifier(random_state=seed),
     "least squares, random features": lambda context, seed: RLSClassifier(
-        n_random_features=context.scaled(2000, 200), random_state=seed
+        features=ReLU(context.scaled(2000, 200)), random_state=seed
     ),
     "class means": lambda *_: NCMClassifier(),
     "streaming LDA": lambda *_: NCMClassifier(metric="mahalanobis"),
@@ -222,9 +223,9 @@ MEANS, LDA, RANPAC = "class means", "streaming LDA", "RanPAC"
 HINDSIGHT = "best fixed penalty in hindsight"
 HEADS: dict[str, Callable[[int, int], Any]] = {
     LEAST_SQUARES: lambda _, seed: RLSClassifier(random_state=seed),
-    OURS_RANDOM: lambda width, seed: RLSClassifier(n_random_features=width, random_state=seed),
+    OURS_RANDOM: lambda width, seed: RLSClassifier(features=ReLU(width), random_state=seed),
     "least squares, as many random features as help": lambda _, seed: RLSClassifier(
-        n_random_features="auto", random_state=seed
+        features="auto", random_state=seed
     ),
     MEANS: lambda *_: NCMClassifier(),
     LDA: lambda *_: StreamingLDAClassifier(),
@@ -386,7 +387,7 @@ def _new_measure(context: Context, run: Run) -> list[Row]:
     new = np.random.default_rng(seed).choice(data.classes)
     mine, tested = data.y_train == new, data.y_test == new
     if name == PAPERS_CHOICES:
-        model = RLSClassifier(selection="paper", scoring="regression", random_state=seed)
+        model = RLSClassifier(selection=HoldOut(), scoring="regression", random_state=seed)
     else:
         model = HEADS[name](0, seed)
     model.fit(data.X_train[~mine], data.y_train[~mine])

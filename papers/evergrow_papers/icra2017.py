@@ -17,7 +17,7 @@ import scipy.linalg
 
 from evergrow import RLSClassifier, _core
 from evergrow.compare import Dataset
-from evergrow.estimators.linear import RFF
+from evergrow.estimators.linear import RFF, HoldOut
 from evergrow.foundation.threads import one_blas_thread
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, each_seed, points, times
 from evergrow_papers.data import Array, digits, mixture
@@ -148,8 +148,7 @@ def draw_task(data: Dataset, setup: Setup, place: int, seed: int) -> Task:
 
 def least_squares(seed: int, recoding: Any = 0.0, kind: Any = RLSClassifier) -> Any:
     """Least squares whose penalty is chosen for this recoding on a holdout, as in the paper."""
-    papers: Any = {"scoring": "regression", "selection": "paper"}
-    return kind(recoding=recoding, random_state=seed, **papers)
+    return kind(recoding=recoding, scoring="regression", selection=HoldOut(), random_state=seed)
 
 
 class Rebalanced(RLSClassifier):
@@ -263,8 +262,7 @@ def _fit(X: Array, y: Array, seed: int, width: float) -> dict[str, Callable[[Arr
     """Least squares on random Fourier features, which can represent round boundaries."""
     shared: dict[str, Any] = {
         "regularization": 1e-5 * len(X),
-        "n_random_features": 300,
-        "feature_map": RFF(gamma=1 / (2 * width**2)),
+        "features": RFF(300, gamma=1 / (2 * width**2)),
         "random_state": seed,
     }
     plain = RLSClassifier(recoding=0.0, scoring="regression", **shared).fit(X, y)

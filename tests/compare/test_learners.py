@@ -36,7 +36,7 @@ def test_every_learner_follows_the_stream_and_beats_chance(learner, setup):
 
 @pytest.mark.parametrize("learner", OURS, ids=lambda each: each.name)
 def test_the_call_that_is_shown_makes_what_was_measured(learner):
-    names = {name: getattr(evergrow, name) for name in evergrow.__all__}
+    names = {n: getattr(room, n) for room in (evergrow, evergrow.estimators) for n in dir(room)}
     if learner.family == "peers":
         names = vars(pytest.importorskip(learner.module))
     shown = eval(learner.code, names)

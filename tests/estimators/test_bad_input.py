@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 from evergrow import InvalidInputError, NCMForestClassifier, NCMMetric, RLSClassifier
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from tests.estimators.classifiers import KINDS, MODELS, SUMS, X, Y, can, every_model, fitted
 from tests.estimators.means.cases import quick_metric
 
@@ -250,15 +251,11 @@ PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
         ("recoding", None, ""),
         ("fit_intercept", 1, "True or False"),
         ("standardize", "yes", "True or False"),
-        ("n_random_features", -1, "from 0 to 1000000"),
-        ("n_random_features", 2.5, "an integer"),
-        ("feature_map", "tanh", r"one of \['relu', 'rff'\]"),
-        ("validation_every", 1, "at least 2"),
-        ("max_stored", 0, "at least 1"),
-        ("refit_held_out", None, "True or False"),
+        ("features", "tanh", "None or 'auto' or a value of ReLU or RFF or Auto"),
+        ("features", ReLU, "a value of ReLU"),
+        ("selection", "paper", "'leave-one-out' or a value of LeaveOneOut or HoldOut"),
         ("keep_class_statistics", 3, "True or False"),
         ("random_state", -1, ""),
-        ("verbose", -1, ""),
     ],
     "euclidean": [
         ("metric", "cosine", r"one of \['euclidean', 'mahalanobis'\] or an NCMMetric"),
@@ -283,6 +280,27 @@ PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
         ("random_state", -1, "an integer from 0"),
     ],
 }
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ReLU(0), "ReLU.n must be an integer from 1 to 1000000, got 0"),
+        (lambda: RFF(2.5), "RFF.n must be an integer from 1 to 1000000, got 2.5"),
+        (lambda: RFF(gamma=0.0), r"RFF.gamma must be a float in \(0, inf\) or 'scale', got 0.0"),
+        (lambda: RFF(gamma="auto"), "RFF.gamma must be .* or 'scale', got 'auto'"),
+        (lambda: Auto("much"), "Auto.max_memory must be a size such as '4GiB'"),
+        (lambda: LeaveOneOut(0), "LeaveOneOut.max_stored must be an integer of at least 1"),
+        (lambda: HoldOut(every=1), "HoldOut.every must be an integer of at least 2"),
+        (lambda: HoldOut(refit=None), "HoldOut.refit must be True or False"),
+        (lambda: RLSClassifier(features=ReLU(9)).set_params(features__n=-1), "ReLU.n must be"),
+        (lambda: RLSClassifier(features=ReLU(9), blocks=(4,)).fit(X, Y), "mix the columns"),
+        (lambda: RLSClassifier(features="auto", selection=HoldOut()).fit(X, Y), "by leave-one-out"),
+    ],
+)
+def test_fields_of_least_squares_are_checked(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 @pytest.mark.parametrize(

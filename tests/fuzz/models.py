@@ -29,7 +29,7 @@ from evergrow import (
     SubcategoryForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import RFF
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from evergrow.storage.models.pipelines import to_file
 from evergrow.vision import (
     BagOfWords,
@@ -84,6 +84,10 @@ def _several(model: Any) -> tuple[Any, Any]:
     return _content(model.fit(X[:24], Y[:24]).partial_fit(X[24:], Y[24:]))
 
 
+def _least_squares(**options: Any) -> RLSClassifier:
+    return RLSClassifier(**{"selection": LeaveOneOut(8), "random_state": 0, **options})
+
+
 def _forest(kind: Any, **options: Any) -> Any:
     return kind(2, min_samples_leaf=3, random_state=0, **options)
 
@@ -102,16 +106,14 @@ KINDS: dict[str, list[Make]] = {
         lambda: _fitted(_forest(SVMForestClassifier)),
     ],
     "least squares": [
-        lambda: _fitted(RLSClassifier(random_state=0, max_stored=8)),
-        lambda: _several(RLSClassifier(random_state=0, max_stored=8, keep_class_statistics=True)),
-        lambda: _fitted(RLSClassifier(random_state=0, n_random_features=8, max_stored=8)),
-        lambda: _fitted(
-            RLSClassifier(
-                random_state=0, n_random_features=8, feature_map=RFF(gamma=0.1), max_stored=8
-            )
-        ),
-        lambda: _fitted(RLSClassifier(random_state=0, blocks=[2, 2], max_stored=8)),
-        lambda: _fitted(RLSClassifier(random_state=0, max_stored=8), True),
+        lambda: _fitted(_least_squares()),
+        lambda: _several(_least_squares(keep_class_statistics=True)),
+        lambda: _fitted(_least_squares(features=ReLU(8))),
+        lambda: _fitted(_least_squares(features=RFF(8, gamma=0.1))),
+        lambda: _fitted(_least_squares(features=Auto("1MiB"))),
+        lambda: _fitted(_least_squares(selection=HoldOut(every=2))),
+        lambda: _fitted(_least_squares(blocks=[2, 2])),
+        lambda: _fitted(_least_squares(), True),
     ],
     "class means": [
         lambda: _several(NCMClassifier()),
@@ -125,11 +127,7 @@ KINDS: dict[str, list[Make]] = {
     ],
     "rejecting": [
         lambda: _fitted(RejectingClassifier(NCMClassifier(), max_held_out=20, random_state=0)),
-        lambda: _several(
-            RejectingClassifier(
-                RLSClassifier(random_state=0, max_stored=8), max_held_out=20, random_state=0
-            )
-        ),
+        lambda: _several(RejectingClassifier(_least_squares(), max_held_out=20, random_state=0)),
         lambda: _fitted(
             RejectingClassifier(
                 _forest(NCMForestClassifier), measure="estimator", max_held_out=20, random_state=0

@@ -28,7 +28,7 @@ _DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "
 # stay within what finishes in a moment, so that a time limit shows hangs and not patience.
 WORK = frozenset(
     {"max_iter", "n_estimators", "n_subsets", "max_trials", "n_words", "n_init", "n_features",
-     "n_training_descriptors", "n_random_features", "max_classes", "batch_size", "n_components",
+     "n_training_descriptors", "n", "max_classes", "batch_size", "n_components",
      "branching", "n_thresholds", "n_candidates", "n_patches", "max_features"}
 )  # fmt: skip
 _MOST_WORK = 64

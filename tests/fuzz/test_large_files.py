@@ -17,6 +17,7 @@ import pytest
 
 import evergrow
 from evergrow import ERCForest, ModelFileError, NCMForestClassifier, RLSClassifier
+from evergrow.estimators import ReLU
 from evergrow.storage.models.pipelines import to_file
 from tests.fuzz.files import decode, encode
 from tests.fuzz.mutations import mutate
@@ -30,7 +31,7 @@ Y = _RNG.integers(0, 100, 8000)
 X = (2 * _RNG.normal(size=(100, 64))[Y] + _RNG.normal(size=(8000, 64))).astype(np.float32)
 MODELS: dict[str, Callable[[], Any]] = {
     "forest": lambda: NCMForestClassifier(8, random_state=0).fit(X, Y),
-    "least squares": lambda: RLSClassifier(n_random_features=800, random_state=0).fit(X, Y),
+    "least squares": lambda: RLSClassifier(features=ReLU(800), random_state=0).fit(X, Y),
     "clustering forest": lambda: ERCForest(4, n_words=2000, random_state=0).fit(X, Y),
 }
 

@@ -18,6 +18,7 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
+from evergrow.estimators import RFF
 
 # Each arm has 150 samples to learn and 250 to test, with some noise across the arm.
 rng = np.random.default_rng(0)
@@ -30,7 +31,7 @@ X_train, y_train, X_test, y_test = X[train], y[train], X[~train], y[~train]
 models = {
     "Class means": NCMClassifier(),
     "Least squares": RLSClassifier(random_state=0),
-    "Random features": RLSClassifier(n_random_features=100, feature_map="rff", random_state=0),
+    "Random features": RLSClassifier(features=RFF(100), random_state=0),
     "NCM forest": NCMForestClassifier(random_state=0),
     "Axis forest": AxisForestClassifier(random_state=0),
     "Linear forest": LinearForestClassifier(random_state=0),

@@ -18,6 +18,7 @@ import numpy as np
 from evergrow.compare.data import Array
 from evergrow.compare.stream import Learner, Retrained
 from evergrow.estimators.forest import IGT, RTST
+from evergrow.estimators.linear import ReLU
 from evergrow.estimators.means import NCMMetric
 from evergrow.foundation.errors import InvalidInputError
 
@@ -160,7 +161,7 @@ LEARNERS: tuple[ComparedLearner, ...] = (
         "least-squares-random",
         "least squares, 4000 random features",
         "RLSClassifier",
-        _FEATURES,
+        {"features": ReLU(4000)},
         in_quick=False,
     ),
     _sklearn("sklearn.ensemble", "random-forest", "RandomForest", "RandomForestClassifier", _TREES),

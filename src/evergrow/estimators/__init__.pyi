@@ -19,6 +19,9 @@ from .forest import SVMForestClassifier as SVMForestClassifier
 from .forest import TreePath as TreePath
 from .forest import UpdateReport as UpdateReport
 from .linear import RFF as RFF
+from .linear import Auto as Auto
+from .linear import HoldOut as HoldOut
+from .linear import LeaveOneOut as LeaveOneOut
 from .linear import ReLU as ReLU
 from .linear import RLSClassifier as RLSClassifier
 from .means import NCMClassifier as NCMClassifier

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF
+from evergrow.estimators import RFF, ReLU
 from tests.conftest import Arrays
 
 
@@ -51,7 +51,7 @@ GOOD_Y = np.array(["a", "b"] * 10)
     [
         ({}, np.zeros((4, 2)), r"the number of features \(3 and 2\)"),
         ({"fit_intercept": False}, None, r"fit_intercept \(True and False\)"),
-        ({"n_random_features": 5}, None, r"n_random_features \(0 and 5\), feature_map"),
+        ({"features": ReLU(5)}, None, r"the number of random features \(0 and 5\), the kind"),
         ({"keep_class_statistics": True}, None, "keep_class_statistics"),
     ],
 )
@@ -68,15 +68,15 @@ def test_models_that_differ_are_not_merged(options: dict[str, Any], X: Any, mess
     ("other", "message"),
     [
         ({"random_state": 1}, "the seed of the random features"),
-        ({"feature_map": RFF(gamma=2.0)}, "gamma of the random features"),
-        ({"feature_map": "relu"}, "feature_map"),
-        ({"n_random_features": 6}, "n_random_features"),
+        ({"features": RFF(5, gamma=2.0)}, "gamma of the random features"),
+        ({"features": ReLU(5)}, "the kind of random features"),
+        ({"features": RFF(6, gamma=1.0)}, "the number of random features"),
     ],
 )
 def test_models_of_other_random_features_are_not_merged(
     other: dict[str, Any], message: str
 ) -> None:
-    options = {"n_random_features": 5, "feature_map": RFF(gamma=1.0), "random_state": 0}
+    options = {"features": RFF(5, gamma=1.0), "random_state": 0}
     model = fixed(**options).fit(GOOD_X, GOOD_Y)
     with pytest.raises(ValueError, match=message):
         model.merge(fixed(**{**options, **other}).fit(GOOD_X, GOOD_Y))
@@ -89,26 +89,21 @@ def test_only_models_of_the_same_kind_are_merged() -> None:
         fixed().fit(GOOD_X, GOOD_Y).merge(fixed().fit(GOOD_X, [1, 2] * 10))
 
 
-@pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf, "auto", None])
-def test_a_wrong_kernel_width_is_refused_at_once(gamma: Any) -> None:
-    with pytest.raises(ValueError, match="gamma must be a float in"):
-        RFF(gamma=gamma)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"fit_intercept": False}, "fit_intercept is False but the model was trained with True"),
-        ({"n_random_features": 9}, "n_random_features is 9 .* 8: fit again"),
-        ({"feature_map": "relu"}, "feature_map is 'relu'"),
-        ({"feature_map": RFF(gamma=3.0)}, "gamma is 3.0"),
+        ({"features__n": 9}, r"features is RFF\(n=9, .* with RFF\(n=8, gamma=2.0\): fit again"),
+        ({"features": ReLU(8)}, r"features is ReLU\(n=8\)"),
+        ({"features": "auto"}, r"features is Auto\(\)"),
+        ({"features__gamma": 3.0}, "gamma=3.0"),
         ({"keep_class_statistics": True}, "keep_class_statistics is True"),
     ],
 )
 def test_parameters_that_determine_the_sums_cannot_change_later(
     change: dict[str, Any], message: str
 ) -> None:
-    model = RLSClassifier(n_random_features=8, feature_map=RFF(gamma=2.0)).fit(GOOD_X, GOOD_Y)
+    model = RLSClassifier(features=RFF(8, gamma=2.0)).fit(GOOD_X, GOOD_Y)
     model.set_params(**change)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(GOOD_X, GOOD_Y)

@@ -10,7 +10,7 @@ import pytest
 
 import evergrow
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from evergrow.storage.models.format import read_model, write_model
 from tests.conftest import Arrays
 from tests.estimators.model_files import at, check_refused, forge, reload
@@ -31,9 +31,11 @@ def saved(digits: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
         RLSClassifier(random_state=0),
         RLSClassifier(regularization=2.0, recoding=0.5),
         RLSClassifier(fit_intercept=False, standardize=True),
-        RLSClassifier(n_random_features=40, feature_map=RFF(gamma=0.001), random_state=1),
-        RLSClassifier(n_random_features=40, random_state=1),
+        RLSClassifier(features=RFF(40, gamma=0.001), random_state=1),
+        RLSClassifier(features=ReLU(40), random_state=1),
         RLSClassifier(keep_class_statistics=True, random_state=0),
+        RLSClassifier(features=Auto("1MiB"), selection=LeaveOneOut(60), random_state=0),
+        RLSClassifier(selection=HoldOut(every=4), random_state=0),
     ],
     ids=str,
 )
@@ -55,7 +57,7 @@ def test_a_loaded_model_answers_the_same(
 
 def test_a_loaded_model_continues_to_learn_the_same(digits: Arrays, tmp_path: Path) -> None:
     X, X_test, y, _ = digits
-    model = RLSClassifier(max_stored=60, keep_class_statistics=True, random_state=0)
+    model = RLSClassifier(selection=LeaveOneOut(60), keep_class_statistics=True, random_state=0)
     for i in range(300):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     loaded = reload(model, tmp_path)
@@ -72,7 +74,7 @@ def test_a_loaded_model_continues_to_learn_the_same(digits: Arrays, tmp_path: Pa
 
 def test_an_inference_only_file_is_small_and_learns_no_more(digits: Arrays, tmp_path: Path) -> None:
     X, _, y, _ = digits
-    model = RLSClassifier(n_random_features=300, random_state=0).fit(X, y)
+    model = RLSClassifier(features=ReLU(300), random_state=0).fit(X, y)
     model.save(tmp_path / "whole")
     model.save(tmp_path / "small", inference_only=True)
     assert (tmp_path / "small").stat().st_size < (tmp_path / "whole").stat().st_size / 5
@@ -171,11 +173,13 @@ FORGED: list[tuple[str, Any]] = [
     ("fitted/selection/request/blocks", [1, -1]),
     ("fitted/selection/request/n_random_blocks", 2),
     ("parameters/regularization", -1.0),
-    ("parameters/feature_map", {"map": "exec"}),
-    ("parameters/feature_map", {"map": "rff", "gamma": -1.0}),
-    ("parameters/feature_map", {"map": "rff", "gamma": 1.0, "code": "x"}),
+    ("parameters/features", {"kind": "exec"}),
+    ("parameters/features", {"kind": "RFF", "gamma": -1.0}),
+    ("parameters/features", {"kind": "RFF", "gamma": 1.0, "code": "x"}),
+    ("parameters/features", {"kind": "HoldOut"}),
+    ("parameters/selection", {"kind": "LeaveOneOut", "max_stored": 0}),
     ("parameters/fit_intercept", False),
-    ("parameters/n_random_features", 8),
+    ("parameters/features", {"kind": "ReLU", "n": 8}),
     ("parameters/keep_class_statistics", True),
     ("estimator", "NCMForestClassifier"),
 ]  # fmt: skip
@@ -229,7 +233,7 @@ def test_forged_sums_that_no_examples_have_are_solved_with_a_warning(
         assert len(evergrow.load(path).predict(X_test)) == len(X_test)
 
 
-@pytest.mark.parametrize("change", [{"fit_intercept": False}, {"n_random_features": 3}], ids=str)
+@pytest.mark.parametrize("change", [{"fit_intercept": False}, {"features": ReLU(3)}], ids=str)
 def test_what_could_not_be_loaded_is_not_saved(
     digits: Arrays, tmp_path: Path, change: dict[str, Any]
 ) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 import evergrow
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF
+from evergrow.estimators import Auto, LeaveOneOut, ReLU
 
 Array = np.ndarray[Any, Any]
 
@@ -25,8 +26,8 @@ def rings(n: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def auto(**parameters: Any) -> RLSClassifier:
-    parameters = {"max_stored": 80, "max_gram_memory": "200KB", "random_state": 0, **parameters}
-    return RLSClassifier(n_random_features="auto", **parameters)
+    parameters = {"selection": LeaveOneOut(80), "random_state": 0, **parameters}
+    return RLSClassifier(features=Auto("200KB"), **parameters)
 
 
 def same(one: RLSClassifier, other: RLSClassifier) -> None:
@@ -36,25 +37,24 @@ def same(one: RLSClassifier, other: RLSClassifier) -> None:
 
 def test_few_examples_have_no_random_features() -> None:
     X, y = rings(60)
-    model = auto(max_stored=200).fit(X, y)
+    model = auto(selection=LeaveOneOut(200)).fit(X, y)
     assert model.n_random_features_ == 0
-    same(model, RLSClassifier(max_stored=200, random_state=0).fit(X, y))
+    same(model, RLSClassifier(selection=LeaveOneOut(200), random_state=0).fit(X, y))
 
 
 def test_many_examples_have_as_many_as_help() -> None:
     X, y = rings(1500)
     X_test, y_test = rings(1000, seed=1)
-    model = auto(max_stored=400).fit(X, y)
+    model = auto(selection=LeaveOneOut(400)).fit(X, y)
     assert model.n_random_features_ > 0
     plain = RLSClassifier(random_state=0).fit(X, y)
     assert model.score(X_test, y_test) > plain.score(X_test, y_test) + 0.2
 
 
-@pytest.mark.parametrize("feature_map", ["relu", RFF(gamma=0.5)])
-def test_a_stream_gives_the_model_of_one_call(feature_map: Any) -> None:
+def test_a_stream_gives_the_model_of_one_call() -> None:
     X, y = rings(600)
-    whole = auto(feature_map=feature_map, regularization=0.1, recoding=0.0).fit(X, y)
-    stream = auto(feature_map=feature_map, regularization=0.1, recoding=0.0)
+    whole = auto(regularization=0.1, recoding=0.0).fit(X, y)
+    stream = auto(regularization=0.1, recoding=0.0)
     for rows in np.array_split(np.arange(600), [5, 30, 79, 81, 200]):
         stream.partial_fit(X[rows], y[rows])
     np.testing.assert_allclose(stream._fitted.moments.gram, whole._fitted.moments.gram, atol=1e-8)
@@ -94,7 +94,7 @@ def test_joined_classes_that_lose_examples_get_random_features_before() -> None:
     model = auto().fit(X[few], y[few])
     assert model.coef_.shape[1] == 4
     model.rename_classes({1: 0})
-    expected = auto(max_stored=60).fit(X[few], np.where(y[few] == 1, 0, y[few]))
+    expected = auto(selection=LeaveOneOut(60)).fit(X[few], np.where(y[few] == 1, 0, y[few]))
     np.testing.assert_allclose(model._fitted.moments.gram, expected._fitted.moments.gram, atol=1e-8)
 
 
@@ -111,15 +111,9 @@ def test_saved_models_go_on_learning(n: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(weights.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_random_features": "many"}, "n_random_features"),
-        ({"n_random_features": "auto", "max_gram_memory": "much"}, "max_gram_memory"),
-        ({"n_random_features": "auto", "selection": "paper"}, "leave-one-out"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
-    X, y = rings(30)
-    with pytest.raises(evergrow.InvalidInputError, match=message):
-        RLSClassifier(**parameters).fit(X, y)
+def test_a_grid_search_finds_the_number() -> None:
+    X, y = rings(300)
+    model = RLSClassifier(features=ReLU(2), regularization=0.1, recoding=0.0, random_state=0)
+    found = GridSearchCV(model, {"features__n": [2, 200]}, cv=2).fit(X, y)
+    assert found.best_estimator_.features == ReLU(200)
+    assert model.features == ReLU(2)

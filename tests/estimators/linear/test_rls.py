@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import RLSClassifier, _core
+from evergrow.estimators import RFF, Auto, LeaveOneOut, ReLU
 from evergrow.foundation.foreign_arrays import from_other_library
 from tests.conftest import Arrays
 from tests.estimators.threads import reading
@@ -22,9 +23,9 @@ from tests.estimators.threads import reading
         RLSClassifier(),
         RLSClassifier(regularization=0.1, recoding=0.5),
         RLSClassifier(standardize=True, fit_intercept=False),
-        RLSClassifier(n_random_features=50),
-        RLSClassifier(n_random_features=50, feature_map="rff"),
-        RLSClassifier(n_random_features="auto", max_stored=20, max_gram_memory="40KB"),
+        RLSClassifier(features=ReLU(50)),
+        RLSClassifier(features=RFF(50)),
+        RLSClassifier(features=Auto("40KB"), selection=LeaveOneOut(20)),
         RLSClassifier(keep_class_statistics=True),
     ]
 )

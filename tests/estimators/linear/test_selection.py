@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import RLSClassifier
+from evergrow.estimators import HoldOut, LeaveOneOut
 from evergrow.estimators.linear import penalties
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.penalties import SelectionRequest
@@ -48,7 +49,7 @@ def test_every_sixth_example_of_each_class_is_held_out_however_they_come(
     batches: list[int],
 ) -> None:
     X, y = noisy(500)
-    model, first = RLSClassifier(selection="paper", random_state=0, max_stored=10**6), 0
+    model, first = RLSClassifier(selection=HoldOut(max_stored=10**6), random_state=0), 0
     for size in batches:
         model.partial_fit(X[first : first + size], y[first : first + size])
         first += size
@@ -81,22 +82,22 @@ def test_the_kept_sample_is_uniform_and_does_not_depend_on_the_calls() -> None:
 def test_held_out_examples_are_learnt_too_unless_that_is_switched_off() -> None:
     X, y = noisy(300)
     held = held_out(y, 6)
-    model = RLSClassifier(regularization=2.0, selection="paper", random_state=0).fit(X, y)
+    model = RLSClassifier(regularization=2.0, selection=HoldOut(), random_state=0).fit(X, y)
     everything = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X, y)
     np.testing.assert_allclose(model.coef_, everything.coef_, atol=1e-10)
-    model.set_params(refit_held_out=False)
+    model.set_params(selection__refit=False)
     others = RLSClassifier(regularization=2.0, recoding=model.recoding_).fit(X[~held], y[~held])
     ratio = model.coef_ / others.coef_
     # Recoding counts all examples; the weights before it are those of the others.
     np.testing.assert_allclose(ratio, ratio[:, :1] * np.ones(ratio.shape[1]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["leave-one-out", "paper"])
-def test_classes_with_few_examples_have_no_vote(digits: Arrays, rule: Any) -> None:
+@pytest.mark.parametrize("selection", [LeaveOneOut(), HoldOut()])
+def test_classes_with_few_examples_have_no_vote(digits: Arrays, selection: Any) -> None:
     X, _, y, _ = digits
     few = np.concatenate([np.flatnonzero(y != 8), np.flatnonzero(y == 8)[:12]])
-    model = RLSClassifier(selection=rule, random_state=0).fit(X[few], y[few])
-    stream = model._fitted._validation(SelectionRequest(None, None, rule=rule))
+    model = RLSClassifier(selection=selection, random_state=0).fit(X[few], y[few])
+    stream = model._fitted._validation(SelectionRequest(None, None, rule=selection.rule))
     held = stream.held
     assert not stream.votes[held.codes == 8].any()
     assert stream.votes[held.codes != 8].all()
@@ -106,9 +107,7 @@ def test_a_model_of_which_only_held_out_examples_are_left_still_answers() -> Non
     X, y = noisy(60, n_classes=2)
     for standardize in (False, True):
         model = RLSClassifier(
-            selection="paper",
-            validation_every=2,
-            refit_held_out=False,
+            selection=HoldOut(every=2, refit=False),
             standardize=standardize,
             random_state=0,
         ).fit(X, y)
@@ -134,9 +133,9 @@ def test_the_rule_of_the_paper_selects_a_penalty_for_each_recoding() -> None:
     X, y = X[~rare], y[~rare]
     for given in (None, 0.4):
         model = RLSClassifier(
-            recoding="auto" if given is None else given, selection="paper", random_state=0
+            recoding="auto" if given is None else given, selection=HoldOut(), random_state=0
         ).fit(X, y)
-        stream = model._fitted._validation(SelectionRequest(None, None, rule="paper"))
+        stream = model._fitted._validation(SelectionRequest(None, None, rule="hold-out"))
         unit = penalties.penalty_unit(stream.trained, Ridge(1.0))
         grid = unit * 10.0 ** np.arange(-5, 2)
         plain = max(stream.accuracy(stream.scores(Ridge(p))) for p in grid)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from evergrow import RLSClassifier
-from evergrow.estimators import RFF, ReLU
+from evergrow.estimators import RFF, HoldOut, LeaveOneOut, ReLU
 from tests.budget import budget
 from tests.reference import least_squares as twin
 
@@ -64,8 +64,8 @@ def test_one_example_at_a_time_is_algorithm_1() -> None:
         {"fit_intercept": False},
         {"standardize": True},
         {"standardize": True, "fit_intercept": False},
-        {"n_random_features": 30},
-        {"n_random_features": 31, "feature_map": RFF(gamma=0.1)},
+        {"features": ReLU(30)},
+        {"features": RFF(31, gamma=0.1)},
         {"keep_class_statistics": True},
     ],
     ids=str,
@@ -123,14 +123,13 @@ def test_random_features_are_those_of_the_twin() -> None:
         regularization=1.0,
         recoding=0.0,
         scoring="regression",
-        n_random_features=16,
-        feature_map=ReLU(),
+        features=ReLU(16),
         random_state=4,
     ).fit(X, y)
     seed = model._fitted.features.seed
     mapped = twin.relu_features(X, twin.random_projection(seed, 16, 9))
     assert difference(all_weights(model), twin.weights(with_constant(mapped), y, 5, 1.0)) < 1e-10
-    model.set_params(feature_map=RFF(gamma=0.02)).fit(X, y)
+    model.set_params(features=RFF(16, gamma=0.02)).fit(X, y)
     mapped = twin.fourier_features(X, twin.random_projection(seed, 8, 9), 0.02)
     assert difference(all_weights(model), twin.weights(with_constant(mapped), y, 5, 1.0)) < 1e-10
 
@@ -164,7 +163,7 @@ def test_the_chosen_recoding_is_the_one_of_the_twin(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rule_of_the_paper_is_the_one_of_the_twin(seed: int) -> None:
     X, y = unbalanced(seed)
-    options: dict[str, Any] = {"selection": "paper", "scoring": "regression", "random_state": 0}
+    options: dict[str, Any] = {"selection": HoldOut(), "scoring": "regression", "random_state": 0}
     given = RLSClassifier(regularization=3.0, **options).fit(X, y)
     expected = twin.choose_as_paper(with_constant(X), y, 4, [3.0], 6, 30)
     assert (given.regularization_, given.recoding_) == expected
@@ -184,8 +183,7 @@ class Lives(RuleBasedStateMachine):
             scoring="regression",
             fit_intercept=intercept,
             keep_class_statistics=statistics,
-            validation_every=3,
-            max_stored=60,
+            selection=LeaveOneOut(60),
             random_state=0,
         )
         self.known: list[tuple[Array, str, float]] = []
@@ -234,7 +232,7 @@ class Lives(RuleBasedStateMachine):
     def merge(self, n: int) -> None:
         drawn = self.draw(n)
         X, y, weights = self.arrays(drawn)
-        other = RLSClassifier(**self.model.get_params()).fit(X, y, sample_weight=weights)
+        other = RLSClassifier(**self.model.get_params(deep=False)).fit(X, y, sample_weight=weights)
         self.model.merge(other)
         self.known += drawn
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import evergrow
 from evergrow import NCMClassifier, RLSClassifier, Shards
-from evergrow.estimators import RFF
+from evergrow.estimators import RFF, LeaveOneOut, ReLU
 from evergrow.estimators.sums import accumulation
 from evergrow.foundation.engine import LocalEngine, use_engine
 from evergrow.foundation.errors import ShardError
@@ -22,10 +22,10 @@ from tests.foundation.engines import Shuffled
 
 MODELS = [
     RLSClassifier(random_state=0),
-    RLSClassifier(random_state=0, standardize=True, refit_held_out=False),
+    RLSClassifier(random_state=0, standardize=True),
     RLSClassifier(random_state=0, regularization=1.0, recoding=0.5, keep_class_statistics=True),
-    RLSClassifier(random_state=0, n_random_features=50, fit_intercept=False),
-    RLSClassifier(random_state=0, n_random_features=50, feature_map=RFF()),
+    RLSClassifier(random_state=0, features=ReLU(50), fit_intercept=False),
+    RLSClassifier(random_state=0, features=RFF(50)),
     NCMClassifier(),
     NCMClassifier(metric="mahalanobis"),
     NCMClassifier(metric="mahalanobis", keep_class_statistics=True),
@@ -80,7 +80,7 @@ def test_a_model_learnt_by_parts_is_the_one_learnt_at_once(
 
 def test_the_held_out_examples_do_not_depend_on_the_parts(digits: Any) -> None:
     X, y, _ = sorted_digits(digits)
-    model = RLSClassifier(random_state=0, max_stored=60)
+    model = RLSClassifier(random_state=0, selection=LeaveOneOut(60))
     here, there = fitted(model, X, y), fitted(model, X, y, Shuffled())
     found = encode(there._fitted.holdout)[1]
     for name, array in encode(here._fitted.holdout)[1].items():
@@ -118,7 +118,7 @@ def test_stopped_work_resumes_with_the_finished_parts(
     digits: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, X_test = sorted_digits(digits)
-    model = RLSClassifier(n_random_features=30)
+    model = RLSClassifier(features=ReLU(30))
     plain, done = accumulation.sum_part, []
 
     def stopping(part: Any, *shared: Any) -> Any:

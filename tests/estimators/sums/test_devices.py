@@ -25,6 +25,7 @@ from evergrow import (
     write_shards,
 )
 from evergrow import device as compute_on
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from evergrow.foundation.device import find_device, is_tensor, named_device, to_host
 from evergrow.storage.device_rows import DeviceRows
 from tests.devices import every_device, import_torch, on
@@ -34,13 +35,13 @@ torch = import_torch()
 MODELS = {
     "inputs": RLSClassifier(),
     "fixed": RLSClassifier(regularization=0.5, recoding=0.3),
-    "relu": RLSClassifier(n_random_features=200),
-    "rff": RLSClassifier(n_random_features=201, feature_map="rff"),
-    "auto": RLSClassifier(n_random_features="auto", max_stored=300, max_gram_memory="1MiB"),
+    "relu": RLSClassifier(features=ReLU(200)),
+    "rff": RLSClassifier(features=RFF(201)),
+    "auto": RLSClassifier(features=Auto("1MiB"), selection=LeaveOneOut(300)),
     "standardized": RLSClassifier(standardize=True),
-    "paper": RLSClassifier(selection="paper", scoring="regression"),
+    "paper": RLSClassifier(selection=HoldOut(), scoring="regression"),
     "per class": RLSClassifier(keep_class_statistics=True),
-    "without intercept": RLSClassifier(fit_intercept=False, n_random_features=90),
+    "without intercept": RLSClassifier(fit_intercept=False, features=ReLU(90)),
     "means": NCMClassifier(),
     "lda": NCMClassifier(metric="mahalanobis"),
     "lda per class": NCMClassifier(metric="mahalanobis", keep_class_statistics=True),
@@ -230,7 +231,7 @@ def test_bfloat16_and_half_precision_rows(digits: Data) -> None:
 
 def test_a_full_device_says_what_would_fit(digits: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, X_test = digits
-    model = RLSClassifier(n_random_features=100, random_state=0).fit(X, y)
+    model = RLSClassifier(features=ReLU(100), random_state=0).fit(X, y)
     before = model.predict_proba(X_test)
 
     def fill(*_: Any, **__: Any) -> None:
@@ -248,7 +249,7 @@ def test_a_full_device_says_what_would_fit(digits: Data, monkeypatch: pytest.Mon
 
 def test_tf32_is_off_again_after_threads_used_it(digits: Data) -> None:
     X, y, X_test = digits
-    model = RLSClassifier(n_random_features=300).fit(X, y)
+    model = RLSClassifier(features=ReLU(300)).fit(X, y)
     before = torch.get_float32_matmul_precision()
 
     def predict() -> None:
@@ -266,7 +267,7 @@ def test_tf32_is_off_again_after_threads_used_it(digits: Data) -> None:
 def test_large_numbers_stay_finite_in_tf32(digits: Data) -> None:
     X, y, X_test = digits
     with compute_on("torch-cpu", precision="tf32"):
-        model = RLSClassifier(n_random_features=100).fit(X, y)
+        model = RLSClassifier(features=ReLU(100)).fit(X, y)
         found = model.predict_proba(X_test[:5] * 1e60)
         with pytest.raises(InvalidInputError, match="use precision='double'"):
             model.partial_fit(X * 1e25, y)
@@ -326,7 +327,7 @@ def test_a_full_gpu_is_one_error_wherever_it_happens(
     function: str, digits: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, X_test = digits
-    model = RLSClassifier(n_random_features=100, random_state=0)
+    model = RLSClassifier(features=ReLU(100), random_state=0)
     with compute_on("torch-cpu"):
         model.fit(X[:800], y[:800])
 

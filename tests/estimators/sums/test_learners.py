@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from evergrow import NCMClassifier, NCMForestClassifier, RLSClassifier
+from evergrow.estimators import ReLU
 from tests.budget import budget
 from tests.estimators.means.cases import METRICS, assert_same, blobs
 from tests.estimators.model_files import reload
@@ -27,7 +28,7 @@ LEARNERS: dict[str, Any] = {
         RLSClassifier, regularization=1.0, recoding=0.0, keep_class_statistics=True
     ),
     "rls random features": partial(
-        RLSClassifier, regularization=1.0, recoding=0.5, n_random_features=40, random_state=0
+        RLSClassifier, regularization=1.0, recoding=0.5, features=ReLU(40), random_state=0
     ),
 }
 # Those whose sums alone decide: a learnt metric also depends on what the first call brought.

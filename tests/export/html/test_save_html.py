@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier
+from evergrow.estimators import ReLU
 from evergrow.export import save_html
 from evergrow.export.html.head import read_head
 from evergrow.vision import Embedder, ImageClassifier
@@ -18,7 +19,7 @@ from tests.export.html.cases import N_FEATURES, NAMES, examples, fitted
         (NCMClassifier, "not a NCMClassifier: use 'evergrow fit --learner rls'"),
         (lambda: RLSClassifier(standardize=True), "standardize is True"),
         (lambda: RLSClassifier(fit_intercept=False), "fit_intercept is False"),
-        (lambda: RLSClassifier(n_random_features=8), "random features"),
+        (lambda: RLSClassifier(features=ReLU(8)), "random features"),
         (
             lambda: RejectingClassifier(RLSClassifier(), measure="estimator"),
             "measure of novelty is 'estimator'",

@@ -17,7 +17,7 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import RFF
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from tests.conftest import FORESTS, Arrays
 from tests.export.onnx.runs import assert_answers_are_the_same
 
@@ -27,12 +27,10 @@ MODELS: dict[str, Any] = {
     "rls, standardized": RLSClassifier(standardize=True, random_state=0),
     "rls, without intercept": RLSClassifier(fit_intercept=False, random_state=0),
     "rls, numbers": RLSClassifier(regularization=2.0, recoding=0.5),
-    "rls, paper": RLSClassifier(selection="paper", refit_held_out=False, random_state=0),
-    "rls, relu": RLSClassifier(n_random_features=200, random_state=0),
-    "rls, rff": RLSClassifier(n_random_features=201, feature_map=RFF(0.001), random_state=0),
-    "rls, auto": RLSClassifier(
-        n_random_features="auto", max_stored=200, max_gram_memory="1MiB", random_state=0
-    ),
+    "rls, paper": RLSClassifier(selection=HoldOut(refit=False), random_state=0),
+    "rls, relu": RLSClassifier(features=ReLU(200), random_state=0),
+    "rls, rff": RLSClassifier(features=RFF(201, 0.001), random_state=0),
+    "rls, auto": RLSClassifier(features=Auto("1MiB"), selection=LeaveOneOut(200), random_state=0),
     "rls, blocks": RLSClassifier(blocks=(20, 20, 24), random_state=0),
     "means": NCMClassifier(),
     "lda": NCMClassifier(metric="mahalanobis"),

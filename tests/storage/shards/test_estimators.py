@@ -11,10 +11,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier, Shards, write_shards
-from evergrow.estimators import (
-    NCMMetric,
-    SubcategoryForestClassifier,
-)
+from evergrow.estimators import RFF, NCMMetric, SubcategoryForestClassifier
 from evergrow.estimators.forest.value import standardization
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.storage.models.loader import loadable_estimators
@@ -40,9 +37,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "NCMClassifier, Mahalanobis": lambda: NCMClassifier(metric="mahalanobis"),
     "NCMClassifier, learnt": lambda: NCMClassifier(metric=NCMMetric(2, max_iter=3, random_state=0)),
     "RLSClassifier": lambda: RLSClassifier(random_state=0),
-    "RLSClassifier, random features": lambda: RLSClassifier(
-        n_random_features=40, feature_map="rff", random_state=0
-    ),
+    "RLSClassifier, random features": lambda: RLSClassifier(features=RFF(40), random_state=0),
     "RejectingClassifier": lambda: RejectingClassifier(
         RLSClassifier(random_state=0), random_state=0, max_held_out=100
     ),

@@ -9,6 +9,7 @@ from evergrow.distributed.planning.workload import Cluster, EstimatorSpec, Workl
 from evergrow.estimators.forest.cluster.driver_grow import tree_groups
 from evergrow.estimators.forest.request import SplitParameters
 from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand, budget_for
+from evergrow.estimators.linear import LeaveOneOut
 from evergrow.estimators.linear.feature_map import BLOCK_BYTES
 
 _MIB = 1 << 20
@@ -151,7 +152,7 @@ def _sums_footprint(
     # Of least squares: products of features, and rows held out to choose the penalty.
     square, held_out = 0, 0
     if spec.name == "least_squares":
-        square, held_out = 8 * (features + 1) ** 2, spec.make(work).max_stored
+        square, held_out = 8 * (features + 1) ** 2, LeaveOneOut().max_stored
     sums = square + 8 * classes * features
     # A shard sends no sums of classes that it does not have.
     of_shard = square + 8 * min(classes, -(-work.rows // n_shards)) * features

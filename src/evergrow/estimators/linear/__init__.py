@@ -4,7 +4,8 @@
 from sums to weights; ``selection`` chooses parameters on held-out examples. Start with ``fitted``.
 """
 
-from evergrow.estimators.linear.feature_map import RFF, ReLU
+from evergrow.estimators.linear.feature_map import RFF, Auto, ReLU
+from evergrow.estimators.linear.request import HoldOut, LeaveOneOut
 from evergrow.estimators.linear.rls import RLSClassifier
 
-__all__ = ["RFF", "RLSClassifier", "ReLU"]
+__all__ = ["RFF", "Auto", "HoldOut", "LeaveOneOut", "RLSClassifier", "ReLU"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,18 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.sums.core_accumulator import FeatureRule
 from evergrow.foundation.engine import Arrays, Job, current_engine
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import __version__
 from evergrow.foundation.params import (
     Choice,
     Flag,
     Integer,
+    MemorySize,
+    Nothing,
     Number,
+    OneOf,
     Rule,
-    Satisfies,
-    check_parameters,
+    Value,
 )
 from evergrow.foundation.rows import float_blocks
 from evergrow.foundation.threads import blas_threads
@@ -33,35 +35,47 @@ Floats = npt.NDArray[np.float64]
 # Bytes of features computed at once.
 BLOCK_BYTES = 64 << 20
 
-
-@dataclass(frozen=True)
-class ReLU:
-    """Random features: random projections with negative values set to zero.
-
-    A linear model on them approximates one with the arc-cosine kernel of Cho and Saul (2009). It
-    needs no scale parameter: if the input doubles, the features double. Pass a `ReLU` as
-    `feature_map` to :class:`~evergrow.RLSClassifier`.
-
-    Examples
-    --------
-    >>> from evergrow.estimators import ReLU, RLSClassifier
-    >>> model = RLSClassifier(n_random_features=100, feature_map=ReLU(), random_state=0)
-    >>> model.fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).predict([[1, 0]])
-    array([1])
-    """
-
-    name: ClassVar[str] = "relu"
+_NUMBER: list[Rule] = [Integer(1, 1_000_000)]
 
 
-@dataclass(frozen=True)
-class RFF:
-    """Random Fourier features, which approximate the kernel ``exp(-gamma |x - y|^2)``.
+@dataclass(frozen=True, repr=False)
+class ReLU(Value):
+    """Random features in place of the input: projections with negative values set to zero.
 
-    The method is that of Rahimi and Recht (2007). Pass an `RFF` as `feature_map` to
+    A linear model on them approximates one with the arc-cosine kernel of Cho and Saul (2009). They
+    need no scale parameter: if the input doubles, the features double. Pass them as `features` to
     :class:`~evergrow.RLSClassifier`.
 
     Parameters
     ----------
+    n : int, default=4096
+        Number of random features. With a few thousand, least squares is about as accurate as kernel
+        methods. Memory and time are quadratic in their number.
+
+    Examples
+    --------
+    >>> from evergrow.estimators import ReLU, RLSClassifier
+    >>> model = RLSClassifier(features=ReLU(100), random_state=0)
+    >>> model.fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).predict([[1, 0]])
+    array([1])
+    """
+
+    n: int = 4096
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {"n": _NUMBER}
+
+
+@dataclass(frozen=True, repr=False)
+class RFF(Value):
+    """Random Fourier features, which approximate the kernel ``exp(-gamma |x - y|^2)``.
+
+    The method is that of Rahimi and Recht (2007). They replace the input. Pass them as `features`
+    to :class:`~evergrow.RLSClassifier`.
+
+    Parameters
+    ----------
+    n : int, default=4096
+        Number of random features, as in :class:`ReLU`.
     gamma : float or "scale", default="scale"
         Inverse width of the kernel. ``"scale"`` is 1 / (n_features * variance) of the first data,
         as in scikit-learn. Pass a number if the model must not depend on which data came first, or
@@ -70,49 +84,57 @@ class RFF:
     Examples
     --------
     >>> from evergrow.estimators import RFF, RLSClassifier
-    >>> model = RLSClassifier(n_random_features=100, feature_map=RFF(gamma=1.0), random_state=0)
+    >>> model = RLSClassifier(features=RFF(100, gamma=1.0), random_state=0)
     >>> model.fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).predict([[1, 0]])
     array([1])
     """
 
-    name: ClassVar[str] = "rff"
+    n: int = 4096
     gamma: float | Literal["scale"] = "scale"
 
-    def __post_init__(self) -> None:
-        """Check the parameter."""
-        if self.gamma != "scale":
-            check_parameters({"gamma": self.gamma}, {"gamma": [Number(0.0, open_low=True)]})
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "n": _NUMBER,
+        "gamma": [Number(0.0, open_low=True), Choice(("scale",))],
+    }
 
 
-MAPS: dict[str, type[ReLU | RFF]] = {kind.name: kind for kind in (ReLU, RFF)}
+@dataclass(frozen=True, repr=False)
+class Auto(Value):
+    """The input, followed by as many random features (:class:`ReLU`) as help.
+
+    There are none until more examples were learnt than are stored. From then on leave-one-out
+    predictions show how many help; it is selected again whenever the number of examples has
+    doubled. Pass it as `features` to :class:`~evergrow.RLSClassifier`; ``features="auto"`` is
+    ``Auto()``.
+
+    Parameters
+    ----------
+    max_memory : str or int, default="256MiB"
+        Maximum size of the Gram matrix, which takes 8 bytes times the square of the number of
+        features, random ones included. 256 MiB are enough for 5792 features. Computing the weights
+        takes about three times as much memory.
+
+    Examples
+    --------
+    >>> from evergrow.estimators import Auto, RLSClassifier
+    >>> model = RLSClassifier(features=Auto(max_memory="1MiB"), random_state=0)
+    >>> model.fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).n_random_features_
+    0
+    """
+
+    max_memory: str | int = "256MiB"
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {"max_memory": [MemorySize()]}
 
 
-# A parameter that takes a feature map: its name, or a value with options.
-MAP_RULES: list[Rule] = [
-    Choice(tuple(MAPS)),
-    Satisfies("a value such as RFF(gamma=0.5)", lambda value: isinstance(value, (ReLU, RFF))),
-]
+Features: TypeAlias = ReLU | RFF | Auto | None
+FEATURES: tuple[type[Value], ...] = (ReLU, RFF, Auto)
+FEATURE_RULES: list[Rule] = [Nothing(), Choice(("auto",)), OneOf(FEATURES)]
 
 
-def resolve_map(value: str | ReLU | RFF) -> ReLU | RFF:
-    """Return the feature map of a parameter."""
-    return MAPS[value]() if isinstance(value, str) else value
-
-
-def map_to_json(value: str | ReLU | RFF) -> Any:
-    """Convert a parameter to JSON."""
-    return value if isinstance(value, str) else {"map": value.name, **asdict(value)}
-
-
-def map_from_json(entry: Any) -> Any:
-    """Convert a parameter from JSON."""
-    if not isinstance(entry, dict):
-        return entry
-    kind = MAPS.get(str(entry.get("map")))
-    options = {name: value for name, value in entry.items() if name != "map"}
-    if kind is None or set(options) != {field.name for field in fields(kind)}:
-        raise ModelFileError("the model file has an unknown feature map")
-    return kind(**options)
+def features_of(value: Literal["auto"] | Features) -> Features:
+    """Return the features of a parameter, given by their short form or as a value."""
+    return Auto() if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -132,7 +154,7 @@ class FeatureMap:
     with_inputs: bool = False
 
     _stored: ClassVar[Fields] = {
-        "kind": [Choice(("none", *MAPS))],
+        "kind": [Choice(("none", "relu", "rff"))],
         "n_inputs": [Integer(1, MOST_COUNTED)],
         "n_random": [Integer(0, MOST_COUNTED)],
         "seed": [Integer(0, 2**63 - 1)],
@@ -151,14 +173,26 @@ class FeatureMap:
         return cls("none", n_inputs, 0, 0)
 
     @classmethod
-    def random(
-        cls, wanted: ReLU | RFF, n_random: int, seed: int, X: npt.NDArray[Any], weights: Floats
-    ) -> FeatureMap:
-        """Return a map to random features; ``X`` are the first examples, with their weights."""
-        gamma = 1.0
+    def of(cls, wanted: Features, seed: int, X: npt.NDArray[Any], weights: Floats) -> FeatureMap:
+        """Return the map of a parameter; ``X`` are the first examples, with their weights."""
+        n_inputs = X.shape[1]
         if isinstance(wanted, RFF):
             gamma = inverse_spread(X, weights) if wanted.gamma == "scale" else float(wanted.gamma)
-        return cls(wanted.name, X.shape[1], n_random, seed, gamma)
+            return cls("rff", n_inputs, wanted.n, seed, gamma)
+        if isinstance(wanted, ReLU):
+            return cls("relu", n_inputs, wanted.n, seed)
+        if isinstance(wanted, Auto):
+            return cls("relu", n_inputs, 0, seed, with_inputs=True)
+        return cls.plain(n_inputs)
+
+    @property
+    def parameter(self) -> Features:
+        """The parameter that has this map."""
+        if self.kind == "none":
+            return None
+        if self.with_inputs:
+            return Auto()
+        return ReLU(self.n_random) if self.kind == "relu" else RFF(self.n_random, self.gamma)
 
     @property
     def n_copied(self) -> int:

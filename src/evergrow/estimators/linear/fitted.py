@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear.equations import Ridge
-from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, resolve_map
+from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, ReLU
 from evergrow.estimators.linear.leave_one_out import LeaveOneOut
 from evergrow.estimators.linear.penalties import SelectionRequest
 from evergrow.estimators.linear.request import RLSRequest
@@ -57,8 +57,6 @@ _SCORES_JUDGED = 1_000_000
 _PRODUCTS_JUDGED = 8_000_000_000
 _PRODUCTS_JUDGED_FOR_PENALTY = 32_000_000_000
 _FEWEST_JUDGED = 300
-# Of every class the first examples are always stored: with two, a class can be judged.
-_FIRST_STORED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,17 +161,17 @@ class FittedRLS(FittedSums):
         """Add examples, inputs of any type; ``labels`` are the classes known afterwards."""
         moments = self.moments.with_classes(len(labels))
         holdout = self.holdout.with_classes(len(labels))
-        add = partial(add_examples, row_map=self.row_map, verbose=request.verbose)
+        add = partial(add_examples, row_map=self.row_map)
         if not request.needs_examples:
             moments, _ = add(moments, new)
         else:
-            is_paper = request.selection.rule == "paper"
+            judged_by = request.judged_by
             drawn = holdout.draw(
                 new.codes,
                 labels.classes.tolist(),
-                every=request.validation_every if is_paper else 1,
-                max_held_out=request.max_stored,
-                n_first=0 if is_paper else _FIRST_STORED,
+                every=judged_by.every,
+                max_held_out=judged_by.max_stored,
+                n_first=judged_by.n_first,
             )
             counts = moments.class_examples + np.bincount(new.codes, minlength=len(labels))
             if counts.max() > drawn.share and self._can_widen(request):
@@ -203,7 +201,7 @@ class FittedRLS(FittedSums):
         """Return what one model would have learnt from the examples of both."""
         labels, columns = self.labels.extend(other.labels.classes)
         holdout = self.holdout.merged(
-            other.holdout, columns.tolist(), len(labels), request.max_stored
+            other.holdout, columns.tolist(), len(labels), request.judged_by.max_stored
         )
         n_examples = self.moments.n_examples + other.moments.n_examples
         if self.features.n_random < other.features.n_random:
@@ -225,8 +223,11 @@ class FittedRLS(FittedSums):
             "the number of features": (mine.n_inputs, theirs.n_inputs),
             "fit_intercept": (self.intercept, other.intercept),
             "random features next to the input": (mine.with_inputs, theirs.with_inputs),
-            "n_random_features": (mine.n_random, mine.n_random if widens else theirs.n_random),
-            "feature_map": (mine.kind, theirs.kind),
+            "the number of random features": (
+                mine.n_random,
+                mine.n_random if widens else theirs.n_random,
+            ),
+            "the kind of random features": (mine.kind, theirs.kind),
             "the seed of the random features": (mine.seed, mine.seed if widens else theirs.seed),
             "gamma of the random features": (mine.gamma, mine.gamma if widens else theirs.gamma),
             "keep_class_statistics": (
@@ -257,9 +258,8 @@ class FittedRLS(FittedSums):
         stored, features = self.holdout.batch, self.features
         if like is None:
             first = new if new is not None and not len(self.holdout) else stored
-            wanted = resolve_map(request.structure["feature_map"])
-            n_random = request.n_affordable(features.n_inputs)
-            like = FeatureMap.random(wanted, n_random, features.seed, first.rows, first.weights)
+            wanted = ReLU(request.n_affordable(features.n_inputs))
+            like = FeatureMap.of(wanted, features.seed, first.rows, first.weights)
         features = replace(like, with_inputs=True)
         moments = Moments.none(
             features.n_features + self.intercept,
@@ -330,7 +330,7 @@ class FittedRLS(FittedSums):
         self, request: SelectionRequest, n_products: int = _PRODUCTS_JUDGED
     ) -> Validation:
         """Return the stored examples to judge choices by."""
-        if request.rule == "paper":
+        if request.rule == "hold-out":
             held = self._held_out_features
             return Validation(held, self.without_held_out, self.moments)
         affordable = min(

@@ -14,8 +14,8 @@ from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.params import Choice, Flag, Integer, Nothing, Number
 from evergrow.storage.models.codec import MOST_COUNTED, Fields, Several
 
-Rule = Literal["leave-one-out", "paper"]
-RULES: tuple[Rule, ...] = ("leave-one-out", "paper")
+Rule = Literal["leave-one-out", "hold-out"]
+RULES: tuple[Rule, ...] = ("leave-one-out", "hold-out")
 # By leave-one-out the first penalties are these powers of ten times the default one. From the best
 # of them the search moves by smaller steps, in quarters of a decade, as long as left-out examples
 # are predicted better, beyond the first penalties too, but not beyond the limits.

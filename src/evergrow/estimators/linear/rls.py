@@ -16,22 +16,25 @@ from evergrow.estimators.classifier.persistence import InferenceSaveMixin
 from evergrow.estimators.classifier.predictor import as_decision, identity, softmax
 from evergrow.estimators.linear.equations import SCORINGS, Ridge
 from evergrow.estimators.linear.feature_map import (
-    MAP_RULES,
-    RFF,
+    FEATURE_RULES,
+    FEATURES,
     FeatureMap,
-    ReLU,
-    map_from_json,
-    map_to_json,
-    resolve_map,
+    Features,
 )
 from evergrow.estimators.linear.fitted import (
     FittedRLS,
     FixedWeights,
     LinearScores,
 )
-from evergrow.estimators.linear.penalties import RULES as SELECTION_RULES
 from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
-from evergrow.estimators.linear.request import RLSRequest
+from evergrow.estimators.linear.request import (
+    SELECTION_RULES,
+    SELECTIONS,
+    HoldOut,
+    LeaveOneOut,
+    RLSRequest,
+    selection_of,
+)
 from evergrow.estimators.linear.scoring import ClassScale
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
@@ -43,14 +46,13 @@ from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import (
     Choice,
     Flag,
-    Integer,
-    MemorySize,
     Nothing,
     Number,
     RandomState,
     Rule,
     Satisfies,
 )
+from evergrow.storage.models.header import with_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,8 +71,8 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
     The model is ridge regression with one column of weights per class [Camoriano2017 Alg. 1]. It
     learns from sums over the examples, so the time per example is constant, and :meth:`forget` and
     :meth:`merge` are exact. The sums take 8 bytes times the square of the number of features, and
-    the update of the weights needs as much again. Up to about `max_stored` examples are also
-    stored, but only to select the parameters that are ``"auto"`` and the `blocks`.
+    the update of the weights needs as much again. Up to about 2000 examples are also stored
+    (`selection`), but only to select the parameters that are ``"auto"`` and the `blocks`.
 
     *Recoding* raises the scores of rare classes, so that a class of three examples is not ignored
     next to classes of thousands. This is the default learner of :class:`~evergrow.ImageClassifier`
@@ -110,50 +112,29 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         Whether to centre each feature and divide it by its standard deviation over all examples so
         far. Without an intercept, features are divided but not centred. With True, the weights are
         computed from scratch after every update, which takes longer.
-    n_random_features : int or "auto", default=0
-        Number of random nonlinear features that replace the input; 0 uses the input itself. With a
-        few thousand, least squares is about as accurate as kernel methods. Memory and time are
-        quadratic in their number. ``"auto"`` adds random features to the input once there are more
-        than `max_stored` examples, as many as leave-one-out predictions show to help. The selection
-        is repeated whenever the number of examples has doubled.
-    max_gram_memory : str or int, default="256MiB"
-        Only with ``n_random_features="auto"``: maximum size of the Gram matrix, which takes 8 bytes
-        times the square of the number of features, random ones included. 256 MiB are enough for
-        5792 features. Computing the weights takes about three times as much memory.
-    feature_map : {"relu", "rff"} or feature map, default="relu"
-        Nonlinearity of the random features: :class:`~evergrow.estimators.ReLU` or
-        :class:`~evergrow.estimators.RFF`. The input is not centred, so centre features whose mean
-        is far from zero compared with their spread.
+    features : {"auto"}, ReLU, RFF or Auto, default=None
+        Random nonlinear features: :class:`~evergrow.estimators.ReLU` or
+        :class:`~evergrow.estimators.RFF` in place of the input, such as ``ReLU(4000)``. ``"auto"``,
+        or :class:`~evergrow.estimators.Auto` with a limit on memory, adds as many to the input as
+        leave-one-out predictions show to help. None uses the input itself. The input is not
+        centred, so centre features whose mean is far from zero compared with their spread.
     blocks : sequence of int, default=None
         Widths of groups of columns, such as the blocks of :class:`~evergrow.Embedder`. The first
         block is always used, the others only if leave-one-out predictions show that they help. The
-        selection is repeated whenever the number of examples has doubled. None uses all columns.
-        Ignored if `n_random_features` is a number above 0.
-    selection : {"leave-one-out", "paper"}, default="leave-one-out"
-        How the values of ``"auto"`` parameters are selected:
-
-        - ``"leave-one-out"``: by predictions for each stored example, made by the model without
-          this example. They have a closed form, so all examples are used for training;
-        - ``"paper"``: by the rule of [Camoriano2017 Sec. VI-C]. Some examples are held out. The
-          penalty with the highest accuracy on them is selected, and the largest recoding that is
-          not less accurate on them than a recoding of 0.
-    max_stored : int, default=2000
-        Approximate number of examples that are stored to select ``"auto"`` parameters and blocks: a
-        uniform sample of each class, and at least two examples per class. If nothing is to be
-        selected, no examples are stored.
-    validation_every : int, default=6
-        Only with ``selection="paper"``: every n-th example of each class is held out.
-    refit_held_out : bool, default=True
-        Only with ``selection="paper"``: whether the held-out examples are learnt too, after the
-        selection. With False, as in the paper, they are never learnt. Can be changed at any time.
+        selection is repeated whenever the number of examples has doubled. None uses all columns, as
+        random features in place of the input do.
+    selection : {"leave-one-out"}, LeaveOneOut or HoldOut, default="leave-one-out"
+        How the values of ``"auto"`` parameters and the blocks are selected: by predictions for
+        about 2000 stored examples that are left out in turn
+        (:class:`~evergrow.estimators.LeaveOneOut`), or as in the paper on examples that are held
+        out (:class:`~evergrow.estimators.HoldOut`). If nothing is to be selected, no examples are
+        stored.
     keep_class_statistics : bool, default=False
         Whether to keep sums for each class, so that :meth:`forget` can remove a class without its
         examples. They take 8 bytes times the square of the number of features, for each class.
     random_state : int, RandomState or None, default=None
         Seed of the random features and of the sample of stored examples. Models with random
         features can be merged only if they have the same integer.
-    verbose : int, default=0
-        Show a progress bar if positive.
 
     Attributes
     ----------
@@ -161,7 +142,7 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         The classes, in the order of the columns of :meth:`predict_proba`.
     coef_ : ndarray of shape (n_classes, n_features)
         Weights of the features after recoding. Random features have columns in place of the input,
-        or after it with ``n_random_features="auto"``. Features that are not used have zeros.
+        or after it with ``features="auto"``. Features that are not used have zeros.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts after recoding.
     regularization_ : float
@@ -218,19 +199,13 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         "regularization": [Number(0.0, open_low=True), Choice(("auto",))],
         "fit_intercept": [Flag()],
         "standardize": [Flag()],
-        "n_random_features": [Integer(0, 1_000_000), Choice(("auto",))],
-        "feature_map": MAP_RULES,
+        "features": FEATURE_RULES,
         "blocks": [
             Satisfies("a sequence of positive integers, such as (1280, 320)", _are_widths),
             Nothing(),
         ],
-        "selection": [Choice(SELECTION_RULES)],
-        "max_stored": [Integer(1)],
-        "validation_every": [Integer(2)],
-        "refit_held_out": [Flag()],
+        "selection": SELECTION_RULES,
         "random_state": [RandomState(), Nothing()],
-        "verbose": [Integer(0), Flag()],
-        "max_gram_memory": [MemorySize()],
         "recoding": [Number(0.0, 1.0), Choice(("auto",))],
         "scoring": [Choice(SCORINGS)],
         "keep_class_statistics": [Flag()],
@@ -241,17 +216,11 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
     scoring: Literal["cosine", "regression"] = "cosine"
     fit_intercept: bool = True
     standardize: bool = False
-    n_random_features: int | Literal["auto"] = 0
-    max_gram_memory: str | int = "256MiB"
-    feature_map: Literal["relu", "rff"] | ReLU | RFF = "relu"
+    features: Literal["auto"] | Features = None
     blocks: Sequence[int] | None = None
-    selection: Literal["leave-one-out", "paper"] = "leave-one-out"
-    max_stored: int = 2000
-    validation_every: int = 6
-    refit_held_out: bool = True
+    selection: Literal["leave-one-out"] | LeaveOneOut | HoldOut = "leave-one-out"
     keep_class_statistics: bool = False
     random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Compute the score of each class: weights times features, after recoding.
@@ -419,14 +388,13 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         if inference_only:
             # The stored examples that it was selected on are not in the file.
             parameters["regularization"] = self.regularization_
-        parameters["feature_map"] = map_to_json(parameters["feature_map"])
         if self.blocks is not None:
             parameters["blocks"] = [int(width) for width in self.blocks]
         return parameters
 
     @classmethod
     def _read_parameters(cls, entries: dict[str, Any], fitted: FittedRLS) -> dict[str, Any]:  # noqa: ARG003
-        return {**entries, "feature_map": map_from_json(entries.get("feature_map"))}
+        return with_values(entries, (*FEATURES, *SELECTIONS))
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
         """Return the fitted value for the first examples."""
@@ -435,14 +403,10 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
 
     def _learn_nothing(self, labels: ClassList, X: npt.NDArray[Any], weights: Floats) -> FittedRLS:
         """Return the fitted value before any example is learnt."""
-        RLSRequest.of(self).check_blocks(X.shape[1])
-        seed = self._seed(X)
-        features, wanted = FeatureMap.plain(X.shape[1]), resolve_map(self.feature_map)
-        if self.n_random_features == "auto":
-            features = FeatureMap(wanted.name, X.shape[1], 0, seed, with_inputs=True)
-        elif self.n_random_features:
-            features = FeatureMap.random(wanted, self.n_random_features, seed, X, weights)
-        holdout = Holdout.none(self.max_stored, seed)
+        request, seed = RLSRequest.of(self), self._seed(X)
+        request.check_blocks(X.shape[1])
+        features = FeatureMap.of(request.features, seed, X, weights)
+        holdout = Holdout.none(request.judged_by.max_stored, seed)
         moments = Moments.none(
             features.n_features + bool(self.fit_intercept),
             len(labels),
@@ -463,7 +427,7 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
     @property
     def _learns_stored(self) -> bool:
         """Whether predictions use the weights that are learnt from stored examples too."""
-        return bool(self.refit_held_out) or self.selection != "paper"
+        return bool(selection_of(self.selection).refit)
 
     def _used_features(self) -> npt.NDArray[np.int64] | slice:
         """Return the indices of the features in use, without the constant one."""

@@ -2,7 +2,7 @@
 
 By default a choice is judged on examples that are left out in turn, which has a closed form
 (:mod:`evergrow.estimators.linear.leave_one_out`). The rule of [Camoriano2017 Sec. VI-C], on
-held-out examples, is ``selection="paper"``.
+held-out examples, is ``selection=HoldOut()``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 # With fewer examples to judge by, nothing is selected: as many as are left out in turn, or held
 # out.
-_FEWEST: dict[Rule, int] = {"leave-one-out": 10, "paper": 20}
+_FEWEST: dict[Rule, int] = {"leave-one-out": 10, "hold-out": 20}
 # Penalties of the paper's rule, as multiples of `penalty_unit`: a coarse grid first, then the
 # neighbours of the best one.
 _PENALTIES = tuple(10.0**k for k in range(-5, 2))

@@ -8,9 +8,8 @@ few rows that were picked, so their size does not depend on the number of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +21,6 @@ from evergrow.estimators.sums.core_accumulator import (
     Accumulator,
     CoreAccumulator,
     FeatureRule,
-    Progress,
     too_large,
 )
 from evergrow.estimators.sums.device_accumulator import DeviceAccumulator
@@ -31,7 +29,6 @@ from evergrow.estimators.sums.moments import FEW, Batch, Moments
 from evergrow.foundation.device import Device, find_device
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.extras import __version__
-from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.rows import float_blocks, read_ahead
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
@@ -138,7 +135,6 @@ def _accumulate(
     new: Batch,
     row_map: RowMap,
     picker: RowPicker,
-    progress: Progress = None,
     device: Device | None = None,
 ) -> Moments:
     """Add examples in one pass, and pick some rows on the way."""
@@ -147,26 +143,23 @@ def _accumulate(
         core = CoreAccumulator(moments, rule)
         # The core goes through an array by itself.
         is_array = isinstance(new.rows, np.ndarray)
-        return _add_blocks(core, new, picker, progress, len(new.codes) if is_array else None)
+        return _add_blocks(core, new, picker, len(new.codes) if is_array else None)
     with device.report_full(_advice(device, rule)):
         sums = DeviceAccumulator(moments, rule, device)
         tensor = getattr(new.rows, "tensor", None)
         if tensor is None:
-            return _add_blocks(sums, new, picker, progress, None)
+            return _add_blocks(sums, new, picker, None)
         # Rows on a GPU are added where they are.
         picker.rows[:] = new.rows[picker.places]
-        sums.add(tensor, new.codes, new.weights, progress)
+        sums.add(tensor, new.codes, new.weights)
         return sums.finish()
 
 
-def _add_blocks(
-    sums: Accumulator, new: Batch, picker: RowPicker, progress: Progress, max_rows: int | None
-) -> Moments:
+def _add_blocks(sums: Accumulator, new: Batch, picker: RowPicker, max_rows: int | None) -> Moments:
     blocks = float_blocks(new.rows, max_rows or sums.max_rows)
     for rows, block in blocks if max_rows else read_ahead(blocks):
         picker.take(rows, block)
-        done = None if progress is None else partial(_report, progress, rows.start)
-        sums.add(block, new.codes[rows], new.weights[rows], done)
+        sums.add(block, new.codes[rows], new.weights[rows])
     return sums.finish()
 
 
@@ -176,17 +169,12 @@ def _advice(device: Device, rule: FeatureRule) -> str:
     return f"{rule.n_features} features are too many, about {n_features} would fit"
 
 
-def _report(progress: Callable[[int], None], first: int, n_done: int) -> None:
-    progress(first + n_done)
-
-
 def add_examples(
     moments: Moments,
     new: Batch,
     row_map: RowMap = IDENTITY,
     *,
     places: Places = _NO_PLACES,
-    verbose: int = 0,
 ) -> tuple[Moments, npt.NDArray[Any]]:
     """Add examples to sums and return the inputs at some ascending places, in one pass.
 
@@ -204,10 +192,8 @@ def add_examples(
     squared = moments.settled is not None or moments.class_settled is not None
     parts = [] if engine is None else row_parts(new.rows, squared=squared)
     if engine is not None and len(parts) > 1 and device is None:
-        return _add_parts(engine, parts, moments, new, row_map, places, verbose)
-    with progress_bar("adding examples", n_rows, verbose) as progress:
-        added = _accumulate(moments, new, row_map, picker, progress, device)
-    return added, picker.rows
+        return _add_parts(engine, parts, moments, new, row_map, places)
+    return _accumulate(moments, new, row_map, picker, device), picker.rows
 
 
 @dataclass(frozen=True)
@@ -227,7 +213,6 @@ def _add_parts(
     new: Batch,
     row_map: RowMap,
     places: Places,
-    verbose: int,
 ) -> tuple[Moments, npt.NDArray[Any]]:
     request = _SumsRequest(
         row_map, moments.n_features, moments.settled is not None, moments.class_settled is not None
@@ -241,7 +226,7 @@ def _add_parts(
     inputs = (request, new.rows, new.codes, new.weights, places)
     name = content_name("sums", __version__, *inputs) if engine.has_checkpoints else None
     pairs = list(zip(parts, places_of_parts, strict=True))
-    job = Job(sum_part, pairs, shared, "adding examples", verbose, name=name)
+    job = Job(sum_part, pairs, shared, "adding examples", name=name)
     found = engine.reduce(job, join_parts)
     added = _moments_from_parts(found, request)
     return moments.merged(added, found["columns"].tolist(), moments.n_classes), found["picked"]

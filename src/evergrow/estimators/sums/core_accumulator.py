@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -55,17 +54,11 @@ class Accumulator(Protocol):
     # Rows to add at once if they have to be read or converted first.
     max_rows: int
 
-    def add(
-        self, block: Any, codes: npt.NDArray[np.int32], weights: Floats, progress: Progress
-    ) -> None:
+    def add(self, block: Any, codes: npt.NDArray[np.int32], weights: Floats) -> None:
         """Add examples; a ``ValueError`` for numbers that are too large."""
 
     def finish(self) -> Moments:
         """Return the sums."""
-
-
-# Called with the number of rows added.
-Progress = Callable[[int], None] | None
 
 
 def too_large() -> InvalidInputError:
@@ -97,11 +90,10 @@ class CoreAccumulator:
         block: npt.NDArray[Any],
         codes: npt.NDArray[np.int32],
         weights: Floats,
-        progress: Progress = None,
     ) -> None:
         """Add examples; a ``ValueError`` for numbers that are too large."""
         n_classes = len(self._weights)
-        self._call(block, codes, weights, self._gram, self._sums, self._squares, progress)
+        self._call(block, codes, weights, self._gram, self._sums, self._squares)
         self._weights += np.bincount(codes, weights, n_classes)
         self._examples += np.bincount(codes, minlength=n_classes)
         if self._class_grams is None:
@@ -111,7 +103,7 @@ class CoreAccumulator:
         for column, places in places_by_class(codes):
             mine, none = batch.at(places), np.zeros(len(places), dtype=np.int32)
             rows = np.ascontiguousarray(mine.rows)
-            self._call(rows, none, mine.weights, self._class_grams[column], unused, zeros, None)
+            self._call(rows, none, mine.weights, self._class_grams[column], unused, zeros)
 
     def _call(
         self,
@@ -121,7 +113,6 @@ class CoreAccumulator:
         gram: Floats | None,
         sums: Floats,
         squares: Floats,
-        progress: Progress,
     ) -> None:
         rule = self._rule
         width = rule.n_features if gram is not None else 1
@@ -145,7 +136,7 @@ class CoreAccumulator:
                 sums,
                 squares,
                 n_threads,
-                progress,
+                None,  # no progress bar
             )
         if not fits:
             raise too_large()

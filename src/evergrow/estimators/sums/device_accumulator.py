@@ -19,7 +19,6 @@ import numpy.typing as npt
 from evergrow.estimators.sums.core_accumulator import (
     LARGEST,
     FeatureRule,
-    Progress,
     too_large,
     with_added,
 )
@@ -148,7 +147,6 @@ class DeviceAccumulator:
         block: npt.NDArray[Any] | Tensor,
         codes: npt.NDArray[np.int32],
         weights: Floats,
-        progress: Progress = None,
     ) -> None:
         """Add examples; a ``ValueError`` for numbers that are too large."""
         torch, n_classes = import_torch(), len(self._weights)
@@ -167,8 +165,6 @@ class DeviceAccumulator:
                 features = self._features(rows[part])
                 mine = None if roots is None else roots[part].to(dtype)[:, None]
                 self._add_features(features, places[part], mine)
-                if progress is not None:
-                    progress(min(first + step, len(rows)))
         self._weights += np.bincount(codes, weights, n_classes)
         self._examples += np.bincount(codes, minlength=n_classes)
 

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.estimators.forest import NCMForestClassifier
-from evergrow.estimators.linear import RLSClassifier
+from evergrow.estimators.linear import RFF, ReLU, RLSClassifier
 from evergrow.estimators.means import NCMClassifier
 from evergrow.foundation.params import Satisfies
 
@@ -59,13 +59,11 @@ def _make_bag(descriptor: str, options: ComponentOptions) -> Any:
 
 
 def _make_rls(options: ComponentOptions) -> Any:
-    return RLSClassifier(random_state=options.seed, verbose=options.verbose)
+    return RLSClassifier(random_state=options.seed)
 
 
 def _make_random_rls(options: ComponentOptions) -> Any:
-    return RLSClassifier(
-        n_random_features="auto", random_state=options.seed, verbose=options.verbose
-    )
+    return RLSClassifier(features="auto", random_state=options.seed)
 
 
 def _make_means(_: ComponentOptions) -> Any:
@@ -153,9 +151,15 @@ def chooses_blocks(learner: Any, options: ComponentOptions) -> bool:
 
 
 def _unset_blocks(learner: Any) -> list[str]:
-    """Return the parameters for blocks that the user has not set, of classifiers inside too."""
+    """Return the parameters for blocks that the user has not set, of classifiers inside too.
+
+    Random features in place of the input mix the columns of all blocks.
+    """
+    given = learner.get_params()
     return [
         name
-        for name, value in learner.get_params().items()
-        if name.split("__")[-1] == "blocks" and value is None
+        for name, value in given.items()
+        if name.split("__")[-1] == "blocks"
+        and value is None
+        and not isinstance(given.get(name.removesuffix("blocks") + "features"), (ReLU, RFF))
     ]
