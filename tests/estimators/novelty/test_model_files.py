@@ -71,8 +71,8 @@ def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> 
         ("fitted/estimator", None),
         ("fitted/estimator", {"estimator": "RejectingClassifier"}),
         ("fitted/estimator/estimator", "Unknown"),
-        ("fitted/estimator/classes/values", [0, 1, 2, 4]),
-        ("fitted/estimator/classes/values", [0, 1, 2]),
+        ("fitted/estimator/fitted/labels/values", [0, 1, 2, 4]),
+        ("fitted/estimator/fitted/labels/values", [0, 1, 2]),
         ("fitted/estimator/parameters", None),
         ("fitted/labels/values", [3, 2, 1, 0]),
         ("fitted/labels/values", [0, 1, 2]),
@@ -118,7 +118,7 @@ def test_a_foreign_estimator_cannot_be_saved(estimator: Any, tmp_path: Path) -> 
         ("holdout.tallies", at(3, 2)),
         ("holdout.tallies", lambda counts: counts[:, :3].copy()),
         ("holdout.tallies", None),
-        ("estimator/mean", None),
+        ("estimator/standardization.mean", None),
     ],
 )
 def test_an_inconsistent_file_is_refused(saved: Path, path: str, value: Any) -> None:
