@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, ReLU
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut, Validation
 from evergrow.estimators.linear.penalties import SelectionRequest
 from evergrow.estimators.linear.request import RLSRequest
 from evergrow.estimators.linear.scoring import ClassScale
@@ -25,7 +25,6 @@ from evergrow.estimators.linear.selection import (
     select,
 )
 from evergrow.estimators.linear.solver import Solution, Solver
-from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.changes import FittedSums
 from evergrow.estimators.sums.device_scores import DeviceLinearScores

@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from evergrow.estimators.linear.equations import Ridge
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.leave_one_out import LeaveOneOut, Validation
 from evergrow.estimators.linear.penalties import (
     Rule,
     SelectionRequest,
@@ -25,7 +25,6 @@ from evergrow.estimators.linear.penalties import (
     best_penalty,
     penalty_unit,
 )
-from evergrow.estimators.linear.validation import Validation
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Flag, Integer, Number
