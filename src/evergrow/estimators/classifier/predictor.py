@@ -15,7 +15,6 @@ from sklearn.metrics import accuracy_score
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.foundation.device import (
     Device,
-    Tensor,
     as_tensor,
     find_device,
     import_torch,
@@ -41,12 +40,8 @@ class Scores(Protocol):
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
 
-
-class DeviceScores(Protocol):
-    """Scores that are computed on a GPU."""
-
-    def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (rows, scores as a tensor), a block of rows at a time."""
+    def on(self, device: Device) -> Any:
+        """Return the same scores on a GPU, whose blocks are tensors."""
 
 
 class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
@@ -57,11 +52,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""
 
     def _portable_scores(self) -> Scores | None:
-        """Return the same scores for use in tasks; None if they would be too large to send."""
-        return None
-
-    def _device_scores(self, scores: Scores | None, device: Device) -> DeviceScores | None:  # noqa: ARG002
-        """Return the same scores on a GPU; None if the classifier does not compute there."""
+        """Return the same scores for tasks and GPUs; None if they would be too large to send."""
         return None
 
     def _map_scores(
@@ -76,18 +67,18 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         replace those of the estimator. On a GPU the function gets tensors; the result lies where
         the rows lie.
         """
-        device = find_device(X)
-        placed = None if device is None else self._device_scores(scores, device)
-        if device is not None and placed is not None:
-            with device.report_full():
-                return cast("npt.NDArray[Any]", fill_rows(X, placed.blocks(X), function))
-        engine = current_engine()
+        device, engine = find_device(X), current_engine()
         parts = [] if engine is None else row_parts(X)
-        if engine is not None and len(parts) > 1:
-            portable = self._portable_scores() if scores is None else scores
-            if portable is not None:
-                values = (portable, function)
-                return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
+        portable = scores
+        if portable is None and (device is not None or len(parts) > 1):
+            portable = self._portable_scores()
+        if device is not None and portable is not None:
+            with device.report_full():
+                blocks = portable.on(device).blocks(X)
+                return cast("npt.NDArray[Any]", fill_rows(X, blocks, function))
+        if engine is not None and len(parts) > 1 and portable is not None:
+            values = (portable, function)
+            return run_and_stack(engine, parts, predict_part, X, values, what="predicting")
         blocks = self._score_blocks(X) if scores is None else scores.blocks(X)
         return cast("npt.NDArray[Any]", fill_rows(X, blocks, function))
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.sums.core_accumulator import FeatureRule
+from evergrow.estimators.sums.moments import Batch
 from evergrow.foundation.engine import Arrays, Job, current_engine
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.extras import __version__
@@ -173,11 +174,11 @@ class FeatureMap:
         return cls("none", n_inputs, 0, 0)
 
     @classmethod
-    def of(cls, wanted: Features, seed: int, X: npt.NDArray[Any], weights: Floats) -> FeatureMap:
-        """Return the map of a parameter; ``X`` are the first examples, with their weights."""
-        n_inputs = X.shape[1]
+    def of(cls, wanted: Features, seed: int, first: Batch) -> FeatureMap:
+        """Return the map of a parameter for the first examples."""
+        n_inputs, gamma = first.rows.shape[1], getattr(wanted, "gamma", 1.0)
         if isinstance(wanted, RFF):
-            gamma = inverse_spread(X, weights) if wanted.gamma == "scale" else float(wanted.gamma)
+            gamma = inverse_spread(first.rows, first.weights) if gamma == "scale" else float(gamma)
             return cls("rff", n_inputs, wanted.n, seed, gamma)
         if isinstance(wanted, ReLU):
             return cls("relu", n_inputs, wanted.n, seed)

@@ -258,7 +258,7 @@ class FittedRLS(FittedSums):
         if like is None:
             first = new if new is not None and not len(self.holdout) else stored
             wanted = ReLU(request.n_affordable(features.n_inputs))
-            like = FeatureMap.of(wanted, features.seed, first.rows, first.weights)
+            like = FeatureMap.of(wanted, features.seed, first)
         features = replace(like, with_inputs=True)
         moments = Moments.none(
             features.n_features + self.intercept,

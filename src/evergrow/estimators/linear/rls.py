@@ -36,11 +36,9 @@ from evergrow.estimators.linear.request import (
     selection_of,
 )
 from evergrow.estimators.linear.scoring import ClassScale
-from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import Device
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import (
@@ -398,22 +396,15 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
         """Return the fitted value for the first examples."""
-        nothing = self._learn_nothing(labels, new.rows, new.weights)
-        return nothing.extend(labels, new, RLSRequest.of(self))
-
-    def _learn_nothing(self, labels: ClassList, X: npt.NDArray[Any], weights: Floats) -> FittedRLS:
-        """Return the fitted value before any example is learnt."""
-        request, seed = RLSRequest.of(self), self._seed(X)
-        request.check_blocks(X.shape[1])
-        features = FeatureMap.of(request.features, seed, X, weights)
+        request = RLSRequest.of(self)
+        request.check_blocks(new.rows.shape[1])
+        seed, intercept = self._seed(new.rows), request.fit_intercept
+        features = FeatureMap.of(request.features, seed, new)
+        width, per_class = features.n_features + intercept, request.keep_class_statistics
+        moments = Moments.none(width, len(labels), gram=True, per_class=per_class)
         holdout = Holdout.none(request.judged_by.max_stored, seed)
-        moments = Moments.none(
-            features.n_features + bool(self.fit_intercept),
-            len(labels),
-            gram=True,
-            per_class=bool(self.keep_class_statistics),
-        )
-        return FittedRLS(labels, moments, features, bool(self.fit_intercept), holdout)
+        nothing = FittedRLS(labels, moments, features, intercept, holdout)
+        return nothing.extend(labels, new, request)
 
     def _seed(self, X: npt.NDArray[Any]) -> int:
         drawn = check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64)
@@ -436,17 +427,10 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         return ridge.places(self._fitted.features.n_features)
 
     def _ridge(self) -> Ridge:
-        columns = self._selection_request.columns(self._used_blocks)
-        intercept = self._fitted.intercept
-        scoring = RLSRequest.of(self).selection.scoring
-        return Ridge(
-            self.regularization_,
-            bool(self.standardize),
-            intercept,
-            columns,
-            scoring,
-            self._by_means(),
-        )
+        request = self._selection_request
+        columns, by_means = request.columns(self._used_blocks), self._by_means()
+        options = (request.standardize, self._fitted.intercept, columns, request.scoring, by_means)
+        return Ridge(self.regularization_, *options)
 
     def _by_means(self) -> bool:
         """Whether the regression is fitted to the class means if scores are cosines.
@@ -482,10 +466,6 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         """Yield scores after recoding; minus infinity for classes without examples."""
         with self._scores() as scores:
             yield from scores.blocks(X)
-
-    def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
-        of = self._portable_scores() if scores is None else scores
-        return of.on(device)
 
     def _portable_scores(self) -> LinearScores:
         """Return the solved weights, without the sums."""

@@ -18,7 +18,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from evergrow.estimators.means.covariance import shrunk_covariance, spread
 from evergrow.estimators.means.ncm_metric import NCMMetric
 from evergrow.estimators.sums.changes import FittedSums
+from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.moments import Moments
+from evergrow.foundation.device import Device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Satisfies
 from evergrow.foundation.rows import float_blocks
@@ -119,6 +121,10 @@ class LinearScores:
         """Return the scores of some rows, and the centred rows."""
         centred = np.clip(block - self.centre, -_FARTHEST, _FARTHEST)
         return centred @ self.directions + self.offsets, centred
+
+    def on(self, device: Device) -> DeviceLinearScores:
+        """Return the same scores on a GPU."""
+        return DeviceLinearScores.of(device, self.directions.T, self.offsets, centre=self.centre)
 
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""

@@ -20,10 +20,8 @@ from evergrow.estimators.classifier.predictor import as_decision, identity, log_
 from evergrow.estimators.means.fitted import IS_METRIC, FittedMeans, LinearScores
 from evergrow.estimators.means.ncm_metric import NCMMetric
 from evergrow.estimators.sums.accumulation import add_examples
-from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
-from evergrow.foundation.device import Device
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Flag, Number, Rule, check_parameters
@@ -276,10 +274,6 @@ class NCMClassifier(SumsLearner):
 
     def _portable_scores(self) -> LinearScores:
         return self._fitted.scores(self._checked_shrinkage())
-
-    def _device_scores(self, scores: Any, device: Device) -> DeviceLinearScores:
-        of = self._portable_scores() if scores is None else scores
-        return DeviceLinearScores.of(device, of.directions.T, of.offsets, centre=of.centre)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         return self._portable_scores().blocks(X)
