@@ -1,15 +1,17 @@
-"""Limits on the threads of numerical libraries."""
+"""Limits on the threads of numerical libraries, and other settings of the whole process."""
 
 from __future__ import annotations
 
 import functools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
+
+State = TypeVar("State")
 
 
 @functools.lru_cache(maxsize=1)
@@ -23,26 +25,25 @@ def _libraries() -> ThreadpoolController:
     return _libraries_among(len(sys.modules))
 
 
-class _SharedLimit:
-    """A process-wide limit that is active while at least one block needs it.
+class SharedSetting(Generic[State]):
+    """A process-wide setting that is changed while at least one block needs it.
 
-    Two independent limits would each restore what they found, and the second could restore the
-    limit of the first.
+    Two independent blocks would each restore what they found, and the second could restore the
+    setting of the first. ``change`` returns what ``restore`` is called with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, change: Callable[[], State], restore: Callable[[State], object]) -> None:
+        self._change, self._restore = change, restore
         self._lock = threading.Lock()
         self._n_users = 0
-        self._before: list[tuple[Any, int]] = []
+        self._before: list[State] = []
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the limit: the first block sets it, the last one lifts it."""
+        """Hold the setting: the first block changes it, the last one restores it."""
         with self._lock:
             if not self._n_users:
-                self._before = [(library, library.num_threads) for library in _blas_libraries()]
-                for library, _ in self._before:
-                    _set_threads(library, 1)
+                self._before = [self._change()]
             self._n_users += 1
         try:
             yield
@@ -50,20 +51,26 @@ class _SharedLimit:
             with self._lock:
                 self._n_users -= 1
                 if not self._n_users:
-                    for library, n_threads in self._before:
-                        _set_threads(library, n_threads)
+                    self._restore(*self._before)
 
 
 def _blas_libraries() -> list[Any]:
     return [one for one in _libraries().lib_controllers if one.user_api == "blas"]
 
 
-def _set_threads(library: Any, n_threads: int) -> None:
-    # threadpoolctl lets one thread set limits, the first that did, and ignores all others.
-    getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
+def _limit_blas() -> list[tuple[Any, int]]:
+    before = [(library, library.num_threads) for library in _blas_libraries()]
+    _restore_blas([(library, 1) for library, _ in before])
+    return before
 
 
-_BLAS = _SharedLimit()
+def _restore_blas(before: list[tuple[Any, int]]) -> None:
+    for library, n_threads in before:
+        # threadpoolctl lets one thread set limits, the first that did, and ignores all others.
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
+
+
+_BLAS = SharedSetting(_limit_blas, _restore_blas)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:

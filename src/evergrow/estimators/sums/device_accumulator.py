@@ -7,7 +7,6 @@ ten bits, of which the sums over blocks are added up in double precision.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +25,7 @@ from evergrow.estimators.sums.gram import copy_columns
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.device import Device, Precision, Tensor, import_torch, to_host
 from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.threads import SharedSetting
 from evergrow.storage.device_rows import Uploader
 
 Floats = npt.NDArray[np.float64]
@@ -38,47 +38,19 @@ _COPY_BYTES = 64 << 20
 _STRIPS, _NARROWEST_STRIP = 8, 512
 
 
-class _Tf32:
-    """Allows TF32 in products of torch while at least one block needs it.
-
-    The setting is that of the whole process. Two blocks that each restored what they found could
-    leave it as the other had set it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_users = 0
-        self._before = ""
-
-    @contextmanager
-    def allow(self) -> Iterator[None]:
-        """Hold the setting: the first block sets it, the last one restores what it was."""
-        with self._lock:
-            if not self._n_users:
-                self._before = self._set("tf32")
-            self._n_users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_users -= 1
-                if not self._n_users:
-                    self._set(self._before)
-
-    @staticmethod
-    def _set(value: str) -> str:
-        """Set the precision of products and return the one before."""
-        torch = import_torch()
-        products = torch.backends.cuda.matmul
-        if hasattr(products, "fp32_precision"):
-            before, products.fp32_precision = products.fp32_precision, value
-            return str(before)
-        # Before torch 2.9; it refuses to mix both ways.
-        before, products.allow_tf32 = products.allow_tf32, value == "tf32"
-        return "tf32" if before else "ieee"
+def _set_products(value: str) -> str:
+    """Set the precision of products of the whole process and return the one before."""
+    torch = import_torch()
+    products = torch.backends.cuda.matmul
+    if hasattr(products, "fp32_precision"):
+        before, products.fp32_precision = products.fp32_precision, value
+        return str(before)
+    # Before torch 2.9; it refuses to mix both ways.
+    before, products.allow_tf32 = products.allow_tf32, value == "tf32"
+    return "tf32" if before else "ieee"
 
 
-_TF32 = _Tf32()
+_TF32 = SharedSetting(lambda: _set_products("tf32"), _set_products)
 
 
 @contextmanager
@@ -88,7 +60,7 @@ def products_in(precision: Precision) -> Iterator[Any]:
     if precision == "double":
         yield torch.float64
         return
-    with _TF32.allow():
+    with _TF32.hold():
         yield torch.float32
 
 
