@@ -28,55 +28,6 @@ def reload(model: Any, folder: Path, **options: Any) -> Any:
     return evergrow.load(path)
 
 
-def put(name: str, array: Any) -> Change:
-    """Replace an array; a function gets the old one."""
-    return lambda _, tensors: tensors.update(
-        {name: array(tensors.get(name)) if callable(array) else array}
-    )
-
-
-def put_at(name: str, at: int | slice, value: Any) -> Change:
-    """Replace one or several numbers of an array."""
-
-    def change(_: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors[name] = tensors[name].copy()
-        tensors[name].reshape(-1)[at] = value
-
-    return change
-
-
-def put_first(name: str, value: Any) -> Change:
-    """Replace the first number of an array."""
-    return put_at(name, 0, value)
-
-
-def drop(name: str) -> Change:
-    """Remove an array, or else an entry of the header."""
-    return lambda header, tensors: (tensors if name in tensors else header).pop(name)
-
-
-def edit(**entries: Any) -> Change:
-    """Change entries of the header."""
-    return lambda header, _: header.update(entries)
-
-
-def edit_part(part: str, **entries: Any) -> Change:
-    """Change entries of a part of the header."""
-    return lambda header, _: header.update({part: {**header[part], **entries}})
-
-
-def edit_entry(path: str, value: Any) -> Change:
-    """Change an entry of the header, by names and indices between slashes."""
-
-    def change(header: Any, _: dict[str, Any]) -> None:
-        *folders, name = (int(key) if key.isdigit() else key for key in path.split("/"))
-        for folder in folders:
-            header = header[folder]
-        header[name] = value
-
-    return change
-
-
 def forge(path: str, value: Any) -> Change:
     """Set an array, or an entry of the header by names and indices between slashes.
 
@@ -84,9 +35,10 @@ def forge(path: str, value: Any) -> Change:
     """
 
     def change(header: Any, tensors: dict[str, Any]) -> None:
-        holder, name = tensors, path
+        holder: Any = tensors
+        name: Any = path
         if path not in tensors and not isinstance(value, np.ndarray):
-            *folders, name = path.split("/")
+            *folders, name = (int(key) if key.isdigit() else key for key in path.split("/"))
             holder = header
             for folder in folders:
                 holder = holder[folder]

@@ -122,25 +122,25 @@ def saved(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "change",
     [
-        model_files.put_first("0/mean_", np.nan),
-        model_files.put("0/mean_", lambda a: a[1:]),
-        model_files.put("0/mean_", lambda a: a.astype(np.int64)),
-        model_files.drop("0/mean_"),
-        model_files.put_first("0/scale_", 0.0),
-        model_files.drop("0/scale_"),
-        model_files.put_first("0/var_", -1.0),
-        model_files.put("1/components_", lambda a: a[:, 1:].copy()),
-        model_files.put("1/components_", lambda a: a[1:].copy()),
-        model_files.put("1/components_", lambda a: a[:0].copy()),
-        model_files.put_first("1/components_", np.inf),
-        model_files.put("1/components_", lambda a: a[0].copy()),
-        model_files.drop("1/mean_"),
-        model_files.put_first("1/explained_variance_", -1.0),
-        model_files.put("2/coef_", lambda a: a[1:].copy()),
-        model_files.put("2/coef_", lambda a: a[:, 1:].copy()),
-        model_files.put_first("2/coef_", np.nan),
-        model_files.put("2/intercept_", lambda a: a[1:].copy()),
-        model_files.drop("2/intercept_"),
+        model_files.forge("0/mean_", model_files.at(0, np.nan)),
+        model_files.forge("0/mean_", lambda a: a[1:]),
+        model_files.forge("0/mean_", lambda a: a.astype(np.int64)),
+        model_files.forge("0/mean_", None),
+        model_files.forge("0/scale_", model_files.at(0, 0.0)),
+        model_files.forge("0/scale_", None),
+        model_files.forge("0/var_", model_files.at(0, -1.0)),
+        model_files.forge("1/components_", lambda a: a[:, 1:].copy()),
+        model_files.forge("1/components_", lambda a: a[1:].copy()),
+        model_files.forge("1/components_", lambda a: a[:0].copy()),
+        model_files.forge("1/components_", model_files.at(0, np.inf)),
+        model_files.forge("1/components_", lambda a: a[0].copy()),
+        model_files.forge("1/mean_", None),
+        model_files.forge("1/explained_variance_", model_files.at(0, -1.0)),
+        model_files.forge("2/coef_", lambda a: a[1:].copy()),
+        model_files.forge("2/coef_", lambda a: a[:, 1:].copy()),
+        model_files.forge("2/coef_", model_files.at(0, np.nan)),
+        model_files.forge("2/intercept_", lambda a: a[1:].copy()),
+        model_files.forge("2/intercept_", None),
     ],
 )
 def test_an_array_that_does_not_fit_is_refused(saved: Path, change: model_files.Change) -> None:
@@ -184,7 +184,7 @@ def test_an_array_that_does_not_fit_is_refused(saved: Path, change: model_files.
     ],
 )
 def test_a_header_that_does_not_fit_is_refused(saved: Path, path: str, value: Any) -> None:
-    model_files.check_refused(saved, model_files.edit_entry(path, value))
+    model_files.check_refused(saved, model_files.forge(path, value))
 
 
 def test_steps_must_fit_each_other(saved: Path, tmp_path: Path) -> None:

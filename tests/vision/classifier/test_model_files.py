@@ -99,8 +99,8 @@ def test_features_that_are_not_ours_cannot_be_saved(tmp_path: Path) -> None:
 
 def test_threads_and_bars_are_not_taken_from_a_file(tmp_path: Path) -> None:
     def change(header: dict[str, Any], _: dict[str, Any]) -> None:
-        inside = header["features"]["steps"][0][1]
-        for model in (header, inside, header["learner"]):
+        inside = header["fitted"]["features"]["steps"][0][1]
+        for model in (header, inside, header["fitted"]["learner"]):
             model["parameters"] |= {"n_jobs": 300, "verbose": 9}
 
     path = tmp_path / "model.evergrow"
@@ -130,49 +130,50 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def swapped(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-    header["features"], header["learner"] = header["learner"], header["features"]
+    fitted = header["fitted"]
+    fitted["features"], fitted["learner"] = fitted["learner"], fitted["features"]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        model_files.drop("features"),
-        model_files.drop("learner"),
-        model_files.drop("image_counts"),
-        model_files.drop("rows.codes"),
+        model_files.forge("fitted/features", None),
+        model_files.forge("fitted/learner", None),
+        model_files.forge("counts", None),
+        model_files.forge("rows.codes", None),
         swapped,
-        model_files.edit_entry("features", []),
-        model_files.edit_entry("learner/estimator", "NCMMetric"),
-        model_files.edit_entry("learner/classes/values", ["a", "b", "c"]),
-        model_files.edit_entry("classes/values", ["blue", "red", "green"]),
-        model_files.edit_entry("classes/values", ["blue", "red"]),
-        model_files.edit_part("parameters", features="pixels"),
-        model_files.edit_part("parameters", features=7),
-        model_files.edit_part("parameters", learner="svm"),
-        model_files.edit_part("parameters", on_error="hide"),
-        model_files.edit_part("parameters", nobody=1),
-        model_files.edit_entry("parameters", None),
-        model_files.put_first("image_counts", -1),
-        model_files.put_first("image_counts", 5),
-        model_files.put("image_counts", lambda counts: counts[1:].copy()),
-        model_files.put("image_counts", lambda counts: counts.astype(np.float64)),
-        model_files.put_first("rows.codes", -1),
-        model_files.put_first("rows.codes", 3),
-        model_files.put("rows.codes", lambda codes: codes[1:].copy()),
-        model_files.put_first("rows.values", np.nan),
-        model_files.put("rows.values", lambda values: values[:, 1:].copy()),
-        model_files.put("rows.values", lambda values: values.astype(np.int64)),
-        model_files.drop("fingerprints.digests"),
-        model_files.drop("fingerprints.codes"),
-        model_files.put("fingerprints.digests", lambda digests: digests[::-1].copy()),
-        model_files.put("fingerprints.digests", lambda digests: digests[:, 1:].copy()),
-        model_files.put("fingerprints.digests", lambda digests: digests.astype(np.int32)),
-        model_files.put("fingerprints.digests", lambda digests: 0 * digests),
-        model_files.put("fingerprints.codes", lambda codes: codes[1:].copy()),
-        model_files.put("fingerprints.codes", lambda codes: codes.astype(np.int64)),
-        model_files.put("fingerprints.codes", lambda codes: 0 * codes),
-        model_files.put_first("fingerprints.codes", -1),
-        model_files.put_first("fingerprints.codes", 3),
+        model_files.forge("fitted/features", []),
+        model_files.forge("fitted/learner/estimator", "NCMMetric"),
+        model_files.forge("fitted/learner/fitted/labels/values", ["a", "b", "c"]),
+        model_files.forge("fitted/labels/values", ["blue", "red", "green"]),
+        model_files.forge("fitted/labels/values", ["blue", "red"]),
+        model_files.forge("parameters/features", "pixels"),
+        model_files.forge("parameters/features", 7),
+        model_files.forge("parameters/learner", "svm"),
+        model_files.forge("parameters/on_error", "hide"),
+        model_files.forge("parameters/nobody", 1),
+        model_files.forge("parameters", None),
+        model_files.forge("counts", model_files.at(0, -1)),
+        model_files.forge("counts", model_files.at(0, 5)),
+        model_files.forge("counts", lambda counts: counts[1:].copy()),
+        model_files.forge("counts", lambda counts: counts.astype(np.float64)),
+        model_files.forge("rows.codes", model_files.at(0, -1)),
+        model_files.forge("rows.codes", model_files.at(0, 3)),
+        model_files.forge("rows.codes", lambda codes: codes[1:].copy()),
+        model_files.forge("rows.values", model_files.at(0, np.nan)),
+        model_files.forge("rows.values", lambda values: values[:, 1:].copy()),
+        model_files.forge("rows.values", lambda values: values.astype(np.int64)),
+        model_files.forge("fingerprints.digests", None),
+        model_files.forge("fingerprints.codes", None),
+        model_files.forge("fingerprints.digests", lambda digests: digests[::-1].copy()),
+        model_files.forge("fingerprints.digests", lambda digests: digests[:, 1:].copy()),
+        model_files.forge("fingerprints.digests", lambda digests: digests.astype(np.int32)),
+        model_files.forge("fingerprints.digests", lambda digests: 0 * digests),
+        model_files.forge("fingerprints.codes", lambda codes: codes[1:].copy()),
+        model_files.forge("fingerprints.codes", lambda codes: codes.astype(np.int64)),
+        model_files.forge("fingerprints.codes", lambda codes: 0 * codes),
+        model_files.forge("fingerprints.codes", model_files.at(0, -1)),
+        model_files.forge("fingerprints.codes", model_files.at(0, 3)),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(whole: Path, change: model_files.Change) -> None:

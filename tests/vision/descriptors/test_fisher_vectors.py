@@ -197,31 +197,37 @@ def test_nothing_is_known_before_fitting() -> None:
 
 
 HOSTILE = {
-    "no means": model_files.drop("means"),
-    "means not finite": model_files.put_first("means", np.nan),
-    "means of single precision": model_files.put("means", np.zeros((3, 4), np.float32)),
-    "no Gaussians": model_files.put("means", np.zeros((0, 4))),
-    "too few weights": model_files.put("weights", np.full(2, 0.5)),
-    "a weight of nothing": model_files.put("weights", np.array([0.0, 0.5, 0.5])),
-    "weights that are no shares": model_files.put("weights", np.ones(3)),
-    "a variance below nothing": model_files.put_first("covariances", -1.0),
-    "a variance of almost nothing": model_files.put_first("covariances", 1e-320),
-    "a variance beyond all": model_files.put_first("covariances", 1e300),
-    "means far out": model_files.put_first("means", 1e300),
-    "a mean of descriptors far out": model_files.put_first("pca_mean", -1e300),
-    "a projection that enlarges": model_files.put_first("pca_components", 1e300),
-    "variances of another size": model_files.put("covariances", np.ones((3, 5))),
-    "no projection": model_files.drop("pca_components"),
-    "no mean": model_files.drop("pca_mean"),
-    "a mean of another size": model_files.put("pca_mean", np.zeros(5)),
-    "a projection of another size": model_files.put("pca_components", np.zeros((5, 128))),
-    "an empty projection": model_files.put("pca_components", np.zeros((4, 0))),
-    "another number of Gaussians": model_files.edit_part("parameters", n_components=4),
-    "another number of components": model_files.edit_part("parameters", n_pca=5),
-    "a projection not asked for": model_files.edit_part("parameters", n_pca=None),
-    "an unknown parameter": model_files.edit_part("parameters", speed=1),
-    "features of no kind": model_files.edit_part("parameters", features="os.system"),
-    "features without parameters": model_files.edit_part("parameters", features={}),
+    "no means": model_files.forge("mixture.means", None),
+    "means not finite": model_files.forge("mixture.means", model_files.at(0, np.nan)),
+    "means of single precision": model_files.forge("mixture.means", np.zeros((3, 4), np.float32)),
+    "no Gaussians": model_files.forge("mixture.means", np.zeros((0, 4))),
+    "too few weights": model_files.forge("mixture.weights", np.full(2, 0.5)),
+    "a weight of nothing": model_files.forge("mixture.weights", np.array([0.0, 0.5, 0.5])),
+    "weights that are no shares": model_files.forge("mixture.weights", np.ones(3)),
+    "a variance below nothing": model_files.forge("mixture.covariances", model_files.at(0, -1.0)),
+    "a variance of almost nothing": model_files.forge(
+        "mixture.covariances", model_files.at(0, 1e-320)
+    ),
+    "a variance beyond all": model_files.forge("mixture.covariances", model_files.at(0, 1e300)),
+    "means far out": model_files.forge("mixture.means", model_files.at(0, 1e300)),
+    "a mean of descriptors far out": model_files.forge(
+        "mixture.pca_mean", model_files.at(0, -1e300)
+    ),
+    "a projection that enlarges": model_files.forge(
+        "mixture.pca_components", model_files.at(0, 1e300)
+    ),
+    "variances of another size": model_files.forge("mixture.covariances", np.ones((3, 5))),
+    "no projection": model_files.forge("mixture.pca_components", None),
+    "no mean": model_files.forge("mixture.pca_mean", None),
+    "a mean of another size": model_files.forge("mixture.pca_mean", np.zeros(5)),
+    "a projection of another size": model_files.forge("mixture.pca_components", np.zeros((5, 128))),
+    "an empty projection": model_files.forge("mixture.pca_components", np.zeros((4, 0))),
+    "another number of Gaussians": model_files.forge("parameters/n_components", 4),
+    "another number of components": model_files.forge("parameters/n_pca", 5),
+    "a projection not asked for": model_files.forge("parameters/n_pca", None),
+    "an unknown parameter": model_files.forge("parameters/speed", 1),
+    "features of no kind": model_files.forge("parameters/features", "os.system"),
+    "features without parameters": model_files.forge("parameters/features", {}),
 }
 
 
@@ -239,5 +245,5 @@ def test_a_hostile_file_with_a_valid_checksum_is_refused(case: str, saved: Path)
 
 
 def test_features_of_another_length_than_the_mixture_are_refused(saved: Path) -> None:
-    other = model_files.edit_entry("parameters/features/descriptor", "hsl")
+    other = model_files.forge("fitted/features/parameters/descriptor", "hsl")
     model_files.check_refused(saved, other, "features have another size")

@@ -236,7 +236,7 @@ def test_a_hostile_file_with_a_valid_checksum_is_refused(
 ) -> None:
     LocalFeatures().save(tmp_path / "features.evergrow")
     model_files.check_refused(
-        tmp_path / "features.evergrow", model_files.edit_part("parameters", **change)
+        tmp_path / "features.evergrow", model_files.forge("parameters", lambda p: p | change)
     )
 
 

@@ -379,7 +379,8 @@ def test_fit_reads_the_file_again(model: Path) -> None:
 def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: Path) -> None:
     Embedder(model).save(tmp_path / "good.evergrow")
     wide = {"max_pixels": 10**15, "max_bytes": 5}
-    forged = model_files.edit_part("parameters", n_jobs=300, verbose=1, limits=wide)
+    given = {"n_jobs": 300, "verbose": 1, "limits": wide}
+    forged = model_files.forge("parameters", lambda parameters: parameters | given)
     loaded = evergrow.load(model_files.rewritten(tmp_path / "good.evergrow", forged))
     assert (loaded.n_jobs, loaded.verbose) == (None, 0)
     assert loaded.limits == ReadLimits(max_bytes=5)
@@ -388,18 +389,18 @@ def test_a_file_chooses_neither_threads_nor_wider_limits(model: Path, tmp_path: 
 @pytest.mark.parametrize(
     "change",
     [
-        model_files.put("onnx", lambda onnx: onnx[:-1]),
-        model_files.drop("onnx"),
-        model_files.edit_part("parameters", model="/etc/passwd.onnx"),
-        model_files.edit_part("parameters", model="efficientnet-lite0"),
-        model_files.edit_part("parameters", model=None),
-        model_files.edit_part("parameters", cache="/tmp"),
-        model_files.edit_part("parameters", preprocessing={"size": 3}),
-        model_files.edit_part("parameters", preprocessing=[]),
-        model_files.edit_part("parameters", limits={"max_pixels": -1}),
-        model_files.edit_part("parameters", limits=3),
-        model_files.edit_part("parameters", batch_size=0),
-        model_files.edit_part("parameters", unknown=0),
+        model_files.forge("onnx", lambda onnx: onnx[:-1]),
+        model_files.forge("onnx", None),
+        model_files.forge("parameters/model", "/etc/passwd.onnx"),
+        model_files.forge("parameters/model", "efficientnet-lite0"),
+        model_files.forge("parameters/model", None),
+        model_files.forge("parameters/cache", "/tmp"),
+        model_files.forge("parameters/preprocessing", {"size": 3}),
+        model_files.forge("parameters/preprocessing", []),
+        model_files.forge("parameters/limits", {"max_pixels": -1}),
+        model_files.forge("parameters/limits", 3),
+        model_files.forge("parameters/batch_size", 0),
+        model_files.forge("parameters/unknown", 0),
     ],
 )
 def test_a_hostile_file_is_refused(model: Path, tmp_path: Path, change: model_files.Change) -> None:

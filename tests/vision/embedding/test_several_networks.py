@@ -135,15 +135,15 @@ def test_saved_networks_name_their_weights(tmp_path: Path, monkeypatch: Any) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        model_files.drop("onnx1"),
-        model_files.put("onnx0", lambda onnx: onnx[:-1]),
-        model_files.edit_part("parameters", model=[]),
-        model_files.edit_part("parameters", model=["/etc/passwd.onnx", "efficientnet-lite0"]),
-        model_files.edit_part("parameters", model=["efficientnet-lite0", "efficientnet-lite0"]),
-        model_files.edit_part("parameters", model=[["efficientnet-lite0"]]),
-        model_files.edit_part("parameters", preprocessing=[None]),
-        model_files.edit_part("parameters", preprocessing=[None, 3]),
-        model_files.edit(weights=None),
+        model_files.forge("onnx1", None),
+        model_files.forge("onnx0", lambda onnx: onnx[:-1]),
+        model_files.forge("parameters/model", []),
+        model_files.forge("parameters/model", ["/etc/passwd.onnx", "efficientnet-lite0"]),
+        model_files.forge("parameters/model", ["efficientnet-lite0", "efficientnet-lite0"]),
+        model_files.forge("parameters/model", [["efficientnet-lite0"]]),
+        model_files.forge("parameters/preprocessing", [None]),
+        model_files.forge("parameters/preprocessing", [None, 3]),
+        model_files.forge("weights", None),
     ],
 )
 def test_a_hostile_file_is_refused(tmp_path: Path, change: model_files.Change) -> None:
@@ -271,7 +271,7 @@ def test_stages_are_kept(way: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stages", [[3], [-1], [2, 2], "2", [2.5], None])
 def test_a_file_with_other_stages_is_refused(stages: Any, tmp_path: Path) -> None:
     Embedder(STAGED, stages=(2,), cache=False).save(tmp_path / "good.evergrow")
-    change = model_files.edit_part("parameters", stages=stages)
+    change = model_files.forge("parameters/stages", stages)
     if stages == [3]:
         # Known only when the network is loaded.
         loaded = evergrow.load(model_files.rewritten(tmp_path / "good.evergrow", change))

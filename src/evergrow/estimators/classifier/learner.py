@@ -20,22 +20,14 @@ from sklearn.utils.validation import (
 )
 
 from evergrow.estimators.classifier.documentation import DocLinkMixin
-from evergrow.estimators.classifier.persistence import Header, ModelContent, SaveMixin, Tensors
+from evergrow.estimators.classifier.persistence import FittedSaveMixin
 from evergrow.foundation.device import as_tensor, is_on_gpu, to_host
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
 from evergrow.foundation.foreign_arrays import from_other_library
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, Value, check_parameters
 from evergrow.storage.device_rows import DeviceRows
-from evergrow.storage.models.codec import decode, encode
-from evergrow.storage.models.header import (
-    Build,
-    check_saveable,
-    common_header,
-    feature_names,
-    parameters_of,
-    plain_parameters,
-)
+from evergrow.storage.models.header import check_saveable
 from evergrow.storage.shards import ShardLabels, StoredRows, choose_rows
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
@@ -79,7 +71,7 @@ class Fitted(Protocol):
         """Number of features of the input."""
 
 
-class GrowingClassifier(SaveMixin, DocLinkMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GrowingClassifier(FittedSaveMixin, DocLinkMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose set of classes grows; subclasses add parameters and learning.
 
     Everything learnt is in ``_fitted``, an immutable value that each call replaces. A call that
@@ -89,8 +81,6 @@ class GrowingClassifier(SaveMixin, DocLinkMixin, ClassifierMixin, BaseEstimator)
 
     # The values that each parameter may have.
     _rules: ClassVar[dict[str, list[Rule]]]
-    # The class of the fitted value.
-    _kind: ClassVar[Any]
     _fitted: Any
 
     def _set_fitted(self, fitted: Fitted, names: npt.NDArray[Any] | None, **learnt: Any) -> None:
@@ -201,39 +191,6 @@ class GrowingClassifier(SaveMixin, DocLinkMixin, ClassifierMixin, BaseEstimator)
         reader._check_parameters()
         check_saveable(type(self))
         return reader
-
-    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
-        reader = self._checked_to_save()
-        # The file could not be loaded otherwise.
-        reader._check_suits(reader._fitted)
-        fitted, arrays = encode(reader._stored_value(inference_only))
-        parameters = plain_parameters(reader._stored_parameters(inference_only))
-        return {**common_header(reader, parameters, None), "fitted": fitted}, arrays
-
-    def _check_suits(self, fitted: Any) -> None:
-        """Raise a ``ValueError`` if a fitted value does not suit the parameters."""
-
-    def _stored_value(self, inference_only: bool) -> Any:  # noqa: ARG002
-        """Return the fitted value for a model file, perhaps only what predicting needs."""
-        return self._fitted
-
-    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:  # noqa: ARG002
-        """Return the parameters for a model file."""
-        return dict(self.get_params(deep=False))
-
-    @classmethod
-    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
-        fitted = decode(cls._kind, header.get("fitted"), tensors, build)
-        model = cls(**cls._read_parameters(parameters_of(header), fitted))
-        model._check_parameters()
-        model._check_suits(fitted)
-        model._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return model
-
-    @classmethod
-    def _read_parameters(cls, entries: dict[str, Any], fitted: Any) -> dict[str, Any]:  # noqa: ARG003
-        """Return the parameters of a model with a fitted value from their entries in a file."""
-        return entries
 
 
 def frozen_copy(estimator: Estimator) -> Estimator:

@@ -7,13 +7,21 @@ import os
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from evergrow.foundation.errors import EvergrowError
+from evergrow.storage.models.codec import decode, encode
 from evergrow.storage.models.format import write_model
+from evergrow.storage.models.header import (
+    Build,
+    common_header,
+    feature_names,
+    parameters_of,
+    plain_parameters,
+)
 from evergrow.storage.models.loader import load
 
 Header = dict[str, Any]
@@ -94,6 +102,53 @@ class SaveMixin:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return copyreg.__newobj__, (type(self),)  # type: ignore[attr-defined]
+
+
+class FittedSaveMixin(SaveMixin):
+    """Adds a ``save`` that writes the parameters and the fitted value as the codec has it."""
+
+    # The class of the fitted value.
+    _kind: ClassVar[Any]
+    _fitted: Any
+
+    def _checked_to_save(self) -> Self:
+        """Return a frozen copy of the estimator if it can be saved and loaded."""
+        raise NotImplementedError
+
+    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
+        reader = self._checked_to_save()
+        # The file could not be loaded otherwise.
+        reader._check_suits(reader._fitted)
+        fitted, arrays = encode(reader._stored_value(inference_only))
+        parameters = plain_parameters(reader._stored_parameters(inference_only))
+        return {**common_header(reader, parameters), "fitted": fitted}, arrays
+
+    def _check_suits(self, fitted: Any) -> None:
+        """Raise a ``ValueError`` if a fitted value does not suit the parameters."""
+
+    def _stored_value(self, inference_only: bool) -> Any:  # noqa: ARG002
+        """Return the fitted value for a model file, perhaps only what predicting needs."""
+        return self._fitted
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:  # noqa: ARG002
+        """Return the parameters for a model file."""
+        return dict(cast(Any, self).get_params(deep=False))
+
+    @classmethod
+    def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
+        fitted = decode(cls._kind, header.get("fitted"), tensors, build)
+        model: Any = cls(**cls._read_parameters(parameters_of(header), fitted))
+        model._check_parameters()
+        model._check_suits(fitted)
+        # Images have no features with names.
+        names = feature_names(header, getattr(fitted, "n_features", 0))
+        model._set_fitted(fitted, names)
+        return cast("Self", model)
+
+    @classmethod
+    def _read_parameters(cls, entries: dict[str, Any], fitted: Any) -> dict[str, Any]:  # noqa: ARG003
+        """Return the parameters of a model with a fitted value from their entries in a file."""
+        return entries
 
 
 class InferenceSaveMixin(SaveMixin):

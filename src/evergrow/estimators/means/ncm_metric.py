@@ -326,7 +326,7 @@ class NCMMetric(
         check_saveable(type(self))
         fitted, tensors = encode(FittedMetric(reader.components_, reader.log_likelihoods_))
         parameters = plain_parameters(reader.get_params(deep=False))
-        return {**common_header(reader, parameters, None), "fitted": fitted}, tensors
+        return {**common_header(reader, parameters), "fitted": fitted}, tensors
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:

@@ -50,16 +50,13 @@ def check_saveable(kind: type, where: str = "") -> None:
         )
 
 
-def common_header(
-    estimator: Any, parameters: dict[str, Any], labels: ClassList | None
-) -> dict[str, Any]:
-    """What every header says: who wrote it, the estimator, its parameters, classes, features."""
+def common_header(estimator: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What every header says: who wrote it, the estimator, its parameters, names of features."""
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "library_version": __version__,
         "estimator": type(estimator).__name__,
         "parameters": parameters,
-        "classes": None if labels is None else classes_to_json(labels.classes),
         "feature_names": None if names is None else names.tolist(),
     }
 

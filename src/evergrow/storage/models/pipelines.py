@@ -98,7 +98,7 @@ def _pipeline_to_file(pipeline: Pipeline) -> tuple[dict[str, Any], Tensors]:
         steps.append((name, header))
         tensors |= {f"{place}/{key}": array for key, array in arrays.items()}
     # Where results are cached is a matter of this machine.
-    header = common_header(pipeline, {"verbose": bool(pipeline.verbose)}, None)
+    header = common_header(pipeline, {"verbose": bool(pipeline.verbose)})
     return {**header, "steps": steps}, tensors
 
 

@@ -20,6 +20,7 @@ from evergrow.storage.models.header import (
     Tensors,
     check_array,
     class_list,
+    classes_to_json,
     common_header,
     feature_names,
     parameters_of,
@@ -82,9 +83,9 @@ class StepCodec:
                 )
         learnt = {name: getattr(estimator, name) for name in self.written}
         arrays = {name: value for name, value in learnt.items() if isinstance(value, np.ndarray)}
-        labels = ClassList(estimator.classes_.copy()) if self.has_classes else None
         header = {
-            **common_header(estimator, parameters, labels),
+            **common_header(estimator, parameters),
+            "classes": classes_to_json(estimator.classes_) if self.has_classes else None,
             "n_features": int(estimator.n_features_in_),
             "numbers": {
                 name: value.item() if isinstance(value, np.generic) else value

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from evergrow.foundation.errors import ImageError, ModelFileError
-from evergrow.storage.models.header import Tensors, check_array
+from evergrow.foundation.errors import ImageError, InvalidInputError
+from evergrow.storage.models.codec import Array, Fields
 from evergrow.vision.images.prefetch import prefetch
 from evergrow.vision.images.sources import DEFAULT_LIMITS, read_content
 
@@ -21,8 +21,6 @@ Codes = npt.NDArray[np.int32]
 # The first bytes of a SHA-256. Two different images share them with a probability of 1 in 2**64 if
 # there are four billion images.
 N_BYTES = 16
-_DIGESTS = "fingerprints.digests"
-_CODES = "fingerprints.codes"
 
 
 def hash_images(sources: Sequence[Any], n_jobs: int | None) -> list[bytes | None]:
@@ -70,6 +68,11 @@ class Fingerprints:
 
     digests: npt.NDArray[np.uint8]
     codes: Codes
+
+    _stored: ClassVar[Fields] = {
+        "digests": Array(np.uint8, ("images", N_BYTES)),
+        "codes": Array(np.int32, ("images",), 0, "classes"),
+    }
 
     @classmethod
     def of(cls, digests: Sequence[bytes | None], codes: Codes) -> Fingerprints:
@@ -121,28 +124,12 @@ class Fingerprints:
             found.setdefault(digest.tobytes(), set()).add(code)
         return found
 
-    def to_tensors(self) -> Tensors:
-        """The arrays of a model file."""
-        return {_DIGESTS: self.digests, _CODES: self.codes}
-
-    @classmethod
-    def from_tensors(cls, tensors: Tensors, counts: npt.NDArray[np.int64]) -> Fingerprints:
-        """Rebuild. A class cannot have more than it has images."""
-        digests = check_array(tensors.get(_DIGESTS), _DIGESTS, np.uint8, (None, N_BYTES))
-        codes = check_array(tensors.get(_CODES), _CODES, np.int32, (len(digests),))
-        if (codes < 0).any() or (codes >= len(counts)).any():
-            raise ModelFileError("the model file is inconsistent: a known image has no class")
-        if (np.bincount(codes, minlength=len(counts)) > counts).any():
-            raise ModelFileError(
-                "the model file is inconsistent: a class has more known images than images"
-            )
-        found = _sorted(digests, codes)
-        same = np.array_equal(found.digests, digests) and np.array_equal(found.codes, codes)
-        if not same:
-            raise ModelFileError(
-                "the model file is inconsistent: its known images are not sorted or not different"
-            )
-        return found
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` unless they are sorted and different."""
+        found = _sorted(self.digests, self.codes)
+        same = np.array_equal(found.digests, self.digests)
+        if not same or not np.array_equal(found.codes, self.codes):
+            raise InvalidInputError("its known images are not sorted or not different")
 
 
 def _words(digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:

@@ -6,25 +6,30 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.classifier.learner import GrowingClassifier
-from evergrow.foundation.errors import BadImage, InvalidInputError, ModelFileError
+from evergrow.foundation.errors import BadImage, InvalidInputError
 from evergrow.foundation.labels import ClassList, as_classes
-from evergrow.storage.models.header import (
-    Tensors,
-    check_array,
-    class_list,
-    reset_machine_parameters,
+from evergrow.foundation.params import Satisfies
+from evergrow.storage.models.codec import (
+    MOST_COUNTED,
+    Array,
+    ClassNames,
+    Fields,
+    Model,
+    Nested,
 )
-from evergrow.storage.models.pipelines import from_file, to_file
 from evergrow.vision.classifier.fingerprints import NO_FINGERPRINTS, Codes, Fingerprints
 
-_FEATURES = "features/"
-_LEARNER = "learner/"
+_TRANSFORMS = Satisfies("a transformer", lambda value: hasattr(value, "transform"))
+_GROWS = Satisfies(
+    "a classifier that can be updated",
+    lambda value: isinstance(value, GrowingClassifier) and hasattr(value, "partial_fit"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +106,21 @@ class ExampleRows:
 
     blocks: tuple[tuple[npt.NDArray[Any], Codes], ...] = ()
 
+    _stored: ClassVar[Fields] = {
+        "values": Array((np.float32, np.float64), ("examples", None)),
+        "codes": Array(np.int32, ("examples",), 0, "classes"),
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return all blocks as one."""
+        values, codes = (np.concatenate(parts) for parts in zip(*self.blocks, strict=True))
+        return {"values": values, "codes": codes}
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> ExampleRows:
+        """Rebuild from a model file."""
+        return cls(((fields["values"], fields["codes"]),))
+
     def extend(self, values: npt.NDArray[Any], codes: Codes) -> ExampleRows:
         """Append examples."""
         return ExampleRows((*self.blocks, (values, codes)))
@@ -120,30 +140,6 @@ class ExampleRows:
         left = [(values[codes >= 0], codes[codes >= 0]) for values, codes in changed]
         return ExampleRows(tuple((values, codes) for values, codes in left if len(codes)))
 
-    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays of a model file."""
-        return {
-            "rows.values": np.concatenate([values for values, _ in self.blocks]),
-            "rows.codes": np.concatenate([codes for _, codes in self.blocks]),
-        }
-
-    @classmethod
-    def from_tensors(
-        cls, tensors: dict[str, npt.NDArray[Any]], n_features: int, counts: npt.NDArray[np.int64]
-    ) -> ExampleRows | None:
-        """Rebuild; None if the file has none. There must be one row per counted image."""
-        found = tensors.get("rows.values")
-        if found is None:
-            return None
-        kind = np.float32 if found.dtype == np.float32 else np.float64
-        values = check_array(found, "rows.values", kind, (None, n_features))
-        codes = check_array(tensors.get("rows.codes"), "rows.codes", np.int32, (len(values),))
-        if (codes < 0).any() or (codes >= len(counts)).any():
-            raise ModelFileError("the model file is inconsistent: an example has no class")
-        if not np.array_equal(np.bincount(codes, minlength=len(counts)), counts):
-            raise ModelFileError("the model file is inconsistent: its examples do not match counts")
-        return cls(((values, codes),))
-
 
 @dataclass(frozen=True, eq=False)
 class FittedImages:
@@ -160,6 +156,30 @@ class FittedImages:
     rows: ExampleRows | None
     fingerprints: Fingerprints = NO_FINGERPRINTS
     report: ImageReport | None = None
+
+    _stored: ClassVar[Fields] = {
+        "labels": ClassNames(),
+        "features": Model(_TRANSFORMS),
+        "learner": Model(_GROWS),
+        "counts": Array(np.int64, ("classes",), 0, total=MOST_COUNTED),
+        "rows": Nested(ExampleRows, optional=True),
+        "fingerprints": Nested(Fingerprints),
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        n_classes = len(self.labels)
+        if self.learner.classes_.tolist() != self.labels.classes.tolist():
+            raise InvalidInputError("the learner has other classes")
+        if (np.bincount(self.fingerprints.codes, minlength=n_classes) > self.counts).any():
+            raise InvalidInputError("a class has more known images than images")
+        if self.rows is None:
+            return
+        values, codes = self.rows.blocks[0]
+        if not needs_rows(self.learner) or values.shape[1] != self.n_features:
+            raise InvalidInputError("its examples are not those that its learner needs")
+        if not np.array_equal(np.bincount(codes, minlength=n_classes), self.counts):
+            raise InvalidInputError("its examples do not match its counts")
 
     @property
     def n_features(self) -> int:
@@ -231,44 +251,6 @@ class FittedImages:
         rows = None if self.rows is None else self.rows.relabel(columns)
         known = self.fingerprints.relabel(columns)
         return FittedImages(self.features, learner, labels, counts, rows, known)
-
-    def to_file(self) -> tuple[dict[str, Any], Tensors]:
-        """Header entries and arrays of a model file, including those of features and learner."""
-        features, feature_arrays = to_file(self.features)
-        learner, learner_arrays = to_file(self.learner)
-        tensors = {"image_counts": self.counts, **self.fingerprints.to_tensors()}
-        tensors |= {_FEATURES + name: array for name, array in feature_arrays.items()}
-        tensors |= {_LEARNER + name: array for name, array in learner_arrays.items()}
-        if self.rows is not None:
-            tensors |= self.rows.to_tensors()
-        header = {
-            "features": reset_machine_parameters(features),
-            "learner": reset_machine_parameters(learner),
-        }
-        return header, tensors
-
-    @classmethod
-    def from_file(cls, header: dict[str, Any], tensors: Tensors, build: Any) -> FittedImages:
-        """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything is inconsistent."""
-        labels = class_list(header)
-        header = reset_machine_parameters(header)
-        features = from_file(header.get("features"), tensors, build, _FEATURES)
-        if not hasattr(features, "transform"):
-            raise ModelFileError("the features inside the model file have no transform")
-        learner = from_file(header.get("learner"), tensors, build, _LEARNER)
-        if not isinstance(learner, GrowingClassifier) or not hasattr(learner, "partial_fit"):
-            raise ModelFileError("the learner inside the model file cannot be updated")
-        if learner.classes_.tolist() != labels.classes.tolist():
-            raise ModelFileError("the model file is inconsistent: the learner has other classes")
-        shape = (len(labels),)
-        counts = check_array(tensors.get("image_counts"), "image_counts", np.int64, shape)
-        if (counts < 0).any():
-            raise ModelFileError("the model file is inconsistent: an image count is negative")
-        rows = ExampleRows.from_tensors(tensors, int(learner.n_features_in_), counts)
-        if rows is not None and not needs_rows(learner):
-            raise ModelFileError("the model file is inconsistent: its learner needs no examples")
-        known = Fingerprints.from_tensors(tensors, counts)
-        return cls(features, learner, labels, counts, rows, known)
 
 
 def needs_rows(learner: Any) -> bool:

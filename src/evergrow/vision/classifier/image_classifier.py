@@ -12,18 +12,14 @@ from sklearn.base import clone
 
 from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.foundation.params import Integer, check_parameters
-from evergrow.storage.models.header import (
-    MACHINE_PARAMETERS,
-    Build,
-    Tensors,
-    common_header,
-    parameters_of,
-    plain_parameters,
-)
+from evergrow.storage.models.header import Build, Tensors, reset_machine_parameters
 from evergrow.vision.classifier.extraction import extract, labelled_sources, list_sources
 from evergrow.vision.classifier.fitted import Answers, FittedImages, ImageReport
 from evergrow.vision.classifier.learner import ImageLearner
 from evergrow.vision.images.parameters import ON_ERROR
+
+# The parameters that the fitted value has as well.
+_COMPONENTS = ("features", "learner")
 
 
 @dataclass(eq=False, repr=False)
@@ -265,28 +261,24 @@ default="auto"
         sources, labels, _ = labelled_sources(images, y, "raise", known.labels, split="test")
         return float(np.mean(self.predict(sources) == labels))
 
-    def _to_file(self) -> ModelContent:
-        reader = self._checked_to_save()
-        fitted: FittedImages = reader._fitted
-        learnt, tensors = fitted.to_file()
-        parameters = plain_parameters(reader.get_params(deep=False))
-        for name in ("features", "learner"):
-            # A custom component is read from the fitted value.
-            parameters[name] = parameters[name] if isinstance(parameters[name], str) else None
-        parameters |= MACHINE_PARAMETERS
-        return {**common_header(reader, parameters, fitted.labels), **learnt}, tensors
+    def _to_file(self, **options: Any) -> ModelContent:
+        header, tensors = super()._to_file(**options)
+        return reset_machine_parameters(header), tensors
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        parameters = super()._stored_parameters(inference_only)
+        # A custom component is read from the fitted value.
+        custom = {name for name in _COMPONENTS if not isinstance(parameters[name], str)}
+        return {**parameters, **dict.fromkeys(custom)}
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], tensors: Tensors, build: Build) -> Self:
-        fitted = FittedImages.from_file(header, tensors, build)
-        parameters = {**parameters_of(header), **MACHINE_PARAMETERS}
-        for name in ("features", "learner"):
-            if parameters.get(name) is None:
-                parameters[name] = clone(getattr(fitted, name))
-        model = cls(**parameters)
-        model._check_parameters()
-        model._take(fitted)
-        return model
+        return super()._from_file(reset_machine_parameters(header), tensors, build)
+
+    @classmethod
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedImages) -> dict[str, Any]:
+        custom = [name for name in _COMPONENTS if entries.get(name) is None]
+        return {**entries, **{name: clone(getattr(fitted, name)) for name in custom}}
 
     def _matrix(self, images: Any) -> tuple[Self, npt.NDArray[Any]]:
         reader = self._frozen_copy()

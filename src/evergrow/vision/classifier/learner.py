@@ -141,6 +141,7 @@ class ImageLearner(GrowingClassifier):
         "verbose": VERBOSE,
     }
     _fitted: FittedImages
+    _kind = FittedImages
 
     @exclusive
     def fit(self, images: Any, y: npt.ArrayLike | None = None) -> Self:
@@ -189,7 +190,7 @@ class ImageLearner(GrowingClassifier):
             features, learner, found.features, given.labels, given.digests, keep=keep
         )
         seconds = (middle - start, perf_counter() - middle)
-        self._take(replace(fitted, report=given.report(*seconds)))
+        self._set_fitted(replace(fitted, report=given.report(*seconds)))
         return self
 
     @exclusive
@@ -255,7 +256,7 @@ class ImageLearner(GrowingClassifier):
             prepare = partial(self._with_options, self.learner)
             updated = known.update(found.features, given.labels, given.digests, prepare)
         seconds = (middle - start, perf_counter() - middle)
-        self._take(replace(updated, report=given.report(*seconds)))
+        self._set_fitted(replace(updated, report=given.report(*seconds)))
         return self
 
     @exclusive
@@ -284,7 +285,7 @@ class ImageLearner(GrowingClassifier):
         >>> model.fit(images, ["night", "dawn", "day"]).forget(classes=["dawn"]).classes_
         array(['day', 'night'], dtype='<U5')
         """
-        self._take(self._require_fitted("classes to forget").forget(classes))
+        self._set_fitted(self._require_fitted("classes to forget").forget(classes))
         return self
 
     @exclusive
@@ -311,10 +312,10 @@ class ImageLearner(GrowingClassifier):
         >>> model.fit(images, ["night", "dawn", "day"]).rename_classes({"dawn": "day"}).classes_
         array(['day', 'night'], dtype='<U5')
         """
-        self._take(self._require_fitted("classes to rename").rename(names))
+        self._set_fitted(self._require_fitted("classes to rename").rename(names))
         return self
 
-    def _take(self, fitted: FittedImages) -> None:
+    def _set_fitted(self, fitted: FittedImages, *_: Any) -> None:  # type: ignore[override]
         replace_fitted(self, {"_fitted": fitted})
 
     def _usable_features(self) -> Any:

@@ -11,9 +11,7 @@ import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils import check_random_state
 
-from evergrow.estimators.classifier.learner import replace_fitted
-from evergrow.estimators.classifier.persistence import ModelContent
-from evergrow.foundation.errors import BadImage, ModelFileError
+from evergrow.foundation.errors import BadImage, InvalidInputError, ModelFileError
 from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
     Integer,
@@ -24,7 +22,7 @@ from evergrow.foundation.params import (
     check_parameters,
 )
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
+from evergrow.storage.models.codec import Fields, Model, Nested
 from evergrow.storage.ragged import RaggedArray
 from evergrow.vision.descriptors.kinds import check_descriptors
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES, LocalFeatures
@@ -64,6 +62,11 @@ class FittedFisher:
     mixture: Mixture
     features: LocalFeatures | None
 
+    _stored: ClassVar[Fields] = {
+        "mixture": Nested(Mixture),
+        "features": Model(IS_LOCAL_FEATURES, optional=True),
+    }
+
     def extract(self, X: Any, *, on_error: str, verbose: int) -> Extraction:
         """Compute the vectors of the images that can be read."""
         vectors, kept, problems = [], [], []
@@ -79,33 +82,18 @@ class FittedFisher:
         places = np.array(kept, dtype=np.int64)
         return Extraction(normalize(matrix).astype(np.float32), places, tuple(problems))
 
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that were used in fitting, for a model file.
-
-        The estimator's own may have been changed for the next fit.
-        """
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The parameters that the mixture was learnt with."""
         n_components, n_kept = self.mixture.means.shape
-        return {
-            "n_components": n_components,
-            "n_pca": None if self.mixture.pca_components is None else n_kept,
-            "features": None if self.features is None else self.features._to_json(),
-        }
+        n_pca = None if self.mixture.pca_components is None else n_kept
+        return {"n_components": n_components, "n_pca": n_pca}
 
-    @classmethod
-    def from_file(cls, parameters: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Self:
-        """Rebuild from an untrusted file; a ``ModelFileError`` if anything is inconsistent."""
-        mixture, features = Mixture.from_arrays(tensors), None
-        if parameters.get("features") is not None:
-            features = LocalFeatures._from_json(parameters["features"])
-            if features.n_features_out_ != mixture.n_features:
-                raise ModelFileError(
-                    "the model file is inconsistent: its features have another size"
-                )
-        fitted = cls(mixture, features)
-        expected = fitted.parameters()
-        if any(parameters.get(name) != expected[name] for name in ("n_components", "n_pca")):
-            raise ModelFileError("the model file is inconsistent: its mixture has another size")
-        return fitted
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the features do not suit the mixture."""
+        n_features = self.mixture.n_features
+        if self.features is not None and self.features.n_features_out_ != n_features:
+            raise InvalidInputError("its features have another size")
 
 
 @dataclass(eq=False, repr=False)
@@ -169,6 +157,7 @@ class FisherVectors(
     (5, 18)
     """
 
+    _kind = FittedFisher
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "n_components": [Integer(1, 1 << 16)],
         "n_pca": [Nothing(), Integer(1, 1 << 20)],
@@ -236,10 +225,11 @@ class FisherVectors(
             rows = rows[np.sort(random.choice(len(rows), total, replace=False))]
         return check_descriptors(rows)
 
-    def _set_fitted(self, fitted: FittedFisher) -> None:
-        for array in fitted.mixture.arrays().values():
-            array.setflags(write=False)
-        replace_fitted(self, {"_fitted": fitted})
+    def _set_fitted(self, fitted: FittedFisher, names: npt.NDArray[Any] | None = None) -> None:
+        for array in vars(fitted.mixture).values():
+            if array is not None:
+                array.setflags(write=False)
+        super()._set_fitted(fitted, names)
 
     features_ = fitted_attribute(
         "The local features; None if the input is descriptors.", lambda fitted: fitted.features
@@ -302,17 +292,15 @@ class FisherVectors(
         check_parameters({"on_error": on_error}, {"on_error": ON_ERROR})
         return self._require_fitted().extract(X, on_error=on_error, verbose=self.verbose)
 
-    def _to_file(self) -> ModelContent:
-        fitted = self._require_fitted()
-        parameters = plain_parameters(self.get_params(deep=False)) | fitted.parameters()
-        return self._file_header(parameters), fitted.mixture.arrays()
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        parameters = super()._stored_parameters(inference_only)
+        # Those of the fit: the estimator's own may have been changed for the next one.
+        return {**parameters, **self._fitted.sizes, "features": None}
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
-        parameters = parameters_of(header)
-        fitted = FittedFisher.from_file(parameters, tensors)
-        features = None if fitted.features is None else clone(fitted.features)
-        model = cls(**{**parameters, "features": features})
-        model._check_parameters()
-        model._set_fitted(fitted)
-        return model
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedFisher) -> dict[str, Any]:
+        if any(entries.get(name, 0) != size for name, size in fitted.sizes.items()):
+            raise ModelFileError("the model file is inconsistent: its mixture has another size")
+        if entries.get("features") is not None:
+            raise ModelFileError("the model file has features among its parameters")
+        return {**entries, "features": None if fitted.features is None else clone(fitted.features)}

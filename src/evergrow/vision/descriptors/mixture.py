@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
-from typing import Any, Self, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
-from evergrow.storage.models.header import check_array
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.storage.models.codec import Array, Fields
 from evergrow.vision.descriptors.kinds import MAX_VALUE
 from evergrow.vision.images.sources import import_extra
 
@@ -34,45 +34,24 @@ class Mixture:
     pca_mean: Floats | None = None
     pca_components: Floats | None = None
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """Names of the arrays."""
-        return [field.name for field in fields(cls)]
-
-    def arrays(self) -> dict[str, Floats]:
-        """The arrays by name, without missing ones."""
-        found = {name: getattr(self, name) for name in self.names()}
-        return {name: array for name, array in found.items() if array is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        """Rebuild from an untrusted file; a ``ModelFileError`` if anything is invalid."""
-
-        def take(name: str, *shape: int | None) -> Floats:
-            return check_array(arrays.get(name), name, np.float64, shape)
-
-        means = take("means", None, None)
-        weights = take("weights", len(means))
-        covariances = take("covariances", *means.shape)
-        if not means.size or abs(weights.sum() - 1.0) > _ROUNDING:
-            raise ModelFileError("the model file is inconsistent: its mixture is empty")
-        least, most = _VARIANCE_RANGE
-        if not (weights > 0.0).all() or covariances.min() < least or covariances.max() > most:
-            raise ModelFileError(
-                "the model file is inconsistent: its weights or variances are invalid"
-            )
-        if np.abs(means).max() > _MAX_MEAN:
-            raise ModelFileError("the model file is inconsistent: its means are too large")
-        if "pca_components" not in arrays and "pca_mean" not in arrays:
-            return cls(weights, means, covariances)
-        components = take("pca_components", means.shape[1], None)
-        if not components.size:
-            raise ModelFileError("the model file is inconsistent: its projection is empty")
-        pca_mean = take("pca_mean", components.shape[1])
+    _stored: ClassVar[Fields] = {
+        "means": Array(np.float64, ("components", "kept"), -_MAX_MEAN, _MAX_MEAN, filled=True),
+        "weights": Array(np.float64, ("components",), 0.0, open_low=True),
+        "covariances": Array(np.float64, ("components", "kept"), *_VARIANCE_RANGE),
+        "pca_mean": Array(np.float64, ("features",), -_MAX_MEAN, _MAX_MEAN, optional=True),
         # Components have unit length.
-        if np.abs(components).max() > 1.0 + _ROUNDING or np.abs(pca_mean).max() > _MAX_MEAN:
-            raise ModelFileError("the model file is inconsistent: its projection is too large")
-        return cls(weights, means, covariances, pca_mean, components)
+        "pca_components": Array(
+            np.float64, ("kept", "features"), -1 - _ROUNDING, 1 + _ROUNDING,
+            filled=True, optional=True,
+        ),
+    }  # fmt: skip
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` for weights of no mixture, or half a projection."""
+        if abs(self.weights.sum() - 1.0) > _ROUNDING:
+            raise InvalidInputError("its weights do not add up to 1")
+        if (self.pca_mean is None) != (self.pca_components is None):
+            raise InvalidInputError("its projection lacks a mean or components")
 
     @property
     def n_features(self) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from evergrow.estimators.classifier.documentation import DocLinkMixin
-from evergrow.estimators.classifier.persistence import SaveMixin
+from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted
+from evergrow.estimators.classifier.persistence import FittedSaveMixin, SaveMixin
 from evergrow.foundation.params import Rule, check_parameters
 from evergrow.storage.models.header import check_saveable, common_header
 
@@ -28,7 +30,7 @@ class ImageTransformer(SaveMixin, DocLinkMixin, TransformerMixin, BaseEstimator)
         """The header of a model file, after checks that the file can be loaded."""
         self._check_parameters()
         check_saveable(type(self))
-        return common_header(self, parameters, None)
+        return common_header(self, parameters)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that the input is not a matrix."""
@@ -52,10 +54,22 @@ class StatelessTransformer(ImageTransformer):
         return tags
 
 
-class FittedTransformer(ImageTransformer, Generic[Fitted]):
+class FittedTransformer(FittedSaveMixin, ImageTransformer, Generic[Fitted]):
     """A transformer that learns; ``_fitted`` is immutable, and calls replace it as a whole."""
 
     _fitted: Fitted
+
+    def _set_fitted(self, fitted: Fitted, names: npt.NDArray[Any] | None = None) -> None:
+        """Replace the fitted value and the names of the features."""
+        replace_fitted(self, {"_fitted": fitted, "feature_names_in_": names})
+
+    def _checked_to_save(self) -> Self:
+        reader = frozen_copy(self)
+        reader._require_fitted()
+        # A file with invalid parameters could not be loaded.
+        reader._check_parameters()
+        check_saveable(type(self))
+        return reader
 
     def _require_fitted(self) -> Fitted:
         """The fitted value; a ``NotFittedError`` before ``fit``."""

@@ -312,27 +312,27 @@ def test_a_pooling_set_after_fitting_waits_for_the_next_fit(tmp_path: Path) -> N
 
 def other_model(header: dict[str, Any], tensors: dict[str, Any]) -> None:
     inner, arrays = NCMMetric(2, max_iter=1).fit(descriptors(), np.arange(300) % 2)._to_file()
-    header["codebook"] = inner
-    tensors |= {f"codebook.{name}": array for name, array in arrays.items()}
+    header["fitted"]["codebook"] = inner
+    tensors |= {f"codebook/{name}": array for name, array in arrays.items()}
 
 
 def codebook_as_features(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-    header["features"] = header["codebook"]
-    tensors |= {name.replace("codebook.", "features."): tensors[name] for name in list(tensors)}
+    header["fitted"]["features"] = header["fitted"]["codebook"]
+    tensors |= {name.replace("codebook/", "features/"): tensors[name] for name in list(tensors)}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        model_files.drop("codebook"),
+        model_files.forge("fitted/codebook", None),
         other_model,
         codebook_as_features,
-        model_files.edit_entry("pooling", ["binary"]),
-        model_files.edit_part("parameters", codebook=None),
-        model_files.drop("thresholds"),
-        model_files.put("thresholds", lambda thresholds: thresholds[1:]),
-        model_files.put("thresholds", lambda thresholds: thresholds * 0),
-        model_files.put("codebook.child", lambda child: child * 0 + 1),
+        model_files.forge("fitted/pooling", ["binary"]),
+        model_files.forge("parameters/codebook", None),
+        model_files.forge("thresholds", None),
+        model_files.forge("thresholds", lambda thresholds: thresholds[1:]),
+        model_files.forge("thresholds", lambda thresholds: thresholds * 0),
+        model_files.forge("codebook/child", lambda child: child * 0 + 1),
     ],
 )
 def test_a_damaged_file_is_refused(change: model_files.Change, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_features_of_another_length_than_the_codebook_takes_are_refused(tmp_path
     pictures, _, _ = striped(4)
     bag = BagOfWords(RandomKDTrees(1, n_words=3), features=features()).fit(pictures)
     bag.save(tmp_path / FILE)
-    other = model_files.edit_entry("features/parameters/descriptor", "sift")
+    other = model_files.forge("fitted/features/parameters/descriptor", "sift")
     model_files.check_refused(tmp_path / FILE, other, "have 128 values, its codebook takes 768")
 
 

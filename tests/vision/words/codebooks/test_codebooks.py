@@ -223,13 +223,13 @@ def test_a_file_with_a_wrong_parameter_is_refused(make: Any, tmp_path: Path) -> 
     make().fit(D).save(tmp_path / "words.evergrow")
     model_files.check_refused(
         tmp_path / "words.evergrow",
-        model_files.edit_part("parameters", n_words=-1),
+        model_files.forge("parameters/n_words", -1),
         "n_words must be",
     )
 
 
 def shorter(name: str) -> model_files.Change:
-    return model_files.put(name, lambda array: array[:-1])
+    return model_files.forge(name, lambda array: array[:-1])
 
 
 def node_below_itself(_: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -247,46 +247,46 @@ def node_below_itself(_: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 DAMAGE: dict[str, list[model_files.Change]] = {
     "k-means": [
-        model_files.drop("centres"),
-        model_files.put_first("centres", np.nan),
-        model_files.put_first("centres", 1e30),
-        model_files.put("centres", lambda centres: centres[:0]),
-        model_files.put("centres", lambda centres: centres.astype(np.float64)),
+        model_files.forge("centres", None),
+        model_files.forge("centres", model_files.at(0, np.nan)),
+        model_files.forge("centres", model_files.at(0, 1e30)),
+        model_files.forge("centres", lambda centres: centres[:0]),
+        model_files.forge("centres", lambda centres: centres.astype(np.float64)),
     ],
     "hierarchical": [
-        model_files.drop("child"),
+        model_files.forge("child", None),
         shorter("child"),
-        model_files.put_first("centre", np.inf),
-        model_files.put_first("child", 2),
-        model_files.put_first("child", -1),
-        model_files.put_at("child", 1, 1),
-        model_files.put_first("child", 2**31 - 1),
-        model_files.put_first("n_children", 2),
-        model_files.put_first("n_children", 2**31 - 1),
-        model_files.put_first("n_children", -3),
-        model_files.put_at("n_children", -1, 2),
-        model_files.put_at("child", slice(None), 0),
+        model_files.forge("centre", model_files.at(0, np.inf)),
+        model_files.forge("child", model_files.at(0, 2)),
+        model_files.forge("child", model_files.at(0, -1)),
+        model_files.forge("child", model_files.at(1, 1)),
+        model_files.forge("child", model_files.at(0, 2**31 - 1)),
+        model_files.forge("n_children", model_files.at(0, 2)),
+        model_files.forge("n_children", model_files.at(0, 2**31 - 1)),
+        model_files.forge("n_children", model_files.at(0, -3)),
+        model_files.forge("n_children", model_files.at(-1, 2)),
+        model_files.forge("child", model_files.at(slice(None), 0)),
         node_below_itself,
     ],
     "kd-trees": [
-        model_files.drop("word"),
+        model_files.forge("word", None),
         shorter("threshold"),
         shorter("n_nodes"),
-        model_files.put_first("threshold", np.nan),
-        model_files.put_first("feature", 6),
-        model_files.put_first("feature", -1),
-        model_files.put_first("n_features", 0),
-        model_files.put_first("child", 0),
-        model_files.put_first("child", -1),
-        model_files.put_first("child", 2),
-        model_files.put_first("child", 2**31 - 1),
+        model_files.forge("threshold", model_files.at(0, np.nan)),
+        model_files.forge("feature", model_files.at(0, 6)),
+        model_files.forge("feature", model_files.at(0, -1)),
+        model_files.forge("fitted/n_features", 0),
+        model_files.forge("child", model_files.at(0, 0)),
+        model_files.forge("child", model_files.at(0, -1)),
+        model_files.forge("child", model_files.at(0, 2)),
+        model_files.forge("child", model_files.at(0, 2**31 - 1)),
         node_below_itself,
-        model_files.put_at("word", -1, 0),
-        model_files.put_at("word", -1, 99),
-        model_files.put_first("word", 0),
-        model_files.put_first("n_nodes", 2**62),
-        model_files.put_first("n_nodes", -1),
-        model_files.put_at("n_nodes", slice(None), 0),
+        model_files.forge("word", model_files.at(-1, 0)),
+        model_files.forge("word", model_files.at(-1, 99)),
+        model_files.forge("word", model_files.at(0, 0)),
+        model_files.forge("n_nodes", model_files.at(0, 2**62)),
+        model_files.forge("n_nodes", model_files.at(0, -1)),
+        model_files.forge("n_nodes", model_files.at(slice(None), 0)),
     ],
 }
 CASES = [(name, change) for name, changes in DAMAGE.items() for change in changes]

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import replace_fitted
-from evergrow.estimators.classifier.persistence import ModelContent
-from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.locks import exclusive
 from evergrow.foundation.params import (
     Choice,
@@ -25,7 +24,6 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.storage.models.header import Build, Tensors, parameters_of, plain_parameters
 from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import Shards
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
@@ -112,6 +110,7 @@ class BagOfWords(FittedTransformer[FittedBag]):
     (3, 20)
     """
 
+    _kind = FittedBag
     _rules: ClassVar[dict[str, list[Rule]]] = {
         "codebook": [Nothing(), IS_CODEBOOK],
         "features": [Nothing(), IS_LOCAL_FEATURES],
@@ -296,23 +295,16 @@ class BagOfWords(FittedTransformer[FittedBag]):
         names = [f"tree{t}_word{w}" for t, n in enumerate(words_per_tree) for w in range(n)]
         return np.array(names, dtype=object)
 
-    def _to_file(self) -> ModelContent:
-        fitted = self._require_fitted()
-        parameters = plain_parameters(self.get_params(deep=False))
-        for name in _MODEL_PARAMETERS:
-            del parameters[name]
-        learnt, tensors = fitted.to_file()
-        return {**self._file_header(parameters), **learnt}, tensors
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        parameters = super()._stored_parameters(inference_only)
+        return {name: parameters[name] for name in parameters if name not in _MODEL_PARAMETERS}
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], tensors: Tensors, build: Build) -> Self:
-        fitted = FittedBag.from_file(header, tensors, build)
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedBag) -> dict[str, Any]:
+        if entries.keys() & {*_MODEL_PARAMETERS}:
+            raise ModelFileError("the model file has a codebook or features among its parameters")
         features = None if fitted.features is None else clone(fitted.features)
-        # Another codebook among the parameters is an error, because the file includes one.
-        bag = cls(clone(fitted.codebook), features=features, **parameters_of(header))
-        bag._check_parameters()
-        replace_fitted(bag, {"_fitted": fitted})
-        return bag
+        return {**entries, "codebook": clone(fitted.codebook), "features": features}
 
     @exclusive
     def _learn(

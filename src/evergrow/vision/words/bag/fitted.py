@@ -6,17 +6,17 @@ import operator
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from evergrow.foundation.engine import Arrays
-from evergrow.foundation.errors import BadImage, ModelFileError
+from evergrow.foundation.errors import BadImage, InvalidInputError
+from evergrow.foundation.params import Choice
 from evergrow.foundation.progress import progress_bar
-from evergrow.storage.models.header import Build, Tensors, check_array, check_saveable
-from evergrow.storage.models.pipelines import from_file
+from evergrow.storage.models.codec import Array, Fields, Model
 from evergrow.vision.descriptors.describer import description_job
 from evergrow.vision.descriptors.local_features import IS_LOCAL_FEATURES
 from evergrow.vision.images.parameters import instance_of
@@ -31,9 +31,6 @@ from evergrow.vision.words.codebooks.counts import (
     stack_counts,
 )
 from evergrow.vision.words.codebooks.vocabulary import Vocabulary
-
-_CODEBOOK = "codebook."
-_FEATURES = "features."
 
 IS_CODEBOOK = instance_of(Vocabulary, "a codebook such as ERCForest() or KMeansCodebook()")
 
@@ -55,6 +52,25 @@ class FittedBag:
     features: Any
     pooling: str
     thresholds: Thresholds | None = None
+
+    _stored: ClassVar[Fields] = {
+        "codebook": Model(IS_CODEBOOK),
+        "features": Model(IS_LOCAL_FEATURES, optional=True),
+        "pooling": [Choice(tuple(POOLINGS))],
+        "thresholds": Array(np.int32, (None,), 1, optional=True),
+    }
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        n_values = self.codebook.n_features_in_
+        if self.features is not None and self.features.n_features_out_ != n_values:
+            raise InvalidInputError(
+                f"its descriptors have {self.features.n_features_out_} values, its codebook takes "
+                f"{n_values}"
+            )
+        n_wanted = self.codebook.n_words_ if POOLINGS[self.pooling].learns else None
+        if n_wanted != (None if self.thresholds is None else len(self.thresholds)):
+            raise InvalidInputError("its thresholds do not suit its words")
 
     def with_thresholds(self, counts: sparse.csr_array, codes: npt.NDArray[np.int32]) -> FittedBag:
         """Add the thresholds with the most information about the classes."""
@@ -127,48 +143,6 @@ class FittedBag:
             kept.append(part.first + arrays["kept"])
             problems += bad
         return CountedImages(stack_counts(counts), np.concatenate(kept), tuple(problems))
-
-    def to_file(self) -> tuple[dict[str, Any], Tensors]:
-        """Header entries and arrays of a model file, including those of codebook and features."""
-        check_saveable(type(self.codebook))
-        inner, arrays = self.codebook._to_file()
-        tensors: Tensors = {_CODEBOOK + name: array for name, array in arrays.items()}
-        header: dict[str, Any] = {"codebook": inner, "features": None, "pooling": self.pooling}
-        if self.features is not None:
-            check_saveable(type(self.features))
-            header["features"], arrays = self.features._to_file()
-            tensors |= {_FEATURES + name: array for name, array in arrays.items()}
-        if self.thresholds is not None:
-            tensors["thresholds"] = self.thresholds
-        return header, tensors
-
-    @classmethod
-    def from_file(cls, header: dict[str, Any], tensors: Tensors, build: Build) -> FittedBag:
-        """Rebuild from :meth:`to_file`; a ``ModelFileError`` if anything is inconsistent."""
-        pooling = header.get("pooling")
-        if not isinstance(pooling, str) or pooling not in POOLINGS:
-            raise ModelFileError(f"the model file has an unknown pooling {pooling!r}")
-        codebook = from_file(header.get("codebook"), tensors, build, _CODEBOOK)
-        if not IS_CODEBOOK.admits(codebook):
-            raise ModelFileError("the model inside the model file is not a codebook")
-        features = None
-        if header.get("features") is not None:
-            features = from_file(header["features"], tensors, build, _FEATURES)
-            if not IS_LOCAL_FEATURES.admits(features):
-                raise ModelFileError("the features inside the model file are not local features")
-            if features.n_features_out_ != codebook.n_features_in_:
-                raise ModelFileError(
-                    "the model file is inconsistent: its descriptors have "
-                    f"{features.n_features_out_} values, its codebook takes "
-                    f"{codebook.n_features_in_}"
-                )
-        thresholds = None
-        if POOLINGS[pooling].learns:
-            found = tensors.get("thresholds")
-            thresholds = check_array(found, "thresholds", np.int32, (codebook.n_words_,))
-            if thresholds.min() < 1:
-                raise ModelFileError("the model file is inconsistent: a threshold is below 1")
-        return cls(codebook, features, pooling, thresholds)
 
 
 def count_part(part: ImagePart, features: Any, codebook: Any) -> Arrays:

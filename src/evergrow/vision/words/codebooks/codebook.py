@@ -11,15 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evergrow.estimators.classifier.learner import frozen_copy, replace_fitted
-from evergrow.estimators.classifier.persistence import ModelContent
 from evergrow.foundation.locks import exclusive
-from evergrow.storage.models.header import (
-    Build,
-    Tensors,
-    feature_names,
-    parameters_of,
-    plain_parameters,
-)
 from evergrow.vision.images.transformer import FittedTransformer, fitted_attribute
 from evergrow.vision.words.codebooks.vocabulary import (
     Coder,
@@ -39,9 +31,6 @@ class FittedCodebook(Coder, Protocol):
     def n_features(self) -> int:
         """Number of features of the descriptors."""
 
-    def to_tensors(self) -> Tensors:
-        """The arrays of a model file."""
-
 
 class Codebook(Vocabulary, FittedTransformer[Any], ABC):
     """A codebook that learns without classes; subclasses add parameters and learning."""
@@ -49,11 +38,6 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
     @abstractmethod
     def _learn(self, rows: Any, random: np.random.RandomState) -> FittedCodebook:
         """Learn from checked descriptors."""
-
-    @staticmethod
-    @abstractmethod
-    def _read(tensors: Tensors) -> FittedCodebook:
-        """Rebuild from untrusted arrays; a ``ModelFileError`` if they are inconsistent."""
 
     @exclusive
     def fit(self, D: Any, y: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
@@ -97,21 +81,7 @@ class Codebook(Vocabulary, FittedTransformer[Any], ABC):
         "Number of words of each tree.", lambda fitted: fitted.words_per_tree.copy()
     )
 
-    def _to_file(self) -> ModelContent:
-        reader = self._frozen_copy()
-        fitted = reader._require_fitted()
-        parameters = plain_parameters(reader.get_params(deep=False))
-        return reader._file_header(parameters), fitted.to_tensors()
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
-        codebook = cls(**parameters_of(header))
-        codebook._check_parameters()
-        fitted = cls._read(tensors)
-        codebook._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return codebook
-
-    def _set_fitted(self, fitted: FittedCodebook, names: npt.NDArray[Any] | None) -> None:
+    def _set_fitted(self, fitted: FittedCodebook, names: npt.NDArray[Any] | None = None) -> None:
         learnt = {"_fitted": fitted, "n_features_in_": fitted.n_features}
         replace_fitted(self, {**learnt, "feature_names_in_": names})
 

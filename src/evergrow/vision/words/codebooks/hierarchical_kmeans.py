@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Integer, Nothing, RandomState, Rule
 from evergrow.foundation.progress import progress_bar
 from evergrow.foundation.threads import one_openmp_thread
-from evergrow.storage.models.header import check_array
+from evergrow.storage.models.codec import Array, Fields
 from evergrow.vision.images.parameters import VERBOSE
 from evergrow.vision.words.codebooks.clustering import Clustering, distinct_rows, nearest
 from evergrow.vision.words.codebooks.codebook import Codebook
-from evergrow.vision.words.codebooks.kmeans_codebook import check_magnitude, check_stored_centres
+from evergrow.vision.words.codebooks.kmeans_codebook import MAX_VALUE, check_magnitude
 from evergrow.vision.words.codebooks.word_trees import grow_largest_first
 
 Rows = npt.NDArray[np.float32]
@@ -40,6 +40,28 @@ class CentreTree:
     centre: Rows
     child: Ints
     n_children: Ints
+
+    _stored: ClassVar[Fields] = {
+        "centre": Array(np.float32, ("nodes", None), -MAX_VALUE, MAX_VALUE, filled=True),
+        "child": Array(np.int32, ("nodes",)),
+        "n_children": Array(np.int32, ("nodes",)),
+    }
+
+    def check_stored(self) -> None:
+        """Check that each node except the root is the child of exactly one earlier node."""
+        parents = np.flatnonzero(self.child)
+        first, number = (array[parents].astype(np.int64) for array in (self.child, self.n_children))
+        fits = np.array_equal(np.flatnonzero(self.n_children), parents)
+        fits = fits and bool((first > parents).all() and (number >= 2).all())
+        if fits and len(parents):
+            # The ranges of children must cover all nodes except the root exactly once.
+            order = np.argsort(first)
+            edges = np.append(first[order], len(self.child))
+            fits = edges[0] == 1 and np.array_equal(np.diff(edges), number[order])
+        elif fits:
+            fits = len(self.child) == 1
+        if not fits:
+            raise InvalidInputError("the nodes do not form a tree")
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -73,10 +95,6 @@ class CentreTree:
             nearest_child = nearest(rows[indices], centres)
             pending += [(first + k, indices[own]) for k, own in _group(nearest_child)]
         return found
-
-    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays of a model file."""
-        return {"centre": self.centre, "child": self.child, "n_children": self.n_children}
 
 
 def _group(numbers: Any) -> list[tuple[int, Any]]:
@@ -140,6 +158,7 @@ class HierarchicalKMeans(Codebook):
     }
 
     _fitted: CentreTree = field(init=False)
+    _kind = CentreTree
 
     n_words: int = 1000
     _: KW_ONLY
@@ -183,30 +202,3 @@ class HierarchicalKMeans(Codebook):
             wanted, batch_size=int(self.batch_size), max_epochs=int(self.max_epochs)
         )
         return distinct_rows(clustering.find_centres(cell, random))
-
-    @staticmethod
-    def _read(tensors: dict[str, npt.NDArray[Any]]) -> CentreTree:
-        centre = check_array(tensors.get("centre"), "centre", np.float32, (None, None))
-        check_stored_centres(centre)
-        shape = (len(centre),)
-        child = check_array(tensors.get("child"), "child", np.int32, shape)
-        n_children = check_array(tensors.get("n_children"), "n_children", np.int32, shape)
-        _check_links(child.astype(np.int64), n_children.astype(np.int64))
-        return CentreTree(centre, child, n_children)
-
-
-def _check_links(child: npt.NDArray[np.int64], n_children: npt.NDArray[np.int64]) -> None:
-    """Check that each node except the root is the child of exactly one earlier node."""
-    parents = np.flatnonzero(child)
-    first, number = child[parents], n_children[parents]
-    fits = np.array_equal(np.flatnonzero(n_children), parents)
-    fits = fits and bool((first > parents).all() and (number >= 2).all())
-    if fits and len(parents):
-        # The ranges of children must cover all nodes except the root exactly once.
-        order = np.argsort(first)
-        edges = np.append(first[order], len(child))
-        fits = edges[0] == 1 and np.array_equal(np.diff(edges), number[order])
-    elif fits:
-        fits = len(child) == 1
-    if not fits:
-        raise ModelFileError("the model file is inconsistent: the nodes do not form a tree")

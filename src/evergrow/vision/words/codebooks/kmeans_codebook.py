@@ -9,16 +9,16 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Choice, Integer, Nothing, RandomState, Rule
-from evergrow.storage.models.header import check_array
+from evergrow.storage.models.codec import Array, Fields
 from evergrow.vision.words.codebooks.clustering import Clustering, distinct_rows, nearest
 from evergrow.vision.words.codebooks.codebook import Codebook
 
 Rows = npt.NDArray[np.float32]
 
 # The largest value of a descriptor: sums of squares must stay finite in single precision.
-_MAX_VALUE = 1e15
+MAX_VALUE = 1e15
 # Size of the sample from which the initial centres are chosen: a larger one would take longer than
 # all other steps and not give better centres.
 _INIT_ROWS_PER_WORD = 3
@@ -30,6 +30,10 @@ class FittedCentres:
     """The centres, one per word, as one immutable value."""
 
     centres: Rows
+
+    _stored: ClassVar[Fields] = {
+        "centres": Array(np.float32, (None, None), -MAX_VALUE, MAX_VALUE, filled=True)
+    }
 
     def __post_init__(self) -> None:
         """Make the centres read-only, because codebooks expose them."""
@@ -49,10 +53,6 @@ class FittedCentres:
         """The nearest centre of each row, in one column."""
         check_magnitude(rows)
         return nearest(rows, self.centres)[:, None]
-
-    def to_tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays of a model file."""
-        return {"centres": self.centres}
 
 
 @dataclass(eq=False, repr=False)
@@ -117,6 +117,7 @@ class KMeansCodebook(Codebook):
     }
 
     _fitted: FittedCentres = field(init=False)
+    _kind = FittedCentres
 
     n_words: int = 1000
     _: KW_ONLY
@@ -151,12 +152,6 @@ class KMeansCodebook(Codebook):
         used = found[np.unique(nearest(rows, found))]
         return FittedCentres(_fill_up(used, distinct, int(self.n_words), random))
 
-    @staticmethod
-    def _read(tensors: dict[str, npt.NDArray[Any]]) -> FittedCentres:
-        centres = check_array(tensors.get("centres"), "centres", np.float32, (None, None))
-        check_stored_centres(centres)
-        return FittedCentres(centres)
-
 
 def _fill_up(centres: Rows, distinct: Rows, wanted: int, random: np.random.RandomState) -> Rows:
     """Replace missing centres by random descriptors."""
@@ -168,14 +163,8 @@ def _fill_up(centres: Rows, distinct: Rows, wanted: int, random: np.random.Rando
 
 def check_magnitude(rows: Rows) -> None:
     """Raise a ``ValueError`` for descriptors whose distances would overflow."""
-    if len(rows) and max(rows.max(), -rows.min()) > _MAX_VALUE:
+    if len(rows) and max(rows.max(), -rows.min()) > MAX_VALUE:
         raise InvalidInputError(
             "Input contains values too large for distances in single precision, above "
-            f"{_MAX_VALUE:g}."
+            f"{MAX_VALUE:g}."
         )
-
-
-def check_stored_centres(centres: Rows) -> None:
-    """Raise a ``ModelFileError`` for centres that cannot have been learnt."""
-    if not centres.size or np.abs(centres).max() > _MAX_VALUE:
-        raise ModelFileError("the model file is inconsistent: centres are missing or too large")

@@ -19,7 +19,6 @@ from evergrow.vision.words.codebooks.word_trees import (
     Indices,
     grow_largest_first,
     number_leaves,
-    trees_from_tensors,
 )
 
 Rows = npt.NDArray[np.float32]
@@ -81,6 +80,7 @@ class RandomKDTrees(Codebook):
     }
 
     _fitted: FittedTrees = field(init=False)
+    _kind = FittedTrees
 
     n_estimators: int = 5
     _: KW_ONLY
@@ -102,10 +102,6 @@ class RandomKDTrees(Codebook):
                 if finished is not None:
                     finished(len(trees))
         return FittedTrees(WordTrees.from_arrays(trees, rows.shape[1]))
-
-    @staticmethod
-    def _read(tensors: dict[str, npt.NDArray[Any]]) -> FittedTrees:
-        return FittedTrees(trees_from_tensors(tensors))
 
 
 def _grow(rows: Rows, seed: int, n_words: int, n_candidates: int) -> dict[str, npt.NDArray[Any]]:

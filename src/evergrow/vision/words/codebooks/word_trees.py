@@ -11,13 +11,16 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow._core import WordTrees
-from evergrow.foundation.errors import ModelFileError
-from evergrow.storage.models.header import Tensors, check_array
+from evergrow.foundation.errors import InvalidInputError
+from evergrow.foundation.params import Integer
+from evergrow.storage.models.codec import MOST_COUNTED, Array, Fields
+from evergrow.storage.models.header import Tensors
 
 Indices = npt.NDArray[np.intp]
 Ints = npt.NDArray[np.int32]
@@ -78,6 +81,29 @@ class FittedTrees:
 
     trees: WordTrees
 
+    _stored: ClassVar[Fields] = {
+        "n_features": [Integer(1, 2**31 - 1)],
+        "n_nodes": Array(np.int64, (None,), 1, total=MOST_COUNTED, filled=True),
+        **{name: Array(dtype, ("nodes",)) for name, dtype in _ARRAYS.items()},
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the joined arrays of all trees, and the number of nodes of each."""
+        arrays = self.trees.arrays
+        joined = {name: np.concatenate([tree[name] for tree in arrays]) for name in _ARRAYS}
+        return {**joined, "n_nodes": np.array([len(tree["child"]) for tree in arrays])}
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> FittedTrees:
+        """Rebuild from a model file; the core checks the links."""
+        n_nodes = fields["n_nodes"]
+        if n_nodes.sum() != len(fields["child"]):
+            raise InvalidInputError("its numbers of nodes are wrong")
+        ends = np.cumsum(n_nodes)[:-1]
+        parts = {name: np.split(fields[name], ends) for name in _ARRAYS}
+        trees = [{name: parts[name][t] for name in _ARRAYS} for t in range(len(n_nodes))]
+        return cls(WordTrees.from_arrays(trees, fields["n_features"]))
+
     @property
     def n_features(self) -> int:
         """Number of features of the descriptors."""
@@ -91,37 +117,3 @@ class FittedTrees:
     def words_of(self, rows: Rows, n_threads: int) -> Ints:
         """Word of each row in each tree."""
         return self.trees.code(rows, n_threads)
-
-    def to_tensors(self) -> Tensors:
-        """The arrays of a model file."""
-        return trees_to_tensors(self.trees)
-
-
-def trees_to_tensors(trees: WordTrees) -> Tensors:
-    """The concatenated arrays of all trees, and the number of nodes of each."""
-    arrays = trees.arrays
-    joined = {name: np.concatenate([tree[name] for tree in arrays]) for name in _ARRAYS}
-    n_nodes = np.array([len(tree["child"]) for tree in arrays], dtype=np.int64)
-    return {**joined, "n_nodes": n_nodes, "n_features": np.array([trees.n_features])}
-
-
-def trees_from_tensors(tensors: Tensors) -> WordTrees:
-    """Rebuild trees from untrusted arrays; a ``ModelFileError`` if anything is inconsistent."""
-    n_features = int(check_array(tensors.get("n_features"), "n_features", np.int64, (1,))[0])
-    n_nodes = check_array(tensors.get("n_nodes"), "n_nodes", np.int64, (None,))
-    total = len(check_array(tensors.get("child"), "child", np.int32, (None,)))
-    # Each number is checked before the sum, which could overflow.
-    if not len(n_nodes) or n_nodes.min() < 1 or n_nodes.max() > total or n_nodes.sum() != total:
-        raise ModelFileError("the model file is inconsistent: its numbers of nodes are wrong")
-    if n_features < 1:
-        raise ModelFileError("the model file is inconsistent: its trees have no features")
-    ends = np.cumsum(n_nodes)[:-1]
-    parts = {
-        name: np.split(check_array(tensors.get(name), name, dtype, (total,)), ends)
-        for name, dtype in _ARRAYS.items()
-    }
-    trees = [{name: parts[name][t] for name in _ARRAYS} for t in range(len(n_nodes))]
-    try:
-        return WordTrees.from_arrays(trees, n_features)
-    except ValueError as error:
-        raise ModelFileError(f"the model file is inconsistent: {error}") from error

@@ -6,19 +6,20 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evergrow._core import WordTrees
-from evergrow.foundation.errors import InvalidInputError, ModelFileError
+from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
+from evergrow.foundation.params import Integer
 from evergrow.foundation.rows import float_blocks
-from evergrow.storage.models.header import check_array
+from evergrow.storage.models.codec import MOST_COUNTED, Array, ClassNames, Fields, Nested
 from evergrow.vision.words.codebooks.counts import word_offsets
 from evergrow.vision.words.codebooks.vocabulary import to_single
-from evergrow.vision.words.codebooks.word_trees import trees_from_tensors, trees_to_tensors
+from evergrow.vision.words.codebooks.word_trees import FittedTrees
 
 MAX_TRIALS = 1 << 30
 
@@ -27,15 +28,6 @@ Ints = npt.NDArray[np.int64]
 
 _BLOCK_ROWS = 1024
 _ROWS_PER_THREAD = 16384
-# Doubles represent every integer up to this one.
-_MAX_COUNT = 2**53
-# The numbers in the header of a model file, and their maxima.
-_NUMBERS = {
-    "seed": 2**63 - 1,
-    "max_trials": MAX_TRIALS,
-    "n_updates": 2**63 - 1,
-    "n_first_classes": 2**31 - 1,
-}
 
 
 @dataclass(frozen=True)
@@ -66,6 +58,11 @@ class DescriptorBatch:
 
     rows: npt.NDArray[np.float32]
     codes: npt.NDArray[np.int32]
+
+    _stored: ClassVar[Fields] = {
+        "rows": Array(np.float32, ("descriptors", None)),
+        "codes": Array(np.int32, ("descriptors",), 0),
+    }
 
     def read_only_copy(self) -> DescriptorBatch:
         """A copy that cannot be modified."""
@@ -100,6 +97,43 @@ class FittedERC:
     max_trials: int
     n_updates: int
     n_first_classes: int
+
+    _stored: ClassVar[Fields] = {
+        "labels": ClassNames(optional=True),
+        "trees": Nested(FittedTrees),
+        "columns": Array(np.int64, ("words",), 0, "words"),
+        "counts": Array(np.int64, ("words", "classes"), 0, MOST_COUNTED),
+        "descriptors": Nested(DescriptorBatch, optional=True),
+        "seed": [Integer(0, 2**63 - 1)],
+        "max_trials": [Integer(1, MAX_TRIALS)],
+        "n_updates": [Integer(0, MOST_COUNTED)],
+        "n_first_classes": [Integer(0, 2**31 - 1)],
+    }
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the trees as a value of the codec."""
+        return {"trees": FittedTrees(self.trees)}
+
+    @classmethod
+    def from_stored(cls, fields: dict[str, Any]) -> FittedERC:
+        """Rebuild from a model file."""
+        return cls(**{**fields, "trees": fields["trees"].trees})
+
+    def check_stored(self) -> None:
+        """Raise a ``ValueError`` if the parts do not suit each other."""
+        n_classes, stored = self.counts.shape[1], self.descriptors
+        if not np.array_equal(np.sort(self.columns), np.arange(sum(self.trees.words_per_tree))):
+            raise InvalidInputError("columns of words are not distinct")
+        if n_classes and (self.counts > MOST_COUNTED // n_classes).any():
+            raise InvalidInputError("a word has an impossible count")
+        if n_classes and not self.counts.any(axis=1).all():
+            raise InvalidInputError("a word has no descriptors")
+        if not min(1, n_classes) <= self.n_first_classes <= n_classes:
+            raise InvalidInputError("it started with too many classes")
+        if stored is not None and stored.rows.shape[1] != self.n_features:
+            raise InvalidInputError("its descriptors have other features")
+        if stored is not None and (stored.codes >= max(1, n_classes)).any():
+            raise InvalidInputError("a descriptor has no class")
 
     @classmethod
     def grow(
@@ -242,43 +276,6 @@ class FittedERC:
         """Return the same object, because it is immutable."""
         return self
 
-    def to_tensors(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Header entries and arrays of a model file."""
-        numbers = {
-            "seed": self.seed,
-            "n_updates": self.n_updates,
-            "n_first_classes": self.n_first_classes,
-            "max_trials": self.max_trials,
-        }
-        tensors = trees_to_tensors(self.trees)
-        tensors |= {"columns": self.columns, "counts": self.counts}
-        if self.descriptors is not None:
-            tensors["descriptors"] = self.descriptors.rows
-            tensors["descriptor_classes"] = self.descriptors.codes
-        return {"forest": numbers}, tensors
-
-    @classmethod
-    def from_tensors(
-        cls,
-        labels: ClassList | None,
-        header: dict[str, Any],
-        tensors: dict[str, npt.NDArray[Any]],
-    ) -> FittedERC:
-        """Rebuild from an untrusted file; a ``ModelFileError`` if anything is inconsistent."""
-        numbers = _read_numbers(header)
-        trees = trees_from_tensors(tensors)
-        n_words, n_classes = sum(trees.words_per_tree), 0 if labels is None else len(labels)
-        columns = check_array(tensors.get("columns"), "columns", np.int64, (n_words,))
-        if not np.array_equal(np.sort(columns), np.arange(n_words)):
-            raise ModelFileError(
-                "the model file is inconsistent: columns of words are not distinct"
-            )
-        counts = _read_counts(tensors, n_words, n_classes)
-        if not (min(1, n_classes) <= numbers["n_first_classes"] <= n_classes):
-            raise ModelFileError("the model file is inconsistent: it started with too many classes")
-        descriptors = _read_descriptors(tensors, trees.n_features, max(1, n_classes))
-        return cls(labels, trees, columns, counts, descriptors, **numbers)
-
 
 def _extend_columns(columns: Ints, before: Ints, now: list[int]) -> Ints:
     """Old words keep their columns; the new words of all trees follow."""
@@ -300,34 +297,3 @@ def _count_classes(
     cells = columns[trees.code(batch.rows, n_threads) + offsets] * n_classes + batch.codes[:, None]
     counts = np.bincount(cells.ravel(), minlength=len(columns) * n_classes)
     return counts.reshape(len(columns), n_classes).astype(np.int64)
-
-
-def _read_counts(tensors: dict[str, npt.NDArray[Any]], n_words: int, n_classes: int) -> Ints:
-    counts = check_array(tensors.get("counts"), "counts", np.int64, (n_words, n_classes))
-    if n_classes and ((counts < 0) | (counts > _MAX_COUNT // n_classes)).any():
-        raise ModelFileError("the model file is inconsistent: a word has an impossible count")
-    if n_classes and not counts.any(axis=1).all():
-        raise ModelFileError("the model file is inconsistent: a word has no descriptors")
-    return counts
-
-
-def _read_numbers(header: dict[str, Any]) -> dict[str, int]:
-    entry = header.get("forest")
-    found = {name: entry.get(name) for name in _NUMBERS} if isinstance(entry, dict) else {}
-    numbers = {name: n for name, n in found.items() if type(n) is int and 0 <= n <= _NUMBERS[name]}
-    if len(numbers) < len(_NUMBERS) or not numbers["max_trials"]:
-        raise ModelFileError("the numbers of the forest in the model file are missing or invalid")
-    return numbers
-
-
-def _read_descriptors(
-    tensors: dict[str, npt.NDArray[Any]], n_features: int, n_codes: int
-) -> DescriptorBatch | None:
-    if "descriptors" not in tensors:
-        return None
-    rows = check_array(tensors["descriptors"], "descriptors", np.float32, (None, n_features))
-    found = tensors.get("descriptor_classes")
-    codes = check_array(found, "descriptor_classes", np.int32, (len(rows),))
-    if ((codes < 0) | (codes >= n_codes)).any():
-        raise ModelFileError("the model file is inconsistent: a descriptor has no class")
-    return DescriptorBatch(rows, codes)

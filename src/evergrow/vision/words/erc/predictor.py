@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from evergrow.estimators.classifier.learner import GrowingClassifier, validate_rows
-from evergrow.estimators.classifier.persistence import InferenceSaveMixin, ModelContent
+from evergrow.estimators.classifier.persistence import InferenceSaveMixin
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.params import (
     Choice,
@@ -20,16 +20,6 @@ from evergrow.foundation.params import (
     Number,
     RandomState,
     Rule,
-    check_parameters,
-)
-from evergrow.storage.models.header import (
-    Build,
-    Tensors,
-    class_list,
-    common_header,
-    feature_names,
-    parameters_of,
-    plain_parameters,
 )
 from evergrow.storage.ragged import RaggedArray
 from evergrow.storage.shards import ShardImages
@@ -55,6 +45,7 @@ class ERCPredictor(Vocabulary, InferenceSaveMixin, GrowingClassifier):
         "verbose": VERBOSE,
     }
     _fitted: FittedERC
+    _kind = FittedERC
 
     def _checked_query(self, X: Any) -> tuple[Self, npt.NDArray[Any]]:
         """A copy of the forest for this call, and descriptors."""
@@ -160,26 +151,19 @@ class ERCPredictor(Vocabulary, InferenceSaveMixin, GrowingClassifier):
         """The number of trials that was used."""
         return int(self._require_fitted("max_trials_").max_trials)
 
-    def _to_file(self, *, inference_only: bool = False) -> ModelContent:
-        reader = self._checked_to_save()
-        fitted = reader._fitted.without_descriptors() if inference_only else reader._fitted
-        numbers, tensors = fitted.to_tensors()
+    def _stored_value(self, inference_only: bool) -> FittedERC:
+        return self._fitted.without_descriptors() if inference_only else self._fitted
+
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
         # The actual number; the parameter may have been changed for the next fit.
-        n_trees = len(fitted.words_per_tree)
-        parameters = plain_parameters({**reader.get_params(deep=False), "n_estimators": n_trees})
-        return {**numbers, **common_header(reader, parameters, fitted.labels)}, tensors
+        n_trees = len(self._fitted.words_per_tree)
+        return {**super()._stored_parameters(inference_only), "n_estimators": n_trees}
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], tensors: Tensors, _build: Build) -> Self:
-        parameters = parameters_of(header)
-        check_parameters({**cls().get_params(), **parameters}, cls._rules)
-        labels = None if header.get("classes") is None else class_list(header)
-        fitted = FittedERC.from_tensors(labels, header, tensors)
-        forest = cls(**parameters)
-        if forest.n_estimators != len(fitted.words_per_tree):
+    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedERC) -> dict[str, Any]:
+        if entries.get("n_estimators") != len(fitted.words_per_tree):
             raise ModelFileError("the model file is inconsistent: its number of trees is different")
-        forest._set_fitted(fitted, feature_names(header, fitted.n_features))
-        return forest
+        return entries
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn whether fitting needs labels."""
