@@ -7,7 +7,7 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators.linear.equations import SCORINGS, Ridge, Scoring
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut, Validation
+from evergrow.estimators.linear.leave_one_out import LeftOutExamples, Validation
 from evergrow.estimators.linear.penalties import SelectionRequest
 from evergrow.estimators.linear.selection import select
 from evergrow.estimators.sums.changes import subtract
@@ -35,7 +35,7 @@ def learnt(
 @pytest.mark.parametrize("penalty", [1e-4, 0.3, 50.0])
 def test_scores_are_those_of_a_model_without_the_example(intercept: bool, penalty: float) -> None:
     batch, moments = learnt(intercept=intercept)
-    found = LeaveOneOut.of(batch, moments).scores(
+    found = LeftOutExamples.of(batch, moments).scores(
         Ridge(penalty, intercept=intercept, scoring="regression")
     )
     expected = left_out_scores(
@@ -47,7 +47,7 @@ def test_scores_are_those_of_a_model_without_the_example(intercept: bool, penalt
 @pytest.mark.parametrize("recoding", [0.0, 0.4, 1.0])
 def test_normalised_scores_are_those_of_the_sums_without_the_example(recoding: float) -> None:
     batch, moments = learnt()
-    stream = LeaveOneOut.of(batch, moments)
+    stream = LeftOutExamples.of(batch, moments)
     scores = stream.scores(Ridge(0.3))
     found = stream.normalised(scores, recoding)
     for i in range(len(scores)):
@@ -65,7 +65,7 @@ def test_selection_by_leave_one_out_is_that_by_held_out_examples() -> None:
     rows = np.column_stack([plain, np.ones(200)])
     batch = Batch(rows, codes, np.ones(200))
     moments = Moments.none(31, 4, gram=True).add_all([batch])
-    chosen = select(LeaveOneOut.of(batch, moments), None, Ridge, SelectionRequest(None, None))
+    chosen = select(LeftOutExamples.of(batch, moments), None, Ridge, SelectionRequest(None, None))
     assert chosen is not None
     accurate = RLSClassifier(regularization=chosen.penalty, recoding=chosen.recoding)
     careless = RLSClassifier(regularization=1e-6, recoding=0.0)
@@ -82,7 +82,7 @@ def test_scores_are_the_same_with_more_features_than_examples(
     intercept: bool, penalty: float
 ) -> None:
     batch, moments = learnt(n=20, d=40, intercept=intercept)
-    found = LeaveOneOut.of(batch, moments).scores(
+    found = LeftOutExamples.of(batch, moments).scores(
         Ridge(penalty, intercept=intercept, scoring="regression")
     )
     expected = left_out_scores(
@@ -99,7 +99,7 @@ def test_near_duplicates_are_left_out_together(d: int, scoring: Scoring) -> None
     rows[:, :-1] += 1e-3 * np.random.default_rng(0).normal(size=(90, d))
     burst = Batch(rows, codes, np.repeat(batch.weights, 3))
     moments = Moments.none(d + 1, N_CLASSES, gram=True).add_all([burst])
-    stream, ridge = LeaveOneOut.of(burst, moments), Ridge(0.3, scoring=scoring)
+    stream, ridge = LeftOutExamples.of(burst, moments), Ridge(0.3, scoring=scoring)
     assert stream.groups.tolist() == [
         g for scene in stream.groups[::3].tolist() for g in (scene,) * 3
     ]
@@ -124,14 +124,14 @@ def test_examples_that_repeat_count_like_one_example_of_more_weight(scoring: Sco
     weighted = Moments.none(61, N_CLASSES, gram=True).add_all([heavy])
     for penalty in (0.1, 10.0, 1000.0):
         ridge = Ridge(penalty, scoring=scoring)
-        found = LeaveOneOut.of(repeated, twice).quality(ridge)
-        expected = LeaveOneOut.of(heavy, weighted).quality(ridge)
+        found = LeftOutExamples.of(repeated, twice).quality(ridge)
+        expected = LeftOutExamples.of(heavy, weighted).quality(ridge)
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_quality_is_the_agreement_of_scores_and_labels() -> None:
     batch, moments = learnt()
-    stream = LeaveOneOut.of(batch, moments)
+    stream = LeftOutExamples.of(batch, moments)
     scores = left_out_scores(batch.rows, batch.codes, N_CLASSES, 0.3, batch.weights)
     counts = np.bincount(batch.codes, batch.weights)
     own = np.arange(len(scores)), batch.codes
@@ -168,7 +168,7 @@ def test_cosines_are_those_of_a_model_without_the_example(
     rows[:, :d] += 1e-3 * np.random.default_rng(0).normal(size=(len(rows), d))
     batch = Batch(rows, np.repeat(batch.codes, n_alike), np.repeat(batch.weights, n_alike))
     moments = Moments.none(rows.shape[1], N_CLASSES, gram=True).add_all([batch])
-    stream = LeaveOneOut.of(batch, moments)
+    stream = LeftOutExamples.of(batch, moments)
     found = stream.scores(Ridge(penalty, intercept=intercept, by_means=by_means))
     expected = left_out_cosines(
         rows[:, :d],

@@ -11,7 +11,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from evergrow import RejectingClassifier, RLSClassifier
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.leave_one_out import LeftOutExamples
 from evergrow.estimators.sums.moments import Batch
 from evergrow.export.html.head import read_head
 
@@ -135,7 +135,7 @@ def _left_out(model: Any) -> list[str] | None:
     places = np.append(np.arange(N_FEATURES)[inside._used_features()], N_FEATURES)
     rows = np.column_stack([stored.rows, np.ones(len(stored.rows))])[:, places]
     moments = fitted.moments.with_features(places)
-    stream = LeaveOneOut.of(Batch(rows, stored.codes, stored.weights), moments)
+    stream = LeftOutExamples.of(Batch(rows, stored.codes, stored.weights), moments)
     plain = replace(ridge, columns=None)
     scores = stream.scores_by(stream.solve(plain), plain)
     found = stream.normalised(scores, inside.recoding_).argmax(axis=1)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, ReLU
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut, Validation
+from evergrow.estimators.linear.leave_one_out import LeftOutExamples, Validation
 from evergrow.estimators.linear.penalties import SelectionRequest
 from evergrow.estimators.linear.request import RLSRequest
 from evergrow.estimators.linear.scoring import ClassScale
@@ -338,7 +338,7 @@ class FittedRLS(FittedSums):
         most = max(_FEWEST_JUDGED, affordable)
         places = self.holdout.balanced_places(most)
         held = self._features(self.holdout.batch.at(places))
-        return LeaveOneOut.of(held, self.moments)
+        return LeftOutExamples.of(held, self.moments)
 
     def temperature(self, ridge: Ridge, recoding: float, request: SelectionRequest) -> float:
         """Return the number that scores are divided by, fitted on stored examples if possible."""

@@ -128,7 +128,7 @@ class Validation:
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut(Validation):
+class LeftOutExamples(Validation):
     """Learnt examples, each scored with weights that are learnt from all others.
 
     Exact, for any subset of the learnt examples, but for one thing: mean and deviation of
@@ -139,7 +139,7 @@ class LeaveOneOut(Validation):
     _spectra: dict[tuple[bool, bool], tuple[Floats, Floats]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, learnt: Batch, everything: Moments) -> LeaveOneOut:
+    def of(cls, learnt: Batch, everything: Moments) -> LeftOutExamples:
         """Return some of the examples in the sums, as features with the constant 1."""
         return cls(learnt, everything, everything)
 
@@ -155,14 +155,14 @@ class LeaveOneOut(Validation):
         """Score each example with what :meth:`solve` returned."""
         return self._leaving.scores(solved.halves(self.held.rows), ridge)
 
-    def with_features(self, places: npt.NDArray[np.int64] | slice) -> LeaveOneOut:
+    def with_features(self, places: npt.NDArray[np.int64] | slice) -> LeftOutExamples:
         """Return the same examples with some of their features."""
         if isinstance(places, slice):
             return self
         held = Batch(
             np.ascontiguousarray(self.held.rows[:, places]), self.held.codes, self.held.weights
         )
-        some = LeaveOneOut.of(held, self.everything.with_features(places))
+        some = LeftOutExamples.of(held, self.everything.with_features(places))
         # Examples are nearly equal if all their features are.
         some.__dict__["groups"] = self.groups
         return some

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from evergrow.estimators.linear.equations import SCORINGS, Ridge, Scoring
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.leave_one_out import LeftOutExamples
 from evergrow.estimators.sums.moments import Moments
 from evergrow.foundation.params import Choice, Flag, Integer, Nothing, Number
 from evergrow.storage.models.codec import MOST_COUNTED, Fields, Several
@@ -111,7 +111,7 @@ def default_penalty(moments: Moments, ridge: Ridge) -> float:
 
 
 def best_blocks(
-    validation: LeaveOneOut, ridge: Callable[[float], Ridge], request: SelectionRequest
+    validation: LeftOutExamples, ridge: Callable[[float], Ridge], request: SelectionRequest
 ) -> tuple[float, tuple[int, ...]]:
     """Return the penalty, and the blocks that predict left-out examples best.
 
@@ -120,7 +120,7 @@ def best_blocks(
     block that only might help is not used.
     """
 
-    def attempt(used: tuple[int, ...], near: float | None) -> tuple[LeaveOneOut, float]:
+    def attempt(used: tuple[int, ...], near: float | None) -> tuple[LeftOutExamples, float]:
         columns = request.columns(used)
         places = replace(ridge(1.0), columns=columns).places(validation.everything.n_features)
         some = validation.with_features(places)
@@ -141,8 +141,8 @@ def best_blocks(
 
 
 def _is_better(
-    more: tuple[LeaveOneOut, float],
-    fewer: tuple[LeaveOneOut, float],
+    more: tuple[LeftOutExamples, float],
+    fewer: tuple[LeftOutExamples, float],
     ridge: Callable[[float], Ridge],
 ) -> bool:
     """Whether examples are predicted measurably better, each by its own features and penalty."""
@@ -157,7 +157,7 @@ def _is_better(
 
 
 def best_penalty(
-    validation: LeaveOneOut, ridge: Callable[[float], Ridge], near: float | None = None
+    validation: LeftOutExamples, ridge: Callable[[float], Ridge], near: float | None = None
 ) -> float:
     """Return the penalty that predicts left-out examples best; of equals the largest.
 

@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from evergrow.estimators.linear.equations import Ridge
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut, Validation
+from evergrow.estimators.linear.leave_one_out import LeftOutExamples, Validation
 from evergrow.estimators.linear.penalties import (
     Rule,
     SelectionRequest,
@@ -138,7 +138,7 @@ def select(
     everything = validation.everything
     n_examples, weight = everything.n_examples, everything.weight
     blocks = tuple(range(len(request.blocks)))
-    if isinstance(validation, LeaveOneOut):
+    if isinstance(validation, LeftOutExamples):
         if last is not None and not force and not last.penalty_is_due(everything, request):
             blocks, n_examples, weight = last.blocks, last.n_examples, last.weight
             validation = _with_blocks(validation, ridge, request, blocks)
@@ -174,25 +174,25 @@ class _Choice:
     scores: Floats
 
     @classmethod
-    def of(cls, validation: LeaveOneOut, ridge: Ridge) -> _Choice:
+    def of(cls, validation: LeftOutExamples, ridge: Ridge) -> _Choice:
         """Select the recoding for some equations."""
         scores = validation.scores(ridge)
         return cls(ridge, _largest_harmless(validation, scores), scores)
 
 
 def _with_blocks(
-    validation: LeaveOneOut,
+    validation: LeftOutExamples,
     ridge: Callable[[float], Ridge],
     request: SelectionRequest,
     blocks: tuple[int, ...],
-) -> LeaveOneOut:
+) -> LeftOutExamples:
     """Return the same examples with the features of some blocks."""
     used = replace(ridge(1.0), columns=request.columns(blocks))
     return validation.with_features(used.places(validation.everything.n_features))
 
 
 def _choose_equations(
-    validation: LeaveOneOut,
+    validation: LeftOutExamples,
     ridge: Callable[[float], Ridge],
     request: SelectionRequest,
     penalty: float,

@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from evergrow.estimators.curation.wrong_labels import judge_labels
 from evergrow.estimators.linear.equations import Ridge
-from evergrow.estimators.linear.leave_one_out import LeaveOneOut
+from evergrow.estimators.linear.leave_one_out import LeftOutExamples
 from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
 from evergrow.estimators.linear.ridge import RotatedRidge, Solved
 from evergrow.estimators.linear.selection import are_enough, fit_temperature, select
@@ -130,7 +130,7 @@ def assess(
         if ridge.columns is not None:
             moments = moments.with_features(ridge.places(moments.n_features))
         used = examples.with_features(model.used_features)
-        solved = LeaveOneOut.of(used.part(slice(0)).batch, moments).solve(ridge)
+        solved = LeftOutExamples.of(used.part(slice(0)).batch, moments).solve(ridge)
         left_out = _leave_out(moments, used, solved, ridge, chosen)
         summed = model.summed_scores(
             factorise(moments.gram, replace(model.novelty_ridge, columns=None))
@@ -195,7 +195,7 @@ def _select(
     """Select blocks, penalty, recoding and temperature; the defaults with too few examples."""
     order = np.random.default_rng(seed).permutation(len(examples))[:_SELECTION_SAMPLE]
     few = examples.part(np.sort(order))
-    stream = LeaveOneOut.of(few.batch, moments)
+    stream = LeftOutExamples.of(few.batch, moments)
     start, request = Hyperparameters(), SelectionRequest(None, None, blocks=blocks)
     if are_enough(stream, "leave-one-out"):
         chosen = select(stream, None, Ridge, request)
@@ -219,7 +219,7 @@ def _leave_out(
     """Predict each example by the model of all the others."""
     predicted, probabilities, usable = [], [], []
     for block in examples.blocks():
-        stream = LeaveOneOut.of(block.batch, moments)
+        stream = LeftOutExamples.of(block.batch, moments)
         logits = stream.normalised(stream.scores_by(solved, ridge), chosen.recoding)
         # Without the only example of the only class there is no prediction.
         nothing_left = np.isinf(logits).all(axis=1, keepdims=True)
