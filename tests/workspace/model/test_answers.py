@@ -13,6 +13,7 @@ import pytest
 
 import evergrow
 from evergrow import InvalidInputError
+from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.vision import Embedder
 from evergrow.workspace import ConflictError, NewExample, Workspace
 from evergrow.workspace.model.assessment import NoveltyLimits
@@ -337,7 +338,7 @@ def snapshot_of(n_classes: int, n_features: int) -> tuple[Snapshot, Array]:
     X = rng.normal(size=(n_classes, n_features)).astype(np.float32)
     learnt = TrainedModel(hyperparameters=Hyperparameters(penalty=1.0)).add(X, class_ids)
     ones = np.ones(n_classes + 1)
-    limits = NoveltyLimits(class_ids, ones, ones, np.zeros(1), 1.0)
+    limits = NoveltyLimits(class_ids, Calibration(ones, ones, np.zeros(1), np.ones(1)), 1.0)
     names = {int(k): f"class {k}" for k in class_ids}
     return Snapshot.of(1, learnt, names, limits=limits), X
 

@@ -147,7 +147,7 @@ def test_limits_of_another_set_of_classes_are_those_of_the_cosine() -> None:
     assert limits.valid_for(np.array([4, 3, 2, 1])) is limits
     assert limits.valid_for(np.array([1, 2, 3, 4, 5])) is limits.by_cosine
     alone = limits.by_cosine
-    np.testing.assert_array_equal(alone.usual, limits.usual)
+    np.testing.assert_array_equal(alone.known.usual, limits.known.usual)
     assert alone.level != limits.level
 
 
@@ -156,12 +156,12 @@ def test_limits_may_have_only_the_cosine() -> None:
     alone = {k: v for k, v in body["limits"].items() if k not in ("scales", "share", "by_cosine")}
     read = Assessment.from_json({**body, "limits": alone}).limits
     assert read is not None
-    assert read.scales.shape == (0, 2)
+    assert read.known.scales.shape == (0, 2)
     assert read.valid_for(read.class_ids) is read
     cosines, others = np.array([0.5, 0.9]), np.ones((2, 2))
     np.testing.assert_allclose(
         read.novelty(np.array([1, 2]), cosines, others),
-        (read.usual[:2] - cosines) / read.spreads[:2],
+        (read.known.usual[:2] - cosines) / read.known.spreads[:2],
     )
 
 
@@ -219,12 +219,12 @@ def test_after_a_class_with_one_example_all_scores_decide_again(tmp_path: Path) 
         workspace.teach([NewExample(x, f"class {k}") for x, k in examples])
         workspace.maintain()
         before = limits_in_use(workspace)
-        assert len(before.scales)
+        assert len(before.known.scales)
         workspace.teach([NewExample(X[-1], "class 4")])
-        assert not len(limits_in_use(workspace).scales)
+        assert not len(limits_in_use(workspace).known.scales)
         workspace.maintain()
         after = limits_in_use(workspace)
-        assert len(after.scales)
+        assert len(after.known.scales)
         assert len(after.class_ids) == 3
         assert workspace.assess() is None
 

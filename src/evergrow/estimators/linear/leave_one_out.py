@@ -236,7 +236,7 @@ class LeftOutExamples(Validation):
     @cached_property
     def groups(self) -> Integers:
         """Number of the group that each example is left out with."""
-        return near_duplicates(self.held)
+        return group_near_equal(self.held)
 
     def count(self, places: npt.NDArray[np.bool_]) -> int:
         """Return how many groups of nearly equal examples are at some places."""
@@ -326,7 +326,7 @@ class LeftOutExamples(Validation):
         return recoded
 
 
-def near_duplicates(batch: Batch) -> Integers:
+def group_near_equal(batch: Batch) -> Integers:
     """Return a group number per example; examples of one class that are nearly equal share one."""
     groups = np.zeros(len(batch.codes), dtype=np.int64)
     places = [mine for _, mine in places_by_class(batch.codes)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,29 +37,19 @@ class NoveltyLimits:
     ----------
     class_ids : ndarray of shape (n_classes,)
         In ascending order.
-    usual, spreads : ndarray of shape (n_classes + 1,)
-        Of each class; the last entry is for all together, used for classes added later.
-    novelties : ndarray
-        Novelty scores of known examples: at most :data:`_SUMMARY` evenly spaced quantiles.
+    known : Calibration
+        Usual scores and spreads of each class; the last entries are for all together, used for
+        classes added later. Of the novelties at most :data:`_SUMMARY` evenly spaced quantiles.
     level : float
         Novelty that a share ``false_alarms`` of the known examples exceeds.
-    scales : ndarray of shape (n_others, 2)
-        Mean of the scores that are added to the cosine, and weight divided by spread. Empty if
-        there is only the cosine.
-    share : float
-        Weight of the cosine.
     by_cosine : NoveltyLimits or None
         The limits of the cosine alone, for other sets of classes than the assessed one: a new class
         changes the other scores of all examples.
     """
 
     class_ids: Ids
-    usual: Floats
-    spreads: Floats
-    novelties: Floats
+    known: Calibration
     level: float
-    scales: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    share: float = 1.0
     by_cosine: NoveltyLimits | None = None
 
     @classmethod
@@ -88,16 +78,13 @@ class NoveltyLimits:
         calibration = Calibration.of(found, np.ones(n_found), n_classes + 1, n_own, rehearsal)
         order = np.argsort(class_ids)
         places = np.append(order, n_classes)
-        return cls(
-            class_ids[order],
-            calibration.usual[places],
-            calibration.spreads[places],
-            _quantiles(calibration.novelties),
-            calibration.level(false_alarms),
-            calibration.scales,
-            calibration.share,
-            by_cosine,
+        known = replace(
+            calibration,
+            usual=calibration.usual[places],
+            spreads=calibration.spreads[places],
+            novelties=_quantiles(calibration.novelties),
         )
+        return cls(class_ids[order], known, calibration.level(false_alarms), by_cosine)
 
     def valid_for(self, class_ids: Ids) -> NoveltyLimits:
         """The limits for a model with these classes: of the cosine alone if they have changed."""
@@ -107,19 +94,19 @@ class NoveltyLimits:
 
     def novelty(self, class_ids: Ids, scores: Floats, others: Floats) -> Floats:
         """Novelty of examples by their nearest class, the score there and the other scores."""
-        usual, spreads = self.for_classes(class_ids)
         # Each example is its own class here.
-        nothing = np.zeros(0)
-        calibration = Calibration(usual, spreads, nothing, nothing, self.scales, self.share)
-        return calibration.novelty(BestScores(np.arange(len(scores)), scores, others))
+        found = BestScores(np.arange(len(scores)), scores, others)
+        return self._for_classes(class_ids).novelty(found)
 
-    def for_classes(self, class_ids: Ids) -> tuple[Floats, Floats]:
-        """Usual scores and spreads of some classes."""
+    def _for_classes(self, class_ids: Ids) -> Calibration:
+        """The usual scores and spreads of some classes."""
         places = np.searchsorted(self.class_ids, class_ids)
         inside = np.minimum(places, max(0, len(self.class_ids) - 1))
         known = (places < len(self.class_ids)) & (self.class_ids[inside] == class_ids)
         places = np.where(known, places, len(self.class_ids))
-        return self.usual[places], self.spreads[places]
+        return replace(
+            self.known, usual=self.known.usual[places], spreads=self.known.spreads[places]
+        )
 
     def calibration(self, class_ids: Ids, false_alarms: float) -> Calibration:
         """The calibration of a model with these classes in its columns.
@@ -127,8 +114,8 @@ class NoveltyLimits:
         A summary gives the level only approximately. So the level is added as a value, and the
         values are weighted such that a share ``false_alarms`` of them exceeds it.
         """
-        below = self.novelties[self.novelties < self.level]
-        above = self.novelties[self.novelties > self.level]
+        below = self.known.novelties[self.known.novelties < self.level]
+        above = self.known.novelties[self.known.novelties > self.level]
         weight_above = false_alarms if len(above) else 0.0
         # Each value below weighs less than the rest, which is the weight of the level itself.
         each_below = (1 - false_alarms) / (len(below) + 1)
@@ -140,42 +127,45 @@ class NoveltyLimits:
             ]
         )
         novelties = np.concatenate([below, [self.level], above])
-        usual, spreads = self.for_classes(class_ids)
-        return Calibration(usual, spreads, novelties, weights, self.scales, self.share)
+        return replace(self._for_classes(class_ids), novelties=novelties, weights=weights)
 
     def to_json(self) -> dict[str, Any]:
         """The values as JSON."""
         entry = {
             "classes": self.class_ids.tolist(),
-            "usual": _short(self.usual),
-            "spreads": _short(self.spreads),
-            "novelties": _short(self.novelties),
+            "usual": _short(self.known.usual),
+            "spreads": _short(self.known.spreads),
+            "novelties": _short(self.known.novelties),
             "level": self.level,
         }
         if self.by_cosine is None:
             return entry
-        alone = {"novelties": _short(self.by_cosine.novelties), "level": self.by_cosine.level}
-        added = {"scales": self.scales.tolist(), "share": self.share, "by_cosine": alone}
-        return {**entry, **added}
+        alone = self.by_cosine
+        return {
+            **entry,
+            "scales": self.known.scales.tolist(),
+            "share": self.known.share,
+            "by_cosine": {"novelties": _short(alone.known.novelties), "level": alone.level},
+        }
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> NoveltyLimits:
         """The inverse of :meth:`to_json`."""
-        limits = cls(
-            np.array(entry["classes"], dtype=np.int64),
-            np.array(entry["usual"], dtype=np.float64),
-            np.array(entry["spreads"], dtype=np.float64),
-            np.array(entry["novelties"], dtype=np.float64),
-            float(entry["level"]),
+        usual, spreads, novelties = (
+            np.array(entry[name], dtype=np.float64) for name in ("usual", "spreads", "novelties")
         )
+        known = Calibration(usual, spreads, novelties, np.ones(len(novelties)))
+        limits = cls(np.array(entry["classes"], dtype=np.int64), known, float(entry["level"]))
         alone = entry.get("by_cosine")
         if alone is None:
             return limits
         novelties = np.array(alone["novelties"], dtype=np.float64)
-        by_cosine = replace(limits, novelties=novelties, level=float(alone["level"]))
+        by_cosine = replace(
+            limits, known=replace(known, novelties=novelties), level=float(alone["level"])
+        )
         scales = np.array(entry["scales"], dtype=np.float64).reshape(-1, 2)
-        share = float(entry["share"])
-        return replace(limits, scales=scales, share=share, by_cosine=by_cosine)
+        known = replace(known, scales=scales, share=float(entry["share"]))
+        return replace(limits, known=known, by_cosine=by_cosine)
 
 
 def _quantiles(ordered: Floats) -> Floats:

@@ -103,7 +103,7 @@ class Snapshot:
     @cached_property
     def _summed(self) -> SummedScores:
         """Scores of novelty, computed on first use: not every snapshot predicts."""
-        needs_others = self.limits is not None and len(self.limits.scales) > 0
+        needs_others = self.limits is not None and len(self.limits.known.scales) > 0
         return self.trained.summed_scores(cosine_only=not needs_others)
 
     def scores(self, X: npt.ArrayLike) -> Floats:
