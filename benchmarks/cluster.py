@@ -1,4 +1,4 @@
-"""Training past one machine: forests within a memory limit, and forests and sums on Ray."""
+"""Training past one machine: forests beyond a limit of memory, and forests and sums on Ray."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import evergrow
 from benchmarks.data import Split, image_features
 from benchmarks.measure import THREADS, call_in_child, show_figures, show_table
 from benchmarks.processes import PeakMemory, processor_seconds
+from evergrow.estimators import Storage
 from evergrow.foundation.engine import use_engine
 
 _ROWS_AT_ONCE = 4096
@@ -39,13 +40,12 @@ def limited(quick: bool) -> None:
     show_figures(f"memory limit: {title}, 4 trees", figures)
 
 
-def train(path: str, memory_limit: str | None) -> dict[str, float]:
-    """Seconds and megabytes of a fit in this process: rows in memory, or read within a limit."""
+def train(path: str, limit: str | None) -> dict[str, float]:
+    """Seconds and megabytes of a fit in this process: rows in memory, or beyond a limit."""
     shards = evergrow.open_shards(path)
-    X: Any = np.asarray(shards) if memory_limit is None else shards
-    forest = evergrow.NCMForestClassifier(
-        4, n_jobs=THREADS, random_state=0, memory_limit=memory_limit
-    )
+    X: Any = np.asarray(shards) if limit is None else shards
+    storage = Storage(limit)
+    forest = evergrow.NCMForestClassifier(4, n_jobs=THREADS, random_state=0, storage=storage)
     # What is imported and allocated once belongs to no run.
     warm = np.random.default_rng(0).random((200, 16), dtype=np.float32)
     evergrow.NCMForestClassifier(2, n_jobs=THREADS).fit(warm, np.arange(200) % 3)

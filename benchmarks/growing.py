@@ -26,6 +26,7 @@ from benchmarks.measure import (
 )
 from benchmarks.peers import ncm_forest
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
+from evergrow.estimators import Storage
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "ULS": {"update": ULS(refresh=0.0)},
@@ -275,7 +276,7 @@ def _change(forest: NCMForestClassifier, split: Split, rng: np.random.Generator,
     """One random change: mostly new samples, now and then a class or the oldest samples leave."""
     # Half of the time with a cap on the samples of a class, which evicts some.
     cap = 80 if step % 100 >= 50 else None
-    forest.set_params(update=LONG_LIFE[step % len(LONG_LIFE)], keep_per_class=cap)
+    forest.set_params(update=LONG_LIFE[step % len(LONG_LIFE)], storage=Storage(per_class=cap))
     choice = rng.random()
     samples = forest._fitted.forest.samples
     stored = np.sort(samples.ids[samples.classes >= 0])

@@ -11,24 +11,22 @@ import numpy as np
 from benchmarks.data import Array, Split, data_file, image_features, mixture
 from benchmarks.measure import THREADS, median_seconds, show_table
 from evergrow import RUST, NCMForestClassifier, SubcategoryForestClassifier
+from evergrow.estimators import ClassMeans, Regularised
 
 # Settings of the papers' forests, whatever the defaults of ours are.
 TREES: dict[str, Any] = {
     "min_samples_leaf": 10,
-    "min_gain": 1e-7,
-    "bootstrap": False,
     "standardize": "scale",
     "update": RUST(refresh=0.0),
     "n_jobs": THREADS,
     "random_state": 0,
 }
-PLAIN: dict[str, Any] = {**TREES, "n_centroids": "sqrt", "balance": 0.0}
-SUBSETS: dict[str, Any] = {"n_subsets": 100, "n_assignments": 50, "max_scoring_samples": 1024}
-REGULARISED: dict[str, dict[str, Any]] = {
-    "NCM forest": {},
-    "regularised NCM forest": {"n_subsets": 100},
-    "regularised, scored on 1024 samples": {"n_subsets": 100, "max_scoring_samples": 1024},
-    "regularised, scored on all samples": {"n_subsets": 100, "max_scoring_samples": None},
+PLAIN: dict[str, Any] = {**TREES, "balance": 0.0}
+SPLITS: dict[str, Any] = {
+    "NCM forest": ClassMeans(n_centroids="sqrt"),
+    "regularised NCM forest": Regularised(),
+    "regularised, scored on 1024 samples": Regularised(scoring_samples=1024),
+    "regularised, scored on all samples": Regularised(scoring_samples=None),
 }
 
 
@@ -46,8 +44,8 @@ def regularised(quick: bool) -> None:
     """Fit time, comparisons and accuracy of regularised forests next to the plain one."""
     split, _ = _data(quick)
     rows = []
-    for name, parameters in REGULARISED.items():
-        forest = NCMForestClassifier(5 if quick else 50, **PLAIN, **parameters)
+    for name, splits in SPLITS.items():
+        forest = NCMForestClassifier(5 if quick else 50, splits=splits, **PLAIN)
         seconds = median_seconds(lambda: forest.fit(split.X, split.y), 1 if quick else 3)  # noqa: B023
         score = 100 * forest.score(split.X_test, split.y_test)
         rows.append((name, seconds, forest.comparisons(split.X_test), score))
@@ -77,9 +75,7 @@ def _refined_and_refitted(
 
     def fitted(known: Array) -> SubcategoryForestClassifier:
         labels = np.column_stack([coarse, np.where(known, split.y, -1)])
-        forest = SubcategoryForestClassifier(
-            5 if quick else 50, method="hierarchical", **TREES, **SUBSETS
-        )
+        forest = SubcategoryForestClassifier(5 if quick else 50, method="hierarchical", **TREES)
         return forest.fit(split.X, labels)
 
     found = []

@@ -14,6 +14,7 @@ import sys
 import time
 
 import evergrow
+from evergrow.estimators import Storage
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--address", help='"auto", "host:port" or "ray://host:port"')
     parser.add_argument("--resume", help="a folder for finished trees, to go on after a stop")
     parser.add_argument("--trees", type=int, default=50)
-    parser.add_argument("--memory-limit", help='such as "4GiB"')
+    parser.add_argument("--limit", help='samples in memory, such as "4GiB"')
     parser.add_argument("--output", default="forest.evergrow")
     options = parser.parse_args()
     try:
@@ -34,7 +35,7 @@ def main() -> None:
 def train(options: argparse.Namespace) -> None:
     shards = evergrow.open_shards(options.shards)
     forest = evergrow.NCMForestClassifier(
-        options.trees, n_jobs=-1, memory_limit=options.memory_limit, random_state=0, verbose=1
+        options.trees, n_jobs=-1, storage=Storage(options.limit), random_state=0, verbose=1
     )
     start = time.perf_counter()
     with evergrow.cluster(options.address, resume=options.resume):

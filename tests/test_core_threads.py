@@ -17,7 +17,7 @@ from evergrow import (
     RLSClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import LeaveOneOut
+from evergrow.estimators import LeaveOneOut, Regularised
 from evergrow.estimators.forest.strategy import STRATEGIES
 
 N_THREADS = 4
@@ -28,7 +28,7 @@ OLD = Y < 4
 
 MODELS: dict[str, Any] = {
     **{f"ncm {name}": NCMForestClassifier(4, update=name, random_state=0) for name in STRATEGIES},
-    "regularised": NCMForestClassifier(4, n_subsets=8, random_state=0),
+    "regularised": NCMForestClassifier(4, splits=Regularised(8), random_state=0),
     "axis": AxisForestClassifier(4, random_state=0),
     "linear": LinearForestClassifier(4, random_state=0),
     "svm": SVMForestClassifier(4, random_state=0),

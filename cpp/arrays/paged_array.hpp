@@ -16,15 +16,9 @@
 #include <vector>
 
 #include "arrays/aligned.hpp"
+#include "arrays/spill_file.hpp"
 
 namespace evergrow {
-
-// Provides pages that do not lie in ordinary memory.
-class PageSource {
-  public:
-    virtual ~PageSource() = default;
-    virtual std::shared_ptr<void> next_page(std::size_t n_bytes) = 0;
-};
 
 // Whether there is no other owner. What the last other one did happened before it let go.
 template <class T>
@@ -33,12 +27,6 @@ bool has_one_owner(const std::shared_ptr<T>& shared) {
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
 }
-
-// Memory that an array borrows items from, and the number of items that it has space for.
-struct Lender {
-    std::shared_ptr<const void> memory;
-    std::size_t capacity;
-};
 
 // An item is `width` consecutive numbers; the items of a page are consecutive.
 template <class T>
@@ -111,9 +99,11 @@ class PagedArray {
         read(0, size_, items);
         return copy;
     }
-    // The same for the items `numbers`.
-    PagedArray gathered(const std::vector<std::int32_t>& numbers) const {
+    // The same for the items `numbers`; on pages of a file if it is not null.
+    PagedArray gathered(const std::vector<std::int32_t>& numbers,
+                        std::shared_ptr<SpillFile> file = nullptr) const {
         PagedArray copy(width_);
+        copy.use(std::move(file));
         copy.extend(numbers.size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
             std::copy_n(at(static_cast<std::size_t>(numbers[i])), width_, copy.appended(i));
@@ -130,7 +120,7 @@ class PagedArray {
         size_ += n;
         while (capacity_ < size_) {
             const std::size_t missing = size_ - capacity_;
-            if (source_ || missing < page_items())
+            if (file_ || missing < page_items())
                 add_page();
             else
                 add_extent(missing);
@@ -139,55 +129,16 @@ class PagedArray {
     }
     T* appended(std::size_t i) { return const_cast<T*>(at(i)); }
 
-    // For an empty array: takes pages from this source. Copies then also share later changes.
-    void use(std::shared_ptr<PageSource> source) { source_ = std::move(source); }
+    // From now on new pages lie in this file, or in memory if it is null.
+    void use(std::shared_ptr<SpillFile> file) { file_ = std::move(file); }
 
-    // For an empty array: borrows n items, item i at `first` + places[i], or at `first` + i without
-    // places. Borrowed memory is never written: it has other owners, among them the caller, who
-    // must remain one, so an edit copies its page first.
-    void borrow(const std::shared_ptr<const T>& first, std::size_t n, const std::int32_t* places) {
-        // The items of a page are consecutive, which is only certain without places.
-        if (places != nullptr) shift_ = 0;
+    // For an empty array: borrows n items from `first` on. Borrowed memory is never written: it has
+    // other owners, among them the caller, who must remain one, so an edit copies its page first.
+    void borrow(const std::shared_ptr<const T>& first, std::size_t n) {
         T* memory = const_cast<T*>(first.get());
-        for (std::size_t i = 0; i < n; i += page_items()) {
-            const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
-            list_page({std::const_pointer_cast<T>(first), memory + at * width_});
-        }
+        for (std::size_t i = 0; i < n; i += page_items())
+            list_page({std::const_pointer_cast<T>(first), memory + i * width_});
         size_ = capacity_ = n;
-    }
-    // Borrows item i, which may be one past the last.
-    void borrow_item(std::size_t i, const std::shared_ptr<const T>& item) {
-        split_pages();
-        if (i == size_) {
-            list_page(nullptr);
-            capacity_ = ++size_;
-        }
-        entry(i) = std::const_pointer_cast<T>(item);
-    }
-    // The index of the lender of item i, or the number of lenders if the item is not borrowed.
-    std::size_t lender_of(std::size_t i, const std::vector<Lender>& lenders) const {
-        return find(page_of(i), lenders);
-    }
-    // Bytes of pages that are not borrowed.
-    std::size_t n_own_bytes(const std::vector<Lender>& lenders) const {
-        std::size_t n_pages = 0;
-        for (std::size_t i = 0; i < n_pages_; ++i)
-            if (find(page(i), lenders) == lenders.size()) ++n_pages;
-        return std::min(n_pages << shift_, capacity_) * item_bytes();
-    }
-    // The items `numbers`, one per page: borrowed ones stay borrowed, others are copied.
-    PagedArray gathered(const std::vector<std::int32_t>& numbers,
-                        const std::vector<Lender>& lenders) const {
-        PagedArray copy(width_);
-        copy.shift_ = 0;
-        for (const std::int32_t number : numbers) {
-            const auto i = static_cast<std::size_t>(number);
-            if (lender_of(i, lenders) < lenders.size())
-                copy.borrow_item(copy.size_, std::shared_ptr<const T>(page_of(i), at(i)));
-            else
-                std::copy_n(at(i), width_, copy.append());
-        }
-        return copy;
     }
 
   private:
@@ -212,23 +163,6 @@ class PagedArray {
         entry(n_pages_++) = std::move(page);
     }
 
-    static std::size_t find(const std::shared_ptr<T>& page, const std::vector<Lender>& lenders) {
-        const auto is_same = [&](const Lender& lender) {
-            return !page.owner_before(lender.memory) && !lender.memory.owner_before(page);
-        };
-        return static_cast<std::size_t>(std::find_if(lenders.begin(), lenders.end(), is_same) -
-                                        lenders.begin());
-    }
-    // Makes every item a page of its own without moving it.
-    void split_pages() {
-        if (shift_ == 0) return;
-        PagedArray split(width_);
-        split.shift_ = 0;
-        for (std::size_t i = 0; i < size_; ++i)
-            split.list_page({page_of(i), const_cast<T*>(at(i))});
-        split.size_ = split.capacity_ = size_;
-        *this = std::move(split);
-    }
     // Calls visit(first, n) for the part on each page of the items [first, first + n).
     template <class Visit>
     void for_each_run(std::size_t first, std::size_t n, Visit visit) const {
@@ -244,10 +178,12 @@ class PagedArray {
         auto* memory = static_cast<T*>(allocate_aligned(n_bytes));
         return std::shared_ptr<T>(memory, [n_bytes](T* p) { free_aligned(p, n_bytes); });
     }
-    void add_page() {
+    std::shared_ptr<T> new_page() const {
         const std::size_t n_bytes = page_items() * item_bytes();
-        list_page(source_ ? std::static_pointer_cast<T>(source_->next_page(n_bytes))
-                          : allocate(page_items()));
+        return file_ ? std::static_pointer_cast<T>(file_->page(n_bytes)) : allocate(page_items());
+    }
+    void add_page() {
+        list_page(new_page());
         capacity_ = n_pages_ << shift_;
     }
     // One block of exactly this size; all pages before it must be full.
@@ -258,10 +194,11 @@ class PagedArray {
         capacity_ += n_items;
     }
     void unshare(std::size_t page) {
-        if (!source_ && !has_one_owner(entry(page))) copy_page(page);
+        // A child process shares the pages of a file with its parent, so they are not edited.
+        if (file_ || !has_one_owner(entry(page))) copy_page(page);
     }
     void copy_page(std::size_t page) {
-        const std::shared_ptr<T> copy = allocate(page_items());
+        const std::shared_ptr<T> copy = new_page();
         // The last page may be shorter than the others.
         const std::size_t n = std::min(page_items(), capacity_ - (page << shift_));
         std::copy_n(this->page(page).get(), n * width_, copy.get());
@@ -275,7 +212,7 @@ class PagedArray {
     std::size_t capacity_ = 0;  // items that the pages have space for
     std::size_t n_pages_ = 0;
     std::vector<std::shared_ptr<Group>> groups_;
-    std::shared_ptr<PageSource> source_;
+    std::shared_ptr<SpillFile> file_;
 };
 
 }  // namespace evergrow

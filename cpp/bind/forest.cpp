@@ -122,21 +122,14 @@ ForestPtr forest_from_arrays(const SamplesPtr& samples, const std::vector<nb::di
 ForestPtr grow(const SamplesPtr& samples, std::size_t n_trees, std::size_t n_classes,
                std::uint64_t seed, std::size_t rows_per_tree, bool bootstrap,
                const SplitRules& rules, std::size_t n_threads, nb::object progress,
-               std::size_t first_tree, std::size_t row_budget, bool packs_trees,
-               std::vector<double> class_weights) {
+               std::size_t first_tree, bool packs_trees, std::vector<double> class_weights) {
     if (samples->size() == samples->n_removed())
         throw std::invalid_argument("samples must have at least one row that is not removed");
     check_hierarchy(rules, n_classes);
     check_class_weights(class_weights, n_classes);
-    const GrowRequest request{n_trees,
-                              n_classes,
-                              seed,
-                              RowSampling{rows_per_tree, bootstrap},
-                              rules,
-                              first_tree,
-                              row_budget,
-                              packs_trees && row_budget == 0,
-                              std::move(class_weights)};
+    const GrowRequest request{
+        n_trees, n_classes,  seed,        RowSampling{rows_per_tree, bootstrap},
+        rules,   first_tree, packs_trees, std::move(class_weights)};
     std::optional<Forest> forest;
     run_interruptibly(std::move(progress), [&](const Poll& poll) {
         forest = grow_forest(samples, request, n_threads, poll);
@@ -306,7 +299,7 @@ void bind_forest(nb::module_& m) {
     forest
         .def_static("grow", &grow, nb::kw_only(), "samples"_a, "n_trees"_a, "n_classes"_a, "seed"_a,
                     "rows_per_tree"_a, "bootstrap"_a, "rules"_a, "n_threads"_a, "progress"_a.none(),
-                    "first_tree"_a = 0, "row_budget"_a = 0, "packs_trees"_a = true,
+                    "first_tree"_a = 0, "packs_trees"_a = true,
                     "class_weights"_a = std::vector<double>())
         .def_static(
             "joined",

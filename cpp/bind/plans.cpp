@@ -49,7 +49,6 @@ void for_each_field_of_plan(Plan& plan, Visit visit) {
     visit("keep_rows", plan.keep_rows);
     visit("first_refreshed", plan.first_refreshed);
     visit("n_refreshed", plan.n_refreshed);
-    visit("row_budget", plan.row_budget);
 }
 
 template <class Report, class Visit>
@@ -220,11 +219,6 @@ void bind_plans(nb::module_& m) {
         .def_ro("n_classes", &UpdatePlan::n_classes)
         .def_ro("n_refreshed", &UpdatePlan::n_refreshed);
     bind_fields<UpdateReport>(m, "UpdateReport", read_report, {});
-    m.def(
-        "scratch_bytes",
-        [](const SplitRules& rules, std::size_t n_rows, std::size_t width, std::size_t n_classes,
-           bool half) { return scratch_bytes(rules, NodeSize{n_rows, width, n_classes, half}); },
-        nb::kw_only(), "rules"_a, "n_rows"_a, "width"_a, "n_classes"_a, "half"_a);
 }
 
 }  // namespace evergrow

@@ -15,7 +15,6 @@
 #include <string>
 #include <type_traits>
 
-#include "arrays/mapped_file.hpp"
 #include "bind/module.hpp"
 #include "bind/numpy.hpp"
 #include "samples/feature_variance.hpp"
@@ -148,79 +147,35 @@ nb::object class_sums(const Samples& samples, const Vector<std::int32_t>& classe
     return nb::cast(NumpyMatrix<double>(data, {classes.size(), width}, owner));
 }
 
-std::shared_ptr<MappedFile> file_of(const Samples& samples) {
-    return std::dynamic_pointer_cast<MappedFile>(samples.source());
-}
-
-// What is wrong with the file of the rows; empty if nothing is, or if there is no file.
-std::string problem_of(const Samples& samples) {
-    const auto file = file_of(samples);
-    if (!file) return {};
-    if (file->latest != samples.version)
-        return "a copy of the model has used it since; models with memory in a file cannot be "
-               "copied";
-    return file->problem();
-}
-
-// Makes these samples the only ones that may add to their file.
-void claim(Samples& samples) {
-    const auto file = file_of(samples);
-    if (!file) return;
-    file->publish();
-    samples.erase_removed();
-    samples.version = ++file->latest;
-}
-
 // The memory of an array, which keeps the array alive.
 template <class T>
-BorrowedRows<T> memory_of(const Matrix<T>& rows) {
+std::shared_ptr<const T> memory_of(const Matrix<T>& rows) {
     auto* held = new Matrix<T>(rows);
-    const std::shared_ptr<const T> memory(rows.data(), [held](const T*) {
-        const nb::gil_scoped_acquire gil;
-        delete held;
-    });
-    return {memory, rows.shape(0)};
+    return {rows.data(), [held](const T*) {
+                const nb::gil_scoped_acquire gil;
+                delete held;
+            }};
 }
 
-using Places = std::optional<Vector<std::int32_t>>;
-
 template <class T>
-void check_rows(const Matrix<T>& rows, std::size_t n, std::size_t n_features,
-                const Places& places) {
+SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
+                        const Vector<std::int64_t>& ids, std::size_t n_features,
+                        const std::optional<Vector<float>>& weights) {
+    const std::size_t n = classes.size();
     if (n_features == 0 || rows.shape(1) != padded_width(n_features))
         throw std::invalid_argument("rows must have the padded width, " +
                                     std::to_string(padded_width(n_features)) + " columns, got " +
                                     std::to_string(rows.shape(1)));
     if (reinterpret_cast<std::uintptr_t>(rows.data()) % kAlignment != 0)
         throw std::invalid_argument("rows must start at a multiple of 64 bytes");
-    if (places ? places->size() != n : rows.shape(0) != n)
-        throw std::invalid_argument(
-            "the rows, or places if given, and their classes or numbers differ in length");
-    if (places && !all_within(places->data(), n, rows.shape(0)))
-        throw std::invalid_argument("places must be from 0 to " + std::to_string(rows.shape(0)) +
-                                    " - 1");
-}
-
-template <class T>
-void check_foreign(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
-                   const Vector<std::int64_t>& ids, std::size_t n_features, const Places& places) {
-    const std::size_t n = classes.size();
-    check_rows(rows, n, n_features, places);
-    if (ids.size() != n) throw std::invalid_argument("classes and ids differ in length");
+    if (rows.shape(0) != n || ids.size() != n)
+        throw std::invalid_argument("rows, classes and ids differ in length");
     if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
         throw std::invalid_argument("a forest holds at most 2^31 - 1 samples");
     if (!all_at_least(classes.data(), n, Samples::kRemoved))
         throw std::invalid_argument("classes must be at least -1");
-}
-
-template <class T>
-SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& classes,
-                        const Vector<std::int64_t>& ids, std::size_t n_features,
-                        const Places& places, const std::optional<Vector<float>>& weights) {
-    check_foreign(rows, classes, ids, n_features, places);
-    auto samples =
-        std::make_shared<Samples>(n_features, memory_of(rows), places ? places->data() : nullptr,
-                                  classes.data(), ids.data(), classes.size());
+    auto samples = std::make_shared<Samples>(n_features, memory_of(rows), classes.data(),
+                                             ids.data(), classes.size());
     if (weights) {
         check_weights(*weights, classes.size());
         std::vector<std::int32_t> numbers(classes.size());
@@ -228,38 +183,6 @@ SamplesPtr samples_over(const Matrix<T>& rows, const Vector<std::int32_t>& class
         samples->set_weights(numbers.data(), weights->data(), numbers.size());
     }
     return samples;
-}
-
-template <class T>
-void check_precision(const Samples& samples) {
-    const bool full = std::is_same_v<T, float>;
-    if (!samples.can_reference_rows() || full != (samples.precision() == Precision::kFloat32))
-        throw std::invalid_argument(
-            "rows must have the precision of the samples, which must not be in a file");
-}
-
-template <class T>
-void move_over(Samples& samples, const Matrix<T>& rows, const Vector<std::int32_t>& numbers,
-               const Places& places) {
-    check_rows(rows, numbers.size(), samples.n_features(), places);
-    check_precision<T>(samples);
-    check_numbers(samples, numbers);
-    if (!all_stored(samples, numbers.data(), numbers.size()))
-        throw std::invalid_argument("only stored rows can be moved, not removed ones");
-    samples.borrow(memory_of(rows), places ? places->data() : nullptr, numbers.data(),
-                   numbers.size());
-}
-
-template <class T>
-NumpyVector<const std::int32_t> add_over(Samples& samples, const Matrix<T>& rows,
-                                         const Vector<std::int32_t>& classes,
-                                         const Vector<std::int64_t>& ids, const Places& places) {
-    check_foreign(rows, classes, ids, samples.n_features(), places);
-    check_precision<T>(samples);
-    if (!all_at_least(classes.data(), classes.size(), 0))
-        throw std::invalid_argument("classes must be at least 0");
-    return to_numpy(samples.add_borrowed(memory_of(rows), places ? places->data() : nullptr,
-                                         classes.data(), ids.data(), classes.size()));
 }
 
 template <class T, class Stored>
@@ -278,12 +201,7 @@ void standardize_into(const Matrix<T>& rows, const Standardizer& standardizer,
 template <class Stored>
 void bind_stored(nb::module_& m, nb::class_<Samples>& samples) {
     samples.def_static("over", &samples_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
-                       nb::kw_only(), "n_features"_a, "places"_a = nb::none(),
-                       "weights"_a = nb::none());
-    samples.def("add_over", &add_over<Stored>, "rows"_a.noconvert(), "classes"_a, "ids"_a,
-                nb::kw_only(), "places"_a = nb::none());
-    samples.def("move_over", &move_over<Stored>, "rows"_a.noconvert(), "numbers"_a, nb::kw_only(),
-                "places"_a = nb::none());
+                       nb::kw_only(), "n_features"_a, "weights"_a = nb::none());
     m.def("standardize_rows", &standardize_into<float, Stored>, "rows"_a.noconvert(),
           "standardizer"_a, "out"_a.noconvert(), "n_threads"_a = 1);
     m.def("standardize_rows", &standardize_into<double, Stored>, "rows"_a.noconvert(),
@@ -315,19 +233,9 @@ void bind_properties(nb::class_<Samples>& samples) {
         .def_prop_ro("half",
                      [](const Samples& self) { return self.precision() == Precision::kFloat16; })
         .def_prop_ro("n_features", &Samples::n_features)
-        .def_prop_ro("path",
-                     [](const Samples& self) -> std::optional<std::string> {
-                         const auto file = file_of(self);
-                         return file ? std::optional<std::string>(file->path()) : std::nullopt;
-                     })
-        .def_prop_ro("problem", &problem_of)
+        .def_prop_ro("in_file", [](const Samples& self) { return self.file() != nullptr; })
         .def_prop_ro("n_removed", &Samples::n_removed)
         .def_prop_ro("nbytes", &Samples::n_bytes)
-        .def_prop_ro("own_nbytes", &Samples::n_own_bytes)
-        .def_prop_ro("lender_capacities", &Samples::lender_capacities)
-        .def_prop_ro(
-            "lenders", [](const Samples& self) { return to_numpy(self.lender_of_rows()); },
-            nb::rv_policy::automatic)
         .def_prop_ro("width", &Samples::width)
         .def_prop_ro(
             "classes", [](const Samples& self) { return to_numpy(all_classes(self)); },
@@ -352,14 +260,10 @@ void bind_samples(nb::module_& m) {
     samples
         .def(
             "__init__",
-            [](Samples* self, std::size_t n_features, bool half,
-               const std::optional<std::string>& path) {
-                std::shared_ptr<PageSource> source;
-                if (path) source = std::make_shared<MappedFile>(*path);
-                new (self) Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32,
-                                   std::move(source));
+            [](Samples* self, std::size_t n_features, bool half) {
+                new (self) Samples(n_features, half ? Precision::kFloat16 : Precision::kFloat32);
             },
-            "n_features"_a, "half"_a = false, "path"_a = nb::none())
+            "n_features"_a, "half"_a = false)
         .def("copy", [](const Samples& self) { return std::make_shared<Samples>(self); })
         .def(
             "add", [](Samples& self, std::size_t n) { return to_numpy(self.add(n)); }, "n"_a)
@@ -376,7 +280,13 @@ void bind_samples(nb::module_& m) {
             "n_classes"_a)
         .def("rows_at", &rows_at, "classes"_a, "places"_a)
         .def("class_sums", &class_sums, "classes"_a)
-        .def("claim", &claim);
+        .def(
+            "move_to_file",
+            [](Samples& self, const std::string& folder) {
+                const nb::gil_scoped_release release;
+                self.move_to(std::make_shared<SpillFile>(folder));
+            },
+            "folder"_a);
     bind_properties(samples);
     bind_inputs<float>(m, samples);
     bind_inputs<double>(m, samples);

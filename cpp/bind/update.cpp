@@ -1,6 +1,7 @@
 // Updates of forests.
 #include "update/update.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -85,11 +86,14 @@ void bind_update(nb::class_<Forest>& forest) {
         .def("refine", &refine_rows, nb::kw_only(), "samples"_a, "rows"_a, "share"_a, "plan"_a,
              "n_threads"_a, "progress"_a.none())
         .def("relabel", &relabelled, nb::kw_only(), "samples"_a, "columns"_a, "n_classes"_a)
-        .def("compact",
-             [](const Forest& self) {
-                 const nb::gil_scoped_release release;
-                 return std::make_shared<Forest>(compact(self));
-             })
+        .def(
+            "compact",
+            [](const Forest& self, const std::optional<std::string>& folder) {
+                const nb::gil_scoped_release release;
+                auto file = folder ? std::make_shared<SpillFile>(*folder) : nullptr;
+                return std::make_shared<Forest>(compact(self, std::move(file)));
+            },
+            "folder"_a = nb::none())
         .def(
             "with_samples",
             [](const Forest& self, const SamplesPtr& samples) {

@@ -57,7 +57,7 @@ std::size_t rows_of_share(double share, std::size_t n) {
 struct WorkerState {
     WorkerState(const Samples& samples, const GrowRequest& request, const EntropyTable& n_log_n,
                 VectorFormat format)
-        : grower(samples, request.n_classes, request.rules, n_log_n, request.row_budget),
+        : grower(samples, request.n_classes, request.rules, n_log_n),
           tree(kind_of_split(request.rules.proposer), VectorCodec(format, samples.width())) {}
 
     // The tree, as a packed copy or as it is.

@@ -24,8 +24,6 @@ struct GrowRequest {
     SplitRules rules;
     // Index of the first tree, where a forest is grown in several parts.
     std::size_t first_tree = 0;
-    // Bytes of rows that each thread may copy to memory, for rows in a file; else 0.
-    std::size_t row_budget = 0;
     // Whether every tree is copied to memory of its exact size. It does not pay for trees that are
     // needed for a short time, and needs memory for the copy.
     bool packs_trees = true;

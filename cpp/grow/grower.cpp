@@ -6,11 +6,8 @@
 namespace evergrow {
 
 Grower::Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
-               const EntropyTable& n_log_n, std::size_t row_budget)
-    : samples_(samples),
-      n_classes_(n_classes),
-      loaded_(row_budget > 0 ? std::make_unique<LoadedRows>(samples, row_budget) : nullptr),
-      proposer_(make_proposer(RowView(samples, loaded_.get()), rules, n_log_n)) {
+               const EntropyTable& n_log_n)
+    : samples_(samples), n_classes_(n_classes), proposer_(make_proposer(samples, rules, n_log_n)) {
     if (!rules.hierarchy->is_flat() && rules.hierarchy->size() != n_classes)
         throw std::invalid_argument("parents must have an entry for every class");
 }
@@ -21,14 +18,12 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
     known_.reset(n_classes_);
     const std::size_t level = depth_of(tree, leaf, kMaxDepth);
     pending_.assign(1, Pending{leaf, 0, 0, rows.size(), key});
-    loaded_end_ = 0;
     while (!pending_.empty() && !stop) {
         const Pending next = pending_.back();
         pending_.pop_back();
         std::int32_t* own = rows.data() + next.begin;
         const std::size_t n_rows = next.end - next.begin;
         find_ranges(own, n_rows);
-        if (loaded_) load_rows(next, own);
         known_.descend(next.depth);
         const NodeSamples samples{own, n_rows, ranges_, known_, tree};
         const std::size_t depth = level + static_cast<std::size_t>(next.depth);
@@ -48,18 +43,6 @@ void Grower::grow(Tree& tree, std::int32_t leaf, std::vector<std::int32_t>& rows
         pending_.push_back(Pending{child, next.depth + 1, next.begin, middle, derive(next.key, 0)});
     }
     tree.n_comparisons += proposer_->n_comparisons() - before;
-}
-
-// Loads the rows of a subtree. Trees grow depth first: the nodes below follow, and then a node
-// whose rows begin at loaded_end_.
-void Grower::load_rows(const Pending& next, const std::int32_t* rows) {
-    if (next.begin < loaded_end_) return;
-    loaded_->unload();
-    const std::size_t n_rows = next.end - next.begin;
-    // A node with one class stays a leaf, so its rows are not read.
-    if (ranges_.size() < 2 || !loaded_->fit(n_rows)) return;
-    loaded_->load(rows, n_rows);
-    loaded_end_ = next.end;
 }
 
 void Grower::cache_scores(Tree& tree, std::size_t level, const std::int32_t* rows,

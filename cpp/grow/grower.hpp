@@ -8,7 +8,6 @@
 
 #include "propose/proposer.hpp"
 #include "run/parallel_tasks.hpp"
-#include "samples/row_view.hpp"
 #include "samples/samples.hpp"
 #include "score/information_gain.hpp"
 #include "tree/tree.hpp"
@@ -17,11 +16,9 @@ namespace evergrow {
 
 class Grower {
   public:
-    // If the rows of a subtree take at most `row_budget` bytes, they are copied to memory first; 0
-    // if all rows are in memory. The tree does not depend on it. Throws std::invalid_argument if
-    // the hierarchy does not contain every class.
+    // Throws std::invalid_argument if the hierarchy does not contain every class.
     Grower(const Samples& samples, std::size_t n_classes, const SplitRules& rules,
-           const EntropyTable& n_log_n, std::size_t row_budget);
+           const EntropyTable& n_log_n);
 
     // Splits the leaf and its descendants as long as the proposer finds splits. The leaf has its
     // class counts; `rows` are its training rows, sorted by class, and are reordered. `key` is that
@@ -37,7 +34,6 @@ class Grower {
         std::uint64_t key;
     };
 
-    void load_rows(const Pending& next, const std::int32_t* rows);
     void find_ranges(const std::int32_t* rows, std::size_t n_rows);
     std::size_t partition(std::int32_t* rows, std::size_t n_rows);
     void record_means(const Tree& tree, std::int32_t node);
@@ -46,8 +42,6 @@ class Grower {
 
     const Samples& samples_;
     const std::size_t n_classes_;
-    std::unique_ptr<LoadedRows> loaded_;  // null without a row budget
-    std::size_t loaded_end_ = 0;          // of the rows of the loaded subtree
     std::unique_ptr<Proposer> proposer_;
     std::vector<Pending> pending_;
     KnownMeans known_;

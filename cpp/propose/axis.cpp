@@ -11,20 +11,13 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 
 }  // namespace
 
-AxisProposer::AxisProposer(const RowView& rows, const SplitRules& rules,
+AxisProposer::AxisProposer(const Samples& rows, const SplitRules& rules,
                            const EntropyTable& n_log_n)
     : n_features_(rows.n_features()),
       n_candidates_(rules.n_candidates),
       best_(rules, n_log_n),
       reader_(rows) {
     split_.centroids.assign(1, Centroid{0, CentroidSource::slot(0).code(), 0, 0, 0, {}});
-}
-
-// Values of all rows for several candidates, and space to rank one of them.
-std::size_t AxisProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
-    const std::size_t n_values =
-        std::min(size.n_rows * rules.n_candidates, std::max(kMaxValues, size.n_rows));
-    return 4 * n_values + 5 * size.n_rows + 12 * size.n_classes + 32 * 6 * size.width;
 }
 
 bool AxisProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {

@@ -21,7 +21,7 @@ Centroid ClassMeans::centroid(std::int32_t class_id, const std::int32_t* rows, s
     Centroid centroid{class_id, Centroid::kNewMean, 0, 0, 0, {}};
     // Rows may be copies of one.
     const bool is_one = std::all_of(rows, rows + n, [&](std::int32_t row) { return row == *rows; });
-    if (is_one && rows_.can_reference_rows()) {
+    if (is_one) {
         centroid.source = CentroidSource::row(rows[0]).code();
         const float* row = rows_.read(rows[0], mean);
         if (row != mean) std::copy_n(row, rows_.width(), mean);

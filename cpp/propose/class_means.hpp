@@ -8,14 +8,14 @@
 
 #include "arrays/aligned.hpp"
 #include "propose/known_means.hpp"
-#include "samples/row_view.hpp"
+#include "samples/row_reader.hpp"
 #include "tree/tree.hpp"
 
 namespace evergrow {
 
 class ClassMeans {
   public:
-    explicit ClassMeans(const RowView& rows)
+    explicit ClassMeans(const Samples& rows)
         : rows_(rows), reader_(rows), partial_sum_(rows.width()), sum_(rows.width()) {}
 
     // The centroid of the rows. For a single row and its copies it is a reference, where rows can
@@ -29,7 +29,7 @@ class ClassMeans {
   private:
     void average(const std::int32_t* rows, std::size_t n, float* mean);
 
-    const RowView rows_;
+    const Samples& rows_;
     RowReader reader_;
     AlignedVector<float> partial_sum_;
     std::vector<double> sum_;

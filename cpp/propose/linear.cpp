@@ -4,11 +4,6 @@
 
 namespace evergrow {
 
-// Values of all rows for several candidates, and space to rank one of them.
-std::size_t LinearProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
-    return Projections::scratch_bytes(rules.n_candidates, size);
-}
-
 bool LinearProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     if (!best_.start(node)) return false;
     const std::size_t at_once = projections_.max_at_once(node.n_rows);

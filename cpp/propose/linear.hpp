@@ -13,13 +13,11 @@ namespace evergrow {
 
 class LinearProposer final : public Proposer {
   public:
-    LinearProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n)
+    LinearProposer(const Samples& rows, const SplitRules& rules, const EntropyTable& n_log_n)
         : n_features_(rows.n_features()),
           n_candidates_(rules.n_candidates),
           best_(rules, n_log_n),
           projections_(rows) {}
-
-    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
 
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override { return best_.goes_right(row); }

@@ -13,7 +13,7 @@
 #include "arrays/aligned.hpp"
 #include "run/parallel_tasks.hpp"
 #include "run/random_stream.hpp"
-#include "samples/row_view.hpp"
+#include "samples/row_reader.hpp"
 
 namespace evergrow {
 
@@ -25,7 +25,7 @@ class LinearSvm {
     // Tolerance for violations of the optimality conditions.
     static constexpr double kTolerance = 0.1;
 
-    LinearSvm(const RowView& rows, double regularization)
+    LinearSvm(const Samples& rows, double regularization)
         : n_features_(rows.n_features()),
           width_(rows.width()),
           upper_(regularization),

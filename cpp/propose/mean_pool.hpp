@@ -15,7 +15,7 @@ namespace evergrow {
 class MeanPool {
   public:
     // The objective selects the classes; it must outlive the pool.
-    MeanPool(const RowView& rows, const Objective& objective)
+    MeanPool(const Samples& rows, const Objective& objective)
         : width_(rows.width()), objective_(objective), class_means_(rows) {}
 
     // Computes the means from all samples at a node; incomplete if `stop` is set meanwhile.

@@ -5,19 +5,13 @@
 
 namespace evergrow {
 
-NcmProposer::NcmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n)
+NcmProposer::NcmProposer(const Samples& rows, const SplitRules& rules, const EntropyTable& n_log_n)
     : width_(rows.width()),
       rules_(rules),
       scorer_(n_log_n),
       class_means_(rows),
       reader_(rows),
       means_(rules.n_centroids * rows.width()) {}
-
-// Nearest mean and score of every row; means, class counts at each mean, and assignments.
-std::size_t NcmProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
-    const std::size_t n_tried = std::min(rules.n_candidates, std::size_t{1} << 20);
-    return 6 * size.n_rows + rules.n_centroids * (6 * size.width + 4 * size.n_classes + n_tried);
-}
 
 bool NcmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);

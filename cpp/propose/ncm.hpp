@@ -15,9 +15,7 @@ namespace evergrow {
 
 class NcmProposer final : public Proposer {
   public:
-    NcmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n);
-
-    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
+    NcmProposer(const Samples& rows, const SplitRules& rules, const EntropyTable& n_log_n);
 
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override {

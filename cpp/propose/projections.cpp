@@ -11,12 +11,6 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 
 }  // namespace
 
-std::size_t Projections::scratch_bytes(std::size_t n_vectors, const NodeSize& size) {
-    const std::size_t n_values =
-        std::min(size.n_rows * n_vectors, std::max(kMaxValues, size.n_rows));
-    return 4 * n_values + 5 * size.n_rows + 12 * size.n_classes + 6 * kMaxVectors * size.width;
-}
-
 std::size_t Projections::max_at_once(std::size_t n_rows) const {
     return std::min(kMaxVectors, std::max<std::size_t>(1, kMaxValues / n_rows));
 }

@@ -12,13 +12,10 @@ namespace evergrow {
 
 class Projections {
   public:
-    explicit Projections(const RowView& rows)
+    explicit Projections(const Samples& rows)
         : width_(rows.width()),
           codec_(format_for(SplitKind::kLinear), rows.width()),
           reader_(rows) {}
-
-    // Estimated bytes for a node and this many vectors, including space to rank one of them.
-    static std::size_t scratch_bytes(std::size_t n_vectors, const NodeSize& size);
 
     // The number of vectors to use at once, which bounds the memory for a large node.
     std::size_t max_at_once(std::size_t n_rows) const;

@@ -11,7 +11,7 @@
 #include "propose/known_means.hpp"
 #include "run/parallel_tasks.hpp"
 #include "run/random_stream.hpp"
-#include "samples/row_view.hpp"
+#include "samples/row_reader.hpp"
 #include "score/class_hierarchy.hpp"
 #include "score/information_gain.hpp"
 #include "tree/split.hpp"
@@ -56,14 +56,6 @@ struct SplitRules {
     std::shared_ptr<const ClassHierarchy> hierarchy = std::make_shared<const ClassHierarchy>();
 };
 
-// The largest node of a tree, by which proposers estimate the memory that they need.
-struct NodeSize {
-    std::size_t n_rows;
-    std::size_t width;  // values in a row, with padding
-    std::size_t n_classes;
-    bool half;  // rows are stored in half precision
-};
-
 class Proposer {
   public:
     virtual ~Proposer() = default;
@@ -88,9 +80,7 @@ SplitKind kind_of_split(const std::string& proposer);
 // Whether an update may add centroids to a node, up to n_centroids. A regularised node keeps the
 // number that it found to be worth the cost.
 bool may_add_centroids(const std::string& proposer);
-// Estimated bytes that the proposer of a thread allocates for the largest node.
-std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
-std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
+std::unique_ptr<Proposer> make_proposer(const Samples& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n);
 
 }  // namespace evergrow

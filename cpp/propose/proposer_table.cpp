@@ -11,11 +11,10 @@
 namespace evergrow {
 namespace {
 
-using Scratch = std::size_t (*)(const SplitRules&, const NodeSize&);
-using Make = std::unique_ptr<Proposer> (*)(const RowView&, const SplitRules&, const EntropyTable&);
+using Make = std::unique_ptr<Proposer> (*)(const Samples&, const SplitRules&, const EntropyTable&);
 
 template <class P>
-std::unique_ptr<Proposer> make(const RowView& rows, const SplitRules& rules,
+std::unique_ptr<Proposer> make(const Samples& rows, const SplitRules& rules,
                                const EntropyTable& n_log_n) {
     return std::make_unique<P>(rows, rules, n_log_n);
 }
@@ -24,19 +23,19 @@ struct Entry {
     const char* name;
     SplitKind kind;
     Make make;
-    Scratch scratch_bytes;
     bool may_add_centroids = false;
 };
 
 template <class P>
 constexpr Entry entry(const char* name, SplitKind kind, bool may_add_centroids = false) {
-    return {name, kind, make<P>, P::scratch_bytes, may_add_centroids};
+    return {name, kind, make<P>, may_add_centroids};
 }
 
 // To add a way to find splits: write its NumPy reference in tests/reference/, then a Proposer such
 // as ncm.cpp whose random numbers come from the Stream of the node, and a line here. New parameters
 // are fields of SplitRules in proposer.hpp and of bind/plans.cpp. In Python, add an estimator such
-// as src/evergrow/estimators/forest/svm_forest.py, and a line to RULES in
+// as a value to
+// src/evergrow/estimators/forest/splits.py, and a line to RULES in
 // tests/estimators/forest/cores.py.
 constexpr Entry kTable[] = {
     entry<NcmProposer>("ncm", SplitKind::kNcm, true),
@@ -58,13 +57,7 @@ SplitKind kind_of_split(const std::string& proposer) { return find(proposer).kin
 
 bool may_add_centroids(const std::string& proposer) { return find(proposer).may_add_centroids; }
 
-std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size) {
-    // A proposer has up to two readers, which convert rows from half precision.
-    const std::size_t readers = size.half ? 2 * RowReader::kBlock * size.width * 4 : 0;
-    return readers + find(rules.proposer).scratch_bytes(rules, size);
-}
-
-std::unique_ptr<Proposer> make_proposer(const RowView& rows, const SplitRules& rules,
+std::unique_ptr<Proposer> make_proposer(const Samples& rows, const SplitRules& rules,
                                         const EntropyTable& n_log_n) {
     return find(rules.proposer).make(rows, rules, n_log_n);
 }

@@ -23,7 +23,7 @@ std::size_t rounded_up(std::size_t n, std::size_t unit) { return (n + unit - 1) 
 
 }  // namespace
 
-RegularisedProposer::RegularisedProposer(const RowView& rows, const SplitRules& rules,
+RegularisedProposer::RegularisedProposer(const Samples& rows, const SplitRules& rules,
                                          const EntropyTable& n_log_n)
     : width_(rows.width()),
       rules_(rules),
@@ -31,19 +31,6 @@ RegularisedProposer::RegularisedProposer(const RowView& rows, const SplitRules& 
       pool_(rows, objective_),
       best_(rules, n_log_n),
       reader_(rows) {}
-
-// Means of all classes, their scores of some rows, and the nearest mean in each subset.
-std::size_t RegularisedProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
-    const std::size_t n_scored = rules.max_scoring_samples == 0
-                                     ? size.n_rows
-                                     : std::min(size.n_rows, rules.max_scoring_samples);
-    const std::size_t nearest =
-        2 * std::min(n_scored * rules.n_subsets, std::max(kNearestAtOnce, n_scored));
-    const std::size_t scores = 4 * std::max(kScoresAtOnce, 32 * size.n_classes);
-    const std::size_t n_tried = std::min(rules.n_candidates, std::size_t{1} << 20);
-    return 14 * size.n_rows + nearest + scores + 6 * size.width * size.n_classes +
-           kCachedSizes * rules.n_centroids * n_tried;
-}
 
 bool RegularisedProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     const auto min_rows = 2 * static_cast<std::size_t>(rules_.min_samples_leaf);

@@ -20,9 +20,7 @@ namespace evergrow {
 
 class RegularisedProposer final : public Proposer {
   public:
-    RegularisedProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n);
-
-    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
+    RegularisedProposer(const Samples& rows, const SplitRules& rules, const EntropyTable& n_log_n);
 
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override {

@@ -5,12 +5,6 @@
 
 namespace evergrow {
 
-// As for random hyperplanes, and the rows that hyperplanes are trained on.
-std::size_t SvmProposer::scratch_bytes(const SplitRules& rules, const NodeSize& size) {
-    return Projections::scratch_bytes(rules.n_candidates, size) +
-           kMaxTrained * (4 * size.width + 40);
-}
-
 bool SvmProposer::propose(const NodeSamples& node, Stream stream, const StopFlag& stop) {
     if (!best_.start(node)) return false;
     draw_trained(node, stream);

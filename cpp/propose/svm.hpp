@@ -19,14 +19,12 @@ class SvmProposer final : public Proposer {
     // A larger node trains its SVMs on this many random samples; the gain is that of all samples.
     static constexpr std::size_t kMaxTrained = 2000;
 
-    SvmProposer(const RowView& rows, const SplitRules& rules, const EntropyTable& n_log_n)
+    SvmProposer(const Samples& rows, const SplitRules& rules, const EntropyTable& n_log_n)
         : width_(rows.width()),
           n_candidates_(rules.n_candidates),
           best_(rules, n_log_n),
           projections_(rows),
           svm_(rows, rules.regularization) {}
-
-    static std::size_t scratch_bytes(const SplitRules& rules, const NodeSize& size);
 
     bool propose(const NodeSamples& node, Stream stream, const StopFlag& stop) override;
     bool goes_right(std::size_t row) const override { return best_.goes_right(row); }

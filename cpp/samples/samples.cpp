@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -11,24 +10,19 @@
 
 namespace evergrow {
 
-Samples::Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source)
+Samples::Samples(std::size_t n_features, Precision precision)
     : n_features_(n_features),
       width_(padded_width(n_features)),
       precision_(precision),
-      source_(std::move(source)),
       floats_(width_),
-      halves_(width_) {
-    floats_.use(source_);
-    halves_.use(source_);
-}
+      halves_(width_) {}
 
 template <class T>
-Samples::Samples(std::size_t n_features, const BorrowedRows<T>& rows, const std::int32_t* places,
+Samples::Samples(std::size_t n_features, const std::shared_ptr<const T>& rows,
                  const std::int32_t* classes, const std::int64_t* ids, std::size_t n)
-    : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16,
-              nullptr) {
-    rows_of(T{}).borrow(rows.memory, n, places);
-    lenders_.push_back({rows.memory, rows.n_rows});
+    : Samples(n_features, sizeof(T) == sizeof(float) ? Precision::kFloat32 : Precision::kFloat16) {
+    rows_of(T{}).borrow(rows, n);
+    lender_ = rows;
     classes_.extend(n);
     ids_.extend(n);
     for (std::size_t i = n; i-- > 0;) {
@@ -39,37 +33,20 @@ Samples::Samples(std::size_t n_features, const BorrowedRows<T>& rows, const std:
     find_classes();
 }
 
-template Samples::Samples(std::size_t, const BorrowedRows<float>&, const std::int32_t*,
+template Samples::Samples(std::size_t, const std::shared_ptr<const float>&, const std::int32_t*,
+                          const std::int64_t*, std::size_t);
+template Samples::Samples(std::size_t, const std::shared_ptr<const std::uint16_t>&,
                           const std::int32_t*, const std::int64_t*, std::size_t);
-template Samples::Samples(std::size_t, const BorrowedRows<std::uint16_t>&, const std::int32_t*,
-                          const std::int32_t*, const std::int64_t*, std::size_t);
+
+void Samples::use(std::shared_ptr<SpillFile> file) {
+    file_ = std::move(file);
+    floats_.use(file_);
+    halves_.use(file_);
+}
 
 std::size_t Samples::n_bytes() const {
     return floats_.n_bytes() + halves_.n_bytes() + classes_.n_bytes() + ids_.n_bytes() +
            weights_.n_bytes();
-}
-
-std::size_t Samples::n_own_bytes() const {
-    return source_ ? 0 : floats_.n_own_bytes(lenders_) + halves_.n_own_bytes(lenders_);
-}
-
-std::vector<std::int32_t> Samples::lender_of_rows() const {
-    std::vector<std::int32_t> lenders(size(), kOwn);
-    if (lenders_.empty()) return lenders;
-    with_type([&](auto type) {
-        for (std::size_t i = 0; i < size(); ++i) {
-            if (classes_[i] == kRemoved) continue;
-            const std::size_t lender = rows_of(type).lender_of(i, lenders_);
-            if (lender < lenders_.size()) lenders[i] = static_cast<std::int32_t>(lender);
-        }
-    });
-    return lenders;
-}
-
-std::vector<std::size_t> Samples::lender_capacities() const {
-    std::vector<std::size_t> capacities;
-    for (const Lender& lender : lenders_) capacities.push_back(lender.capacity);
-    return capacities;
 }
 
 // Numbers for more rows, those of removed rows first. Their classes and ids can be written.
@@ -99,6 +76,7 @@ std::vector<std::int32_t> Samples::next_numbers(std::size_t n) {
 }
 
 std::vector<std::int32_t> Samples::add(std::size_t n) {
+    if (file_ && !file_->is_own()) use(std::make_shared<SpillFile>(file_->folder()));
     const std::size_t n_before = size();
     std::vector<std::int32_t> rows = next_numbers(n);
     if (precision_ == Precision::kFloat32)
@@ -113,67 +91,6 @@ std::vector<std::int32_t> Samples::add(std::size_t n) {
             halves_.edit(place(rows[i]));
     }
     return rows;
-}
-
-template <class T>
-std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<T>& rows,
-                                                const std::int32_t* places,
-                                                const std::int32_t* classes,
-                                                const std::int64_t* ids, std::size_t n) {
-    lenders_.push_back({rows.memory, rows.n_rows});
-    std::vector<std::int32_t> numbers = next_numbers(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t at = places == nullptr ? i : static_cast<std::size_t>(places[i]);
-        rows_of(T{}).borrow_item(place(numbers[i]), {rows.memory, rows.memory.get() + at * width_});
-        *classes_.appended(place(numbers[i])) = classes[i];
-        *ids_.appended(place(numbers[i])) = ids[i];
-    }
-    add_to_classes(numbers.data(), n);
-    return numbers;
-}
-
-template std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<float>&,
-                                                         const std::int32_t*, const std::int32_t*,
-                                                         const std::int64_t*, std::size_t);
-template std::vector<std::int32_t> Samples::add_borrowed(const BorrowedRows<std::uint16_t>&,
-                                                         const std::int32_t*, const std::int32_t*,
-                                                         const std::int64_t*, std::size_t);
-
-template <class T>
-void Samples::borrow(const BorrowedRows<T>& rows, const std::int32_t* places,
-                     const std::int32_t* numbers, std::size_t n) {
-    lenders_.push_back({rows.memory, rows.n_rows});
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t at = places == nullptr ? i : place(places[i]);
-        rows_of(T{}).borrow_item(place(numbers[i]), {rows.memory, rows.memory.get() + at * width_});
-    }
-    release_unused();
-}
-
-template void Samples::borrow(const BorrowedRows<float>&, const std::int32_t*, const std::int32_t*,
-                              std::size_t);
-template void Samples::borrow(const BorrowedRows<std::uint16_t>&, const std::int32_t*,
-                              const std::int32_t*, std::size_t);
-
-// Releases borrowed memory that no row lies in any more.
-void Samples::release_unused() {
-    if (lenders_.empty()) return;
-    if (!blank_) {
-        const auto zeros = std::make_shared<const AlignedVector<float>>(width_, 0.0F);
-        blank_ = std::shared_ptr<const void>(zeros, zeros->data());
-        lenders_.push_back({blank_, 0});
-    }
-    std::vector<std::uint8_t> used(lenders_.size() + 1, 0);
-    with_type([&](auto type) {
-        using T = decltype(type);
-        const auto blank = std::static_pointer_cast<const T>(blank_);
-        for (const std::int32_t row : free_) rows_of(type).borrow_item(place(row), blank);
-        for (std::size_t i = 0; i < size(); ++i) used[rows_of(type).lender_of(i, lenders_)] = 1;
-    });
-    std::vector<Lender> left;
-    for (std::size_t i = 0; i < lenders_.size(); ++i)
-        if (used[i] != 0 || lenders_[i].memory == blank_) left.push_back(lenders_[i]);
-    lenders_ = std::move(left);
 }
 
 template <class T>
@@ -203,21 +120,11 @@ void Samples::remove(const std::int32_t* numbers, std::size_t n) {
     free_.insert(free_.end(), numbers, numbers + n);
     // The lowest numbers are used again first, so that new rows lie on few pages.
     std::sort(free_.begin(), free_.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
-    release_unused();
 }
 
-void Samples::erase_removed() {
-    if (!source_) return;
-    for (const std::int32_t row : free_) {
-        if (precision_ == Precision::kFloat32)
-            std::fill_n(floats_.appended(place(row)), width_, 0.0F);
-        else
-            std::fill_n(halves_.appended(place(row)), width_, std::uint16_t{0});
-    }
-}
-
-Samples Samples::compacted(std::vector<std::int32_t>& number) const {
-    Samples copy(n_features_, precision_, nullptr);
+Samples Samples::compacted(std::vector<std::int32_t>& number,
+                           std::shared_ptr<SpillFile> file) const {
+    Samples copy(n_features_, precision_);
     number.assign(size(), kRemoved);
     std::vector<std::int32_t> left;
     left.reserve(size() - n_removed());
@@ -226,22 +133,27 @@ Samples Samples::compacted(std::vector<std::int32_t>& number) const {
         number[i] = static_cast<std::int32_t>(left.size());
         left.push_back(static_cast<std::int32_t>(i));
     }
-    if (!lenders_.empty() && precision_ == Precision::kFloat32)
-        copy.floats_ = floats_.gathered(left, lenders_);
-    else if (!lenders_.empty())
-        copy.halves_ = halves_.gathered(left, lenders_);
-    else if (precision_ == Precision::kFloat32)
-        copy.floats_ = floats_.gathered(left);
+    if (precision_ == Precision::kFloat32)
+        copy.floats_ = floats_.gathered(left, file);
     else
-        copy.halves_ = halves_.gathered(left);
-    copy.lenders_ = lenders_;
-    copy.blank_ = blank_;
+        copy.halves_ = halves_.gathered(left, file);
+    copy.use(std::move(file));
     copy.classes_ = classes_.gathered(left);
     copy.ids_ = ids_.gathered(left);
     if (has_weights()) copy.weights_ = weights_.gathered(left);
     copy.find_classes();
-    copy.release_unused();
     return copy;
+}
+
+void Samples::move_to(std::shared_ptr<SpillFile> file) {
+    std::vector<std::int32_t> all(size());
+    std::iota(all.begin(), all.end(), 0);
+    if (precision_ == Precision::kFloat32)
+        floats_ = floats_.gathered(all, file);
+    else
+        halves_ = halves_.gathered(all, file);
+    use(std::move(file));
+    lender_ = nullptr;
 }
 
 void Samples::rename_classes(const std::vector<std::int32_t>& map) {

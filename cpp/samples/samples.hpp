@@ -15,48 +15,30 @@ namespace evergrow {
 
 enum class Precision : std::uint8_t { kFloat32, kFloat16 };
 
-// Padded, standardised rows in memory of the caller, which samples borrow and never write.
-template <class T>
-struct BorrowedRows {
-    std::shared_ptr<const T> memory;
-    std::size_t n_rows;
-};
-
 // Rows can be added and removed; the numbers of removed rows are used again. Copies are cheap: they
 // share the pages that neither has changed, so the forest before an update keeps its samples.
 class Samples {
   public:
     static constexpr std::int32_t kRemoved = -1;  // class of a removed row
 
-    // Rows in memory, or on pages of `source` if it is not null.
-    Samples(std::size_t n_features, Precision precision, std::shared_ptr<PageSource> source);
-    // Borrowed rows: row i lies at places[i], or at i without places. Class kRemoved marks a
-    // removed row. The memory is released with its last row. Rows that are added later lie on own
-    // pages.
+    Samples(std::size_t n_features, Precision precision);
+    // Padded, standardised rows that are borrowed from the caller and never written. Class kRemoved
+    // marks a removed row. Rows that are added later lie on own pages.
     template <class T>
-    Samples(std::size_t n_features, const BorrowedRows<T>& rows, const std::int32_t* places,
+    Samples(std::size_t n_features, const std::shared_ptr<const T>& rows,
             const std::int32_t* classes, const std::int64_t* ids, std::size_t n);
 
+    // From now on new rows lie in this file, or in memory if it is null.
+    void use(std::shared_ptr<SpillFile> file);
+    const std::shared_ptr<SpillFile>& file() const { return file_; }
     // Numbers for `n` new rows, to be filled with `write`.
     std::vector<std::int32_t> add(std::size_t n);
-    // Adds borrowed rows and returns their numbers. Not for samples with a page source.
-    template <class T>
-    std::vector<std::int32_t> add_borrowed(const BorrowedRows<T>& rows, const std::int32_t* places,
-                                           const std::int32_t* classes, const std::int64_t* ids,
-                                           std::size_t n);
-    // From now on rows `numbers` are borrowed; the content must be the same. Memory that no row
-    // lies in any more is released as soon as no older copy of the samples uses it.
-    template <class T>
-    void borrow(const BorrowedRows<T>& rows, const std::int32_t* places,
-                const std::int32_t* numbers, std::size_t n);
     // Fills rows `numbers`, which came from `add` on this object.
     template <class T>
     void write(const std::int32_t* numbers, const T* rows, const std::int32_t* classes,
                const std::int64_t* ids, std::size_t n, const Standardizer& standardizer,
                std::size_t n_threads);
     void remove(const std::int32_t* numbers, std::size_t n);
-    // With a page source: overwrites removed rows with zeros. Older copies lose them too.
-    void erase_removed();
     // Replaces class c by map[c] in all rows.
     void rename_classes(const std::vector<std::int32_t>& map);
     // Gives rows other classes; they must not be removed ones.
@@ -64,9 +46,11 @@ class Samples {
     // Gives rows weights; new rows have weight 1.
     void set_weights(const std::int32_t* numbers, const float* weights, std::size_t n);
 
-    // A copy without removed rows, in memory of its exact size; borrowed rows stay borrowed.
-    // `number` receives the new number of every row.
-    Samples compacted(std::vector<std::int32_t>& number) const;
+    // A copy without removed rows, in memory of its exact size or in a file. `number` receives the
+    // new number of every row.
+    Samples compacted(std::vector<std::int32_t>& number, std::shared_ptr<SpillFile> file) const;
+    // Moves all rows to a file; their numbers stay.
+    void move_to(std::shared_ptr<SpillFile> file);
 
     // Number of rows, removed ones included.
     std::size_t size() const { return classes_.size(); }
@@ -74,18 +58,7 @@ class Samples {
     std::size_t n_features() const { return n_features_; }
     std::size_t width() const { return width_; }
     Precision precision() const { return precision_; }
-    // Whether centroids may refer to rows. Pages of a source can be overwritten, so they may not.
-    bool can_reference_rows() const { return source_ == nullptr; }
-    const std::shared_ptr<PageSource>& source() const { return source_; }
     std::size_t n_bytes() const;
-    // By row the index of its lender in `lender_capacities`; kOwn for rows that are not borrowed
-    // and for removed rows.
-    static constexpr std::int32_t kOwn = -1;
-    std::vector<std::int32_t> lender_of_rows() const;
-    // The number of rows that the memory of each lender has space for.
-    std::vector<std::size_t> lender_capacities() const;
-    // Bytes of rows that are neither borrowed nor on pages of a source.
-    std::size_t n_own_bytes() const;
 
     // Stored rows of each class, for classes below `n_classes`.
     std::vector<std::int64_t> class_sizes(std::size_t n_classes) const;
@@ -110,9 +83,6 @@ class Samples {
         return buffer;
     }
 
-    // Tells apart copies that share a file.
-    std::uint64_t version = 0;
-
   private:
     // Copies of samples share those of classes that neither has changed.
     struct ClassRows {
@@ -135,7 +105,6 @@ class Samples {
             visit(std::uint16_t{});
     }
     std::vector<std::int32_t> next_numbers(std::size_t n);
-    void release_unused();
     void extend_weights();
     const ClassRows* rows_of_class(std::size_t class_id) const;
     ClassRows& edit_class(std::int32_t class_id);
@@ -147,12 +116,10 @@ class Samples {
     std::size_t n_features_;
     std::size_t width_;
     Precision precision_;
-    std::shared_ptr<PageSource> source_;
-    // Lenders of rows. This second reference besides that of the pages makes sure that no borrowed
+    std::shared_ptr<SpillFile> file_;
+    // Borrowed memory. This second reference besides that of the pages makes sure that no borrowed
     // page ever has a single owner, which would allow writing it.
-    std::vector<Lender> lenders_;
-    // A row of zeros. Where rows are borrowed, removed rows lie here and hold no lender's memory.
-    std::shared_ptr<const void> blank_;
+    std::shared_ptr<const void> lender_;
     PagedArray<float> floats_;
     PagedArray<std::uint16_t> halves_;
     PagedArray<std::int32_t> classes_;

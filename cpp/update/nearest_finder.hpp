@@ -7,7 +7,7 @@
 
 #include "arrays/aligned.hpp"
 #include "kernels/kernels.hpp"
-#include "samples/row_view.hpp"
+#include "samples/row_reader.hpp"
 #include "tree/tree.hpp"
 #include "update/node_edit.hpp"
 #include "update/plan.hpp"

@@ -26,7 +26,6 @@ struct UpdatePlan {
     // `first_refreshed`, wrapping around.
     std::size_t first_refreshed;
     std::size_t n_refreshed;
-    std::size_t row_budget;  // bytes of rows that each thread may copy to memory; see Grower
     SplitRules rules;
     bool keep_rows;  // whether leaves store the new rows
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "samples/row_view.hpp"
+#include "samples/row_reader.hpp"
 #include "tree/router.hpp"
 #include "update/node_edit.hpp"
 #include "update/plan.hpp"

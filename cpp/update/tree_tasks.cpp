@@ -71,8 +71,8 @@ std::optional<Updated> update_trees(const Forest& forest, std::shared_ptr<const 
         n_trees, n_threads,
         [&](std::size_t index, std::size_t worker, const StopFlag& stop) {
             if (!growers[worker])
-                growers[worker] = std::make_unique<Grower>(*samples, plan.n_classes, plan.rules,
-                                                           *n_log_n, plan.row_budget);
+                growers[worker] =
+                    std::make_unique<Grower>(*samples, plan.n_classes, plan.rules, *n_log_n);
             auto tree = std::make_shared<Tree>(*forest.trees[index]);
             tree->score_cache.take_from(forest.trees[index]->score_cache);
             const std::uint64_t before = tree->n_comparisons;

@@ -120,11 +120,12 @@ Forest relabel(const Forest& forest, std::shared_ptr<const Samples> samples,
     return renamed;
 }
 
-Forest compact(const Forest& forest) {
+Forest compact(const Forest& forest, std::shared_ptr<SpillFile> file) {
     Forest packed{forest.samples, {}, forest.n_classes, forest.n_log_n};
     std::vector<std::int32_t> number;
-    if (forest.samples->n_removed() > 0 && forest.samples->can_reference_rows())
-        packed.samples = std::make_shared<const Samples>(forest.samples->compacted(number));
+    if (forest.samples->n_removed() > 0 || file || forest.samples->file())
+        packed.samples =
+            std::make_shared<const Samples>(forest.samples->compacted(number, std::move(file)));
     for (const auto& old : forest.trees) {
         Tree tree = *old;
         if (!number.empty()) renumber_rows(tree, number);

@@ -50,6 +50,6 @@ Forest relabel(const Forest& forest, std::shared_ptr<const Samples> samples,
                const std::vector<std::int32_t>& map, std::size_t n_classes);
 
 // The forest without dead entries and removed samples; samples are renumbered.
-Forest compact(const Forest& forest);
+Forest compact(const Forest& forest, std::shared_ptr<SpillFile> file);
 
 }  // namespace evergrow

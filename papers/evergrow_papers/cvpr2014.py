@@ -249,7 +249,7 @@ def _fig3_runs(context: Context) -> list[Run]:
 
 
 def _fig3_measure(context: Context, run: Run) -> list[Row]:
-    learner = retrained(context, run["seed"], n_centroids=SUBSETS[run["subset"]])
+    learner = retrained(context, run["seed"], splits__n_centroids=SUBSETS[run["subset"]])
     measured = follow_run(context, run, learner)
     rows = rows_of(run, FIG3.keys, measured)
     # The time of training from scratch is that of the last step.

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryForestClassifier
 from evergrow.compare import Dataset
-from evergrow.estimators import guess_fine, guess_within
+from evergrow.estimators import Regularised, guess_fine, guess_within
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
@@ -293,11 +293,7 @@ METHODS = (*PAPERS_METHODS, "ridge-h")
 # Default parameters of a forest with many subsets.
 REGULARISED: dict[str, Any] = {
     **SUBCATEGORY_TREES,
-    "n_subsets": 100,
-    "n_assignments": 50,
-    "subset_scale": 1.0,
-    "cost_weight": 0.001,
-    "max_scoring_samples": 1024,
+    "splits": Regularised(scoring_samples=1024),
 }
 TRAINING: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
     "both levels": lambda train: (train.X, train.labels),
@@ -324,7 +320,7 @@ LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "full": ("all fine", partial(_forest, **REGULARISED)),
     "plain": ("all fine", _forest),
     # With the leaves and centroids of the paper and other defaults of NCMForestClassifier.
-    "regularised": ("all fine", partial(_forest, n_subsets=100)),
+    "regularised": ("all fine", partial(_forest, splits=Regularised())),
     "coarse": ("all coarse", partial(_forest, **REGULARISED)),
     "class means": ("fine part", lambda *_, **__: NCMClassifier()),
     "5 neighbours": (
@@ -406,7 +402,10 @@ def evaluate(
     As in the paper, accuracy is the mean over classes.
     """
     learns, make = LEARNERS[name]
-    model = make(run["trees"], n_jobs=context.n_jobs, random_state=run["seed"], **parameters)
+    fields = {field: value for field, value in parameters.items() if "__" in field}
+    own = {field: value for field, value in parameters.items() if field not in fields}
+    model = make(run["trees"], n_jobs=context.n_jobs, random_state=run["seed"], **own)
+    model = model.set_params(**fields) if fields else model
     values = {"seconds": time_call(model.fit, *TRAINING[learns](train))}
     predicted = np.asarray(model.predict(data.X_test))
     if learns == "all coarse":
@@ -582,9 +581,9 @@ TABLE1 = _experiment(
         further=dict.fromkeys(SOURCES, entries(FORESTS_AND_MEANS)),
         checks={
             "10 roots": [
-                *entries(["regularised"], "10 roots", subset_scale=10.0),
+                *entries(["regularised"], "10 roots", splits__scale=10.0),
                 *entries(
-                    ["regularised"], "10 roots, leaves of 1", subset_scale=10.0, min_samples_leaf=1
+                    ["regularised"], "10 roots, leaves of 1", splits__scale=10.0, min_samples_leaf=1
                 ),
             ],
             LOW: entries(FORESTS_AND_MEANS, LOW),
@@ -844,7 +843,7 @@ TABLE5 = _experiment(
 
 # The paper's settings for high-dimensional features: larger subsets, more weight on coarse classes.
 _claim_on_fisher = partial(_claim_by_fine, where={"features": FISHER})
-LARGE_SUBSETS: dict[str, Any] = {"subset_scale": 10.0, "n_subsets": 100}
+LARGE_SUBSETS: dict[str, Any] = {"splits__scale": 10.0}
 WEIGHTED = LARGE_SUBSETS | {"coarse_weight": 100.0}
 TABLE6 = _experiment(
     name="cvpr2015-table6",
@@ -933,14 +932,15 @@ SWEEPS: dict[str, tuple[float, ...]] = {
     "n_assignments": (10, 50, 100),
     "cost_weight": (0.1, 0.01, 0.005, 0.001, 0.0),
 }
-OTHERWISE: dict[str, Any] = {"n_subsets": 100, "n_assignments": 50, "cost_weight": 0.01}
+OTHERWISE: dict[str, Any] = {"splits__cost": 0.01}
 # Half a percentage point counts as no difference: the range of the paper's curve of assignments.
 HARDLY = 0.005
 
 
 def _fig2_measure(context: Context, run: Run) -> list[Row]:
     name = run["parameter"]
-    chosen = [("regularised", {"value": n}, OTHERWISE | {name: n}) for n in SWEEPS[name]]
+    field = {"cost_weight": "splits__cost"}.get(name, f"splits__{name}")
+    chosen = [("regularised", {"value": n}, OTHERWISE | {field: n}) for n in SWEEPS[name]]
     return measure(context, run, usual=chosen, fine=1.0, coarse=0.0)
 
 
@@ -1101,7 +1101,7 @@ FIG4 = _experiment(
     runs=partial(seeded_runs, metric=["fine"]),
     measure=partial(
         measure,
-        usual=[("fine-only", {"scale": c}, {"subset_scale": c}) for c in (1.0, 5.0, 10.0, 20.0)],
+        usual=[("fine-only", {"scale": c}, {"splits__scale": c}) for c in (1.0, 5.0, 10.0, 20.0)],
     ),
     claims={
         "larger": _claim(
@@ -1243,7 +1243,7 @@ def _sizes_runs(context: Context) -> list[Run]:
 def _sizes_measure(context: Context, run: Run) -> list[Row]:
     more: dict[str, Any] = {}
     if run["size"] == "1000 subsets":
-        more = {"n_subsets": context.scaled(1000, 300)}
+        more = {"splits__n_subsets": context.scaled(1000, 300)}
     # The plain forest has one subset.
     of_all = [*entries(["plain"]), *entries(["regularised"], **more)]
     of_half = entries(("fine-only", "hierarchical", "nn-h"), **more)

@@ -18,6 +18,7 @@ from scipy.spatial import KDTree
 
 from evergrow import AxisForestClassifier, NCMForestClassifier, SVMForestClassifier
 from evergrow.compare import ClassStream, Dataset, Retrained, follow
+from evergrow.estimators import ClassMeans, SVMs, Thresholds
 from evergrow.foundation.errors import InvalidInputError
 from evergrow_papers.claims import Claim, Compare, Words, each_seed, increasing, points, times
 from evergrow_papers.data import Array, mixture, spirals, take_square_roots
@@ -64,10 +65,12 @@ STRATEGIES = (*PARAMETERS,)
 # Strategies that add nodes, and of these the ones that choose nodes.
 GROWING, CHOOSING = STRATEGIES[1:], STRATEGIES[2:]
 LINES = (*STRATEGIES, RETRAINED)
+# The report gives the least gain, but no smallest leaf.
+MIN_GAIN = 0.001
 KINDS: Mapping[str, Callable[..., Any]] = {
-    "axis": AxisForestClassifier,
-    "SVM": SVMForestClassifier,
-    "NCM": partial(NCMForestClassifier, n_centroids="sqrt"),
+    "axis": partial(AxisForestClassifier, splits=Thresholds(min_gain=MIN_GAIN)),
+    "SVM": partial(SVMForestClassifier, splits=SVMs(min_gain=MIN_GAIN)),
+    "NCM": partial(NCMForestClassifier, splits=ClassMeans(n_centroids="sqrt", min_gain=MIN_GAIN)),
 }
 
 
@@ -80,8 +83,7 @@ PICTURES = {"cifar100_words1000": VISUAL_WORDS}
 
 def make_forest(context: Context, run: Run, **parameters: Any) -> Any:
     """An empty forest whose nodes split by thresholds, linear SVMs or class means."""
-    # The report gives the least gain, but no smallest leaf. It grows no tree again.
-    settings = {**TREES, "min_gain": 0.001, "min_samples_leaf": 5, "n_estimators": run["n_trees"]}
+    settings = {**TREES, "min_samples_leaf": 5, "n_estimators": run["n_trees"]}
     settings |= {"n_jobs": context.n_jobs, "random_state": run["seed"]}
     return KINDS[run["forest"]](**settings).set_params(**parameters)
 
@@ -128,7 +130,8 @@ def measure_strategies(context: Context, run: Run, at: Sequence[int] = ()) -> li
     name = run.get("varied")
     share = {"update__share": run["value"]} if name == "share" else {}
     # The number of initial classes is a setting of the run as well.
-    varied = {} if name in (None, "initial", "share") else {name: run["value"]}
+    place = "splits__n_candidates" if name == "n_candidates" else str(name)
+    varied = {} if name in (None, "initial", "share") else {place: run["value"]}
     data, order = _data_of(context, run)
     sizes = ClassStream(run["initial"], run["chunk"], order=order).sizes(len(order))
     wanted = at or (sizes[-1:] if "varied" in run else sizes)

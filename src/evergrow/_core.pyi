@@ -20,10 +20,10 @@ class Standardizer:
     ) -> None: ...
 
 class Samples:
-    def __init__(self, n_features: int, half: bool = False, path: str | None = None) -> None: ...
-    # Samples whose rows lie in an array as standardize_rows makes them, at a multiple of 64 bytes:
-    # row i at places[i], or at i without places. Nothing is copied and the array is kept; it must
-    # not change. Class -1 stands for a removed row.
+    def __init__(self, n_features: int, half: bool = False) -> None: ...
+    # Samples whose rows lie in an array as standardize_rows makes them, at a multiple of 64 bytes.
+    # Nothing is copied and the array is kept; it must not change. Class -1 stands for a removed
+    # row.
     @staticmethod
     def over(
         rows: npt.NDArray[Any],
@@ -31,7 +31,6 @@ class Samples:
         ids: npt.NDArray[np.int64],
         *,
         n_features: int,
-        places: npt.NDArray[np.int32] | None = None,
         weights: npt.NDArray[np.float32] | None = None,
     ) -> Samples: ...
     def __len__(self) -> int: ...
@@ -39,26 +38,15 @@ class Samples:
     def half(self) -> bool: ...
     @property
     def n_features(self) -> int: ...
-    # The file the rows are mapped from, and what is wrong with it; empty if nothing is.
+    # Whether new rows lie in an unlinked, memory-mapped file.
     @property
-    def path(self) -> str | None: ...
-    @property
-    def problem(self) -> str: ...
-    # Makes these samples the ones that may add to the file.
-    def claim(self) -> None: ...
+    def in_file(self) -> bool: ...
+    # Moves all rows to a new file in this folder.
+    def move_to_file(self, folder: str) -> None: ...
     @property
     def n_removed(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
-    # Of rows that lie neither in a file nor in an array of somebody else.
-    @property
-    def own_nbytes(self) -> int: ...
-    # Which of the arrays each row lies in, -1 for none and for removed rows; and how many rows
-    # there is room for in each of them.
-    @property
-    def lenders(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def lender_capacities(self) -> list[int]: ...
     @property
     def width(self) -> int: ...
     @property
@@ -74,24 +62,6 @@ class Samples:
     def class_sums(self, classes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]: ...
     def copy(self) -> Samples: ...
     def add(self, n: int) -> npt.NDArray[np.int32]: ...
-    # More rows that lie in an array, as in over.
-    def add_over(
-        self,
-        rows: npt.NDArray[Any],
-        classes: npt.NDArray[np.int32],
-        ids: npt.NDArray[np.int64],
-        *,
-        places: npt.NDArray[np.int32] | None = None,
-    ) -> npt.NDArray[np.int32]: ...
-    # Rows that are left lie in an array from now on, which holds the same; arrays that no row is
-    # left in go when copies made before have gone.
-    def move_over(
-        self,
-        rows: npt.NDArray[Any],
-        numbers: npt.NDArray[np.int32],
-        *,
-        places: npt.NDArray[np.int32] | None = None,
-    ) -> None: ...
     def write(
         self,
         numbers: npt.NDArray[np.int32],
@@ -177,7 +147,6 @@ class UpdatePlan:
         keep_rows: bool,
         first_refreshed: int = 0,
         n_refreshed: int = 0,
-        row_budget: int = 0,
         class_weights: Sequence[float] = (),
     ) -> None: ...
     @property
@@ -205,10 +174,8 @@ class UpdateReport:
     def as_dict(self) -> dict[str, Any]: ...
 
 class Forest:
-    # Trees first_tree, first_tree + 1, ... of the forest of this seed. With a row budget a thread
-    # copies the rows of subtrees that take no more bytes, and reads others where they lie; the
-    # forest does not depend on it. The weights of samples are multiplied by those of their classes,
-    # if there are any.
+    # Trees first_tree, first_tree + 1, ... of the forest of this seed. The weights of samples are
+    # multiplied by those of their classes, if there are any.
     @staticmethod
     def grow(
         *,
@@ -222,7 +189,6 @@ class Forest:
         n_threads: int,
         progress: Callable[[int], None] | None,
         first_tree: int = 0,
-        row_budget: int = 0,
         packs_trees: bool = True,
         class_weights: Sequence[float] = (),
     ) -> Forest: ...
@@ -252,7 +218,6 @@ class Forest:
     def nbytes(self) -> int: ...
     @property
     def n_comparisons(self) -> list[int]: ...
-    # row_budget of the plan is as in grow.
     def update(
         self,
         *,
@@ -284,7 +249,8 @@ class Forest:
         progress: Callable[[int], None] | None,
     ) -> tuple[Forest, UpdateReport]: ...
     def relabel(self, *, samples: Samples, columns: Sequence[int], n_classes: int) -> Forest: ...
-    def compact(self) -> Forest: ...
+    # All rows in a file in this folder, or in memory if it is None.
+    def compact(self, folder: str | None = None) -> Forest: ...
     def with_samples(self, samples: Samples) -> Forest: ...
     # Raises RuntimeError if an invariant of a tree is broken.
     def check(self) -> None: ...
@@ -321,11 +287,6 @@ class Forest:
     def comparisons(
         self, rows: _Rows, standardizer: Standardizer, n_threads: int
     ) -> npt.NDArray[np.uint64]: ...
-
-# Estimated bytes that each thread allocates to find splits, for a tree with this many rows.
-def scratch_bytes(
-    *, rules: SplitRules, n_rows: int, width: int, n_classes: int, half: bool
-) -> int: ...
 
 # Floats in a row of so many features: the rest is zero.
 def padded_width(n_features: int) -> int: ...

@@ -12,6 +12,7 @@ import pytest
 import evergrow
 from evergrow import NCMForestClassifier
 from evergrow.distributed.checkpoints import CheckpointedEngine, CheckpointStore
+from evergrow.estimators import Storage
 from evergrow.estimators.forest.cluster import driver_grow
 from evergrow.foundation.engine import Job, LocalEngine, current_engine
 from evergrow.foundation.errors import CacheWarning
@@ -85,15 +86,13 @@ def test_a_forest_without_a_seed_goes_on_with_the_seed_it_had(rows, tmp_path, gr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"memory_limit": "33MiB"}, {"memory": "samples"}])
-def test_samples_on_disk_are_resumed_too(rows, tmp_path, monkeypatch, grown, options):
-    monkeypatch.chdir(tmp_path)
-    many = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
+def test_samples_on_disk_are_resumed_too(rows, tmp_path, grown):
+    options = {"storage": Storage(1)}
     for _ in range(2):
         with evergrow.cluster(None, resume=tmp_path / "checkpoints"):
-            resumed = _fit(many, n_jobs=1, **options)
+            resumed = _fit(rows, n_jobs=1, **options)
     assert len(grown) == 8
-    assert same_trees(resumed, _fit(many, n_jobs=1, **options))
+    assert same_trees(resumed, _fit(rows, n_jobs=1, **options))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "foreign", "garbage"])

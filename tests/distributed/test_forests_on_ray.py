@@ -13,8 +13,9 @@ from sklearn.base import clone
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
+from evergrow.estimators import Storage
 from evergrow.estimators.forest.cluster import driver_grow
-from evergrow.estimators.forest.storage.scratch_file import scratch_folder
+from evergrow.estimators.forest.storage import temporary_folder
 from evergrow.foundation.engine import current_engine
 from evergrow.foundation.errors import ShardError
 from tests.conftest import FORESTS
@@ -38,17 +39,17 @@ def test_every_kind_of_forest_is_the_one_grown_here(two_nodes, rows, kind):
     "options", [{"n_workers": 1}, {"n_workers": 2}, {"threads_per_worker": 1, "n_workers": 5}]
 )
 def test_the_forest_does_not_depend_on_the_workers(two_nodes, rows, options):
-    forest = NCMForestClassifier(20, sample_dtype="float16", random_state=3)
+    forest = NCMForestClassifier(20, storage=Storage(dtype="float16"), random_state=3)
     check_same(lambda: clone(forest).fit(*rows), **options)
 
 
-@pytest.mark.parametrize("limit", [None, "40MiB"])
+@pytest.mark.parametrize("limit", [None, 1])
 def test_weights_reach_the_workers(two_nodes, rows, limit, tmp_path):
     X, y = rows
     if limit is not None:
         X = evergrow.write_shards(tmp_path / "shards", [(X, y)], rows_per_shard=500)
     weights = np.random.default_rng(0).exponential(1.0, len(y))
-    forest = NCMForestClassifier(9, class_weight="balanced", memory_limit=limit, random_state=3)
+    forest = NCMForestClassifier(9, class_weight="balanced", storage=Storage(limit), random_state=3)
     check_same(lambda: clone(forest).fit(X, y, sample_weight=weights))
 
 
@@ -98,7 +99,7 @@ def test_shards_are_learnt_as_the_array(two_nodes, rows, tmp_path):
 def test_shards_beyond_the_memory_limit_are_one_file_on_a_node(
     two_nodes, rows, tmp_path, monkeypatch
 ):
-    X, y = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
+    X, y = rows
     shards = evergrow.write_shards(tmp_path / "shards", [(X, y)])
     removed = []
     remove = driver_grow.remove_node_file
@@ -108,25 +109,20 @@ def test_shards_beyond_the_memory_limit_are_one_file_on_a_node(
     options = {"random_state": 1, "n_jobs": 1}
     here = NCMForestClassifier(16, **options).fit(X, y)
     with evergrow.cluster("auto"):
-        there = NCMForestClassifier(16, memory_limit="34MiB", **options)
+        there = NCMForestClassifier(16, storage=Storage(1), **options)
         there.fit(shards, shards.labels)
     assert same_trees(there, here)
     assert removed
-    assert list(Path(scratch_folder()).glob(f"evergrow-rows-{removed[0]}*")) == []
+    assert list(Path(temporary_folder()).glob(f"evergrow-rows-{removed[0]}*")) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [({"memory": "samples"}, "leave it out"), ({"memory_limit": "34MiB"}, "evergrow.write_shards")],
-)
-def test_a_forest_that_stays_here_says_why(two_nodes, rows, tmp_path, monkeypatch, options, why):
-    monkeypatch.chdir(tmp_path)
-    X, y = np.tile(rows[0], (12, 1)), np.tile(rows[1], 12)
+def test_a_forest_that_stays_here_says_why(two_nodes, rows):
+    why = "grown here and not on .*evergrow.write_shards"
     with (
         evergrow.cluster("auto"),
-        pytest.warns(evergrow.ClusterWarning, match=f"grown here and not on .*{why}") as warned,
+        pytest.warns(evergrow.ClusterWarning, match=why) as warned,
     ):
-        NCMForestClassifier(1, n_jobs=1, **options).fit(X, y)
+        NCMForestClassifier(1, storage=Storage(1), n_jobs=1).fit(*rows)
     assert warned[0].filename == __file__
 
 

@@ -14,7 +14,20 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 from evergrow import InvalidInputError, NCMForestClassifier, NCMMetric, RLSClassifier
-from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
+from evergrow.estimators import (
+    RFF,
+    Auto,
+    Bootstrap,
+    ClassMeans,
+    Directions,
+    HoldOut,
+    LeaveOneOut,
+    Regularised,
+    ReLU,
+    Storage,
+    SVMs,
+    Thresholds,
+)
 from tests.estimators.classifiers import KINDS, MODELS, SUMS, X, Y, can, every_model, fitted
 from tests.estimators.means.cases import quick_metric
 
@@ -195,29 +208,56 @@ def test_an_unfitted_model_raises_not_fitted(name: str, use: str) -> None:
         USES[use](model)
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "wrong", "message"),
+    [
+        (ClassMeans, "n_centroids", 1, "an integer from 2 to 65535"),
+        (ClassMeans, "n_centroids", 1.5, r"a float in \(0, 1\]"),
+        (ClassMeans, "n_centroids", "root", r"one of \['auto', 'log2', 'sqrt'\]"),
+        (ClassMeans, "n_assignments", 0, "'auto' or an integer from 1 to 1048576"),
+        (ClassMeans, "min_gain", -0.1, r"a float in \[0, inf\)"),
+        (ClassMeans, "min_gain", float("nan"), r"a float in \[0, inf\)"),
+        (ClassMeans, "min_gain", float("inf"), r"a float in \[0, inf\)"),
+        (ClassMeans, "min_gain", 10**400, r"a float in \[0, inf\)"),
+        (Regularised, "n_subsets", 1, "an integer from 2 to 16384"),
+        (Regularised, "n_assignments", "all", "'auto' or an integer from 1 to 1048576"),
+        (Regularised, "scale", 0, r"a float in \(0, inf\)"),
+        (Regularised, "cost", -0.1, r"a float in \[0, inf\)"),
+        (Regularised, "scoring_samples", 0, "None or an integer from 1 to 268435456"),
+        (Thresholds, "n_candidates", 0, "an integer from 1 to 1048576"),
+        (Thresholds, "n_candidates", "cube", r"one of \['log2', 'sqrt'\]"),
+        (Directions, "n_candidates", 1.5, r"a float in \(0, 1\]"),
+        (SVMs, "n_candidates", "sqrt", "an integer from 1 to 1048576"),
+        (SVMs, "n_candidates", 0.5, "an integer from 1"),
+        (SVMs, "regularization", 0.0, r"a float in \(0, inf\)"),
+        (SVMs, "regularization", float("inf"), r"a float in \(0, inf\)"),
+        (Bootstrap, "share", 2.0, r"a float in \(0, 1\]"),
+        (Storage, "per_class", 0, "None or an integer from 1"),
+        (Storage, "dtype", "float64", r"one of \['float16', 'float32'\]"),
+    ],
+)
+def test_a_wrong_field_of_a_value_is_named(kind: Any, field: str, wrong: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{kind.__name__}\.{field} must be .*{message}.*, got"):
+        kind(**{field: wrong})
+    value = kind()
+    with pytest.raises(ValueError, match=rf"^{kind.__name__}\.{field} must be"):
+        value.set_params(**{field: wrong})
+    assert value == kind()
+
+
 PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
     "NCMForestClassifier": [
         ("n_estimators", 0, "an integer from 1 to 65536"),
         ("n_estimators", 2.5, "an integer from 1 to 65536"),
         ("n_estimators", 2**70, "an integer from 1 to 65536"),
         ("n_estimators", True, "an integer from 1 to 65536"),
-        ("n_centroids", 1, "an integer from 2 to 65535"),
-        ("n_centroids", 1.5, r"a float in \(0, 1\]"),
-        ("n_centroids", "root", r"one of \['auto', 'log2', 'sqrt'\]"),
-        ("n_assignments", 0, "'auto' or an integer from 1 to 1048576"),
-        ("n_assignments", "all", "'auto' or an integer from 1 to 1048576"),
-        ("n_subsets", 0, "an integer from 1 to 16384"),
-        ("subset_scale", 0, r"a float in \(0, inf\)"),
-        ("cost_weight", -0.1, r"a float in \[0, inf\)"),
-        ("max_scoring_samples", 0, "None or an integer from 1 to 268435456"),
+        ("splits", "means", "'auto' or a value of ClassMeans or Regularised"),
+        ("splits", Thresholds(), "a value of ClassMeans or Regularised"),
         ("min_samples_leaf", 0, "an integer from 1 to 268435456"),
-        ("min_gain", -0.1, r"a float in \[0, inf\)"),
-        ("min_gain", float("nan"), r"a float in \[0, inf\)"),
-        ("min_gain", float("inf"), r"a float in \[0, inf\)"),
-        ("min_gain", 10**400, r"a float in \[0, inf\)"),
         ("max_samples", 0.0, r"None or a float in \(0, 1\] or an integer from 1 to 268435456"),
         ("max_samples", 0, "an integer from 1"),
-        ("bootstrap", "yes", "True or False"),
+        ("max_samples", "all", "from 1 to 268435456 or a value of Bootstrap"),
+        ("storage", "4GiB", "None or a value of Storage"),
         ("standardize", None, "True or False"),
         ("n_jobs", 0, "None or an integer"),
         ("n_jobs", 2**62, "an integer from 1 to 32768"),
@@ -227,18 +267,13 @@ PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
         ("verbose", -1, "an integer from 0"),
     ],
     "AxisForestClassifier": [
-        ("n_candidates", 0, "an integer from 1 to 1048576"),
-        ("n_candidates", "cube", r"one of \['log2', 'sqrt'\]"),
+        ("splits", ClassMeans(), "'auto' or a value of Thresholds"),
     ],
     "LinearForestClassifier": [
-        ("n_candidates", 1.5, r"a float in \(0, 1\]"),
-        ("n_candidates", None, "an integer from 1"),
+        ("splits", Thresholds, "'auto' or a value of Directions"),
     ],
     "SVMForestClassifier": [
-        ("n_candidates", "sqrt", "an integer from 1 to 1048576"),
-        ("n_candidates", 0.5, "an integer from 1"),
-        ("regularization", 0.0, r"a float in \(0, inf\)"),
-        ("regularization", float("inf"), r"a float in \(0, inf\)"),
+        ("splits", None, "'auto' or a value of SVMs"),
         ("min_samples_leaf", 0, "an integer from 1"),
     ],
     "rls": [

@@ -163,7 +163,7 @@ def test_it_shows_itself_in_a_notebook(name: str) -> None:
 
 
 def test_its_repr_shows_the_parameters_that_are_not_defaults() -> None:
-    assert repr(NCMForestClassifier(8, bootstrap=False, random_state=0)) == (
+    assert repr(NCMForestClassifier(8, splits="auto", random_state=0)) == (
         "NCMForestClassifier(n_estimators=8, random_state=0)"
     )
     assert repr(MODELS["mahalanobis"]()) == "NCMClassifier(metric='mahalanobis')"

@@ -29,7 +29,7 @@ from evergrow import (
     SubcategoryForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, Regularised, ReLU, Storage
 from evergrow.storage.models.pipelines import to_file
 from evergrow.vision import (
     BagOfWords,
@@ -98,9 +98,11 @@ Make = Callable[[], tuple[Any, Any]]
 KINDS: dict[str, list[Make]] = {
     "forest": [
         lambda: _fitted(_forest(NCMForestClassifier)),
-        lambda: _several(_forest(NCMForestClassifier, update="rust", sample_dtype="float16")),
+        lambda: _several(
+            _forest(NCMForestClassifier, update="rust", storage=Storage(dtype="float16"))
+        ),
         lambda: _fitted(_forest(NCMForestClassifier, class_weight={"a": 2.0}), True),
-        lambda: _fitted(_forest(NCMForestClassifier, n_subsets=5, standardize="whiten")),
+        lambda: _fitted(_forest(NCMForestClassifier, splits=Regularised(5), standardize="whiten")),
         lambda: _fitted(_forest(AxisForestClassifier)),
         lambda: _fitted(_forest(LinearForestClassifier)),
         lambda: _fitted(_forest(SVMForestClassifier)),

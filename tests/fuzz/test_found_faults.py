@@ -42,14 +42,6 @@ def no_examples(_: dict[str, Any], tensors: dict[str, Any]) -> None:
 
 
 REFUSED: dict[str, tuple[str, int, Change, str]] = {
-    "a file to write to": (
-        "forest", 0, lambda header, _: header["parameters"].update(memory="samples.bin"),
-        "names a file for its samples",
-    ),
-    "a file to write to, of coarse and fine classes": (
-        "subcategories", 0, lambda header, _: header["parameters"].update(memory="samples.bin"),
-        "names a file for its samples",
-    ),
     "squares of a class below nothing": (
         "least squares", 1, put("moments.class_grams", (0, 0), -5.0), "negative diagonal",
     ),

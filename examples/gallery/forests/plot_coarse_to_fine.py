@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
+from evergrow.estimators import Regularised
 
 # Half of the distance between classes is that between their groups. Each class has 60 samples to
 # learn and 40 to test.
@@ -30,6 +31,7 @@ methods = {
     "ridge-h": "also guesses of their fine labels",
 }
 n_told = (1, 2, 5, 10, 30)
+splits = Regularised(n_subsets=10)
 accuracy = {method: np.zeros((3, len(n_told))) for method in methods}
 for seed in range(3):
     rng = np.random.default_rng(seed)
@@ -39,7 +41,7 @@ for seed in range(3):
         labels = np.column_stack([coarse, np.where(number < n, fine, None)])
         for method in methods:
             forest = SubcategoryForestClassifier(
-                15, method=method, min_samples_leaf=3, n_subsets=10, random_state=seed
+                15, method=method, min_samples_leaf=3, splits=splits, random_state=seed
             )
             answers = forest.fit(X_train, labels).predict(X_test)
             accuracy[method][seed, column] = 100 * np.mean(answers == fine_test)

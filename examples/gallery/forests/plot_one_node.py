@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from evergrow import NCMForestClassifier
+from evergrow.estimators import ClassMeans
 
 rng = np.random.default_rng(5)
 centres = np.array([[0, 0], [4, 0.5], [8, 0], [1, 4], [5, 4.5], [9, 4]])
@@ -21,7 +22,7 @@ y = np.repeat(np.arange(6), 50)
 X = centres[y] + 0.8 * rng.standard_normal((len(y), 2))
 
 forest = NCMForestClassifier(
-    1, n_centroids=4, min_samples_leaf=10, standardize="none", random_state=2
+    1, splits=ClassMeans(n_centroids=4), min_samples_leaf=10, standardize="none", random_state=2
 )
 forest.fit(X, y)
 root = forest.explain(X[:1]).trees[0].decisions[0]

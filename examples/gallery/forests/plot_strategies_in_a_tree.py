@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from evergrow import IGT, RTST, RUST, ULS, NCMForestClassifier
+from evergrow.estimators import ClassMeans
 
 rng = np.random.default_rng(0)
 centres = np.array([[0, 0], [4, 4], [8, 0], [12, 4], [4, 0], [8, 4]])
@@ -25,7 +26,7 @@ def train(update):
     forest = NCMForestClassifier(
         1,
         update=update or IGT(refresh=0.0),
-        n_centroids="sqrt",
+        splits=ClassMeans(n_centroids="sqrt"),
         min_samples_leaf=12,
         standardize="none",
         random_state=12,

@@ -14,6 +14,7 @@ import numpy as np
 
 import evergrow
 from evergrow import NCMForestClassifier, RLSClassifier
+from evergrow.estimators import Storage
 
 rng = np.random.default_rng(0)
 centres = 0.25 * rng.standard_normal((10, 96))
@@ -36,13 +37,13 @@ print(f"{shards.shape[0]} rows in {len(shards.parts)} files")
 # Forests
 # -------
 #
-# With a ``memory_limit``, a forest keeps its samples in a file. Inside
+# Beyond the limit of its ``storage``, a forest keeps its samples in a file. Inside
 # :func:`evergrow.cluster`, the workers of a Ray cluster grow the trees; without an address this
 # process does. The forest is the one that the array gives.
 
 ADDRESS = None  # or "auto", "host:port", "ray://host:10001"
 forest = NCMForestClassifier(10, random_state=0).fit(X, y)
-other = NCMForestClassifier(10, memory_limit="64MiB", random_state=0)
+other = NCMForestClassifier(10, storage=Storage("64MiB"), random_state=0)
 with evergrow.cluster(ADDRESS):
     other.fit(shards, shards.labels)
 print("Same leaves:", np.array_equal(forest.apply(X_test), other.apply(X_test)))

@@ -74,7 +74,7 @@ def amount(value: str) -> int | str:
 @click.option(
     "--memory-limit",
     type=amount,
-    help="Memory of a worker in addition to its trees, such as 2GiB.",
+    help="Samples that a forest may have in memory, such as 2GiB; more of them are in a file.",
 )
 @click.option(
     "--shards/--no-shards",

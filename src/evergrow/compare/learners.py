@@ -17,7 +17,7 @@ import numpy as np
 
 from evergrow.compare.data import Array
 from evergrow.compare.stream import Learner, Retrained
-from evergrow.estimators.forest import IGT, RTST
+from evergrow.estimators.forest import IGT, RTST, Regularised
 from evergrow.estimators.linear import ReLU
 from evergrow.estimators.means import NCMMetric
 from evergrow.foundation.errors import InvalidInputError
@@ -129,15 +129,14 @@ _sklearn = partial(ComparedLearner, "scikit-learn", way="retrained")
 _peer = partial(ComparedLearner, "peers", "evergrow_papers.peers")
 _river = partial(ComparedLearner, "river", "river", on_sample=True)
 _NCM, _RECOMMENDED = "NCMForestClassifier", {"update": "igt"}
+_REGULARISED = {"splits": Regularised(), **_RECOMMENDED}
 _TREES, _FEATURES = {"n_estimators": 50}, {"n_random_features": 4000}
 
 LEARNERS: tuple[ComparedLearner, ...] = (
     _forest("ncm-forest", "NCM forest, recommended update", _NCM, _RECOMMENDED, on_sample=True),
     _forest("ncm-forest-igt", "NCM forest, IGT", _NCM, {"update": IGT(refresh=0.0)}),
     _forest("ncm-forest-rtst", "NCM forest, RTST", _NCM, {"update": RTST(refresh=0.0)}),
-    _forest(
-        "regularised-forest", "regularised NCM forest", _NCM, {"n_subsets": 100, **_RECOMMENDED}
-    ),
+    _forest("regularised-forest", "regularised NCM forest", _NCM, _REGULARISED),
     _forest("axis-forest", "forest of thresholds", "AxisForestClassifier"),
     _forest("linear-forest", "forest of random planes", "LinearForestClassifier"),
     _linear("class-means", "class means", "NCMClassifier"),

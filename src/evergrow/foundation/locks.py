@@ -1,7 +1,7 @@
-"""Locks: between threads that change one estimator or file, and between processes.
+"""Locks: between threads that change one estimator, and between processes.
 
-``exclusive`` and ``path_mutex`` work between the threads of one process. ``lock_or_wait`` uses lock
-files and :class:`FolderLock` locks a folder itself; both work between processes.
+``exclusive`` works between the threads of one process. ``lock_or_wait`` uses lock files and
+:class:`FolderLock` locks a folder itself; both work between processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any, TypeVar, cast
 
 # One lock per estimator that was ever trained.
 _estimator_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
-_path_locks: dict[str, threading.RLock] = {}
 _registry_lock = threading.Lock()
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -37,18 +36,6 @@ def exclusive(method: Method) -> Method:
             return method(self, *args, **options)
 
     return cast(Method, wrapper)
-
-
-@contextmanager
-def path_mutex(path: str | None) -> Iterator[None]:
-    """Hold the mutex of a path between threads; without a path there is nothing to lock."""
-    if path is None:
-        yield
-        return
-    with _registry_lock:
-        lock = _path_locks.setdefault(path, threading.RLock())
-    with lock:
-        yield
 
 
 # Polling interval where the system cannot wait for a lock.

@@ -14,7 +14,7 @@ from tests.conftest import FORESTS
 
 def strategies_of(kind: Any) -> list[str]:
     """Names of the update strategies that a kind of forest can use."""
-    return usable_strategies(has_class_means=kind._splits.has_class_means)
+    return usable_strategies(has_class_means=kind._kinds[0]._has_class_means)
 
 
 def strategy(update: str | Strategy = "igt", refresh: Any = 0.0) -> Strategy:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
-from evergrow.estimators.forest.ncm_forest import centroids_per_node
-from evergrow.estimators.forest.request import leaf_size, median_class_size
+from evergrow.estimators import ClassMeans, Storage
+from evergrow.estimators.forest.request import median_class_size
+from evergrow.estimators.forest.splits import centroids_per_node, leaf_size
 from tests.conftest import FORESTS
 
 every_kind = pytest.mark.parametrize("kind", FORESTS)
@@ -46,7 +47,7 @@ def test_the_median_class_counts() -> None:
 
 def test_small_classes_are_compared_with_more_means() -> None:
     X, y = samples([14] * 30)
-    half = NCMForestClassifier(3, n_centroids=16, random_state=0).fit(X, y)
+    half = NCMForestClassifier(3, splits=ClassMeans(16), random_state=0).fit(X, y)
     same(NCMForestClassifier(3, random_state=0).fit(X, y), half)
 
 
@@ -57,7 +58,9 @@ def test_many_small_classes_are_told_apart() -> None:
     X = centres[y] + 1.2 * rng.normal(size=(len(y), 64))
     test = centres + 1.2 * rng.normal(size=centres.shape)
     auto, sqrt = (
-        NCMForestClassifier(8, n_centroids=n, random_state=0).fit(X, y).score(test, np.arange(300))
+        NCMForestClassifier(8, splits=ClassMeans(n), random_state=0)
+        .fit(X, y)
+        .score(test, np.arange(300))
         for n in ("auto", "sqrt")
     )
     assert auto > 0.9 > sqrt + 0.2
@@ -75,7 +78,9 @@ def test_an_update_follows_the_classes(update: str) -> None:
     ]
     for batch, leaf, n_centroids in batches:
         auto.partial_fit(*batch)
-        explicit.set_params(min_samples_leaf=leaf, n_centroids=n_centroids).partial_fit(*batch)
+        explicit.set_params(min_samples_leaf=leaf, splits=ClassMeans(n_centroids)).partial_fit(
+            *batch
+        )
         same(auto, explicit)
 
 
@@ -91,9 +96,11 @@ def test_forgetting_follows_what_is_left() -> None:
 
 def test_kept_samples_count_for_the_size_of_a_class() -> None:
     X, y = samples([600] * 3)
-    auto = NCMForestClassifier(3, keep_per_class=5, random_state=0).fit(X, y)
-    explicit = NCMForestClassifier(3, keep_per_class=5, min_samples_leaf=1, random_state=0)
-    same(auto, explicit.set_params(n_centroids=3).fit(X, y))
+    auto = NCMForestClassifier(3, storage=Storage(per_class=5), random_state=0).fit(X, y)
+    explicit = NCMForestClassifier(
+        3, storage=Storage(per_class=5), min_samples_leaf=1, random_state=0
+    )
+    same(auto, explicit.set_params(splits=ClassMeans(3)).fit(X, y))
 
 
 def test_samples_that_a_tree_does_not_see_do_not_count() -> None:

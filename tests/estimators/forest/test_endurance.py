@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import RTST, NCMForestClassifier
+from evergrow.estimators import Bootstrap, Storage
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import (
     blobs,
@@ -89,9 +90,9 @@ def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"bootstrap": True},
-        {"max_samples": 0.7, "sample_dtype": "float16"},
-        {"keep_per_class": 8, "min_samples_leaf": 3},
+        {"max_samples": Bootstrap()},
+        {"max_samples": 0.7, "storage": Storage(dtype="float16")},
+        {"storage": Storage(per_class=8), "min_samples_leaf": 3},
     ],
     ids=str,
 )
@@ -105,11 +106,13 @@ def test_every_tree_is_sound_when_trees_see_a_part(kind: Any, options: dict[str,
             tracked.step()
         tracked.forest._fitted.forest.check()
         assert tracked.forest.predict_proba(X_QUERY).sum(axis=1) == pytest.approx(1.0)
-        if "keep_per_class" in options:
+        if "storage" in options and options["storage"].per_class:
             # Evicted samples are not forgotten: the leaves still count them.
             assert leaf_counts(tracked.forest, 0).tolist() == tracked.expected_counts()
     tracked.learn()
-    assert max(stored_per_class(tracked.forest)) <= options.get("keep_per_class", 10_000)
+    assert max(stored_per_class(tracked.forest)) <= (
+        options.get("storage", Storage()).per_class or 10_000
+    )
 
 
 @pytest.mark.parametrize("kind", FORESTS)
@@ -138,7 +141,9 @@ def test_memory_is_used_again_without_tidying() -> None:
 
 
 def test_bounded_memory_stays_bounded() -> None:
-    forest = NCMForestClassifier(3, min_samples_leaf=3, keep_per_class=20, random_state=0)
+    forest = NCMForestClassifier(
+        3, min_samples_leaf=3, storage=Storage(per_class=20), random_state=0
+    )
     sizes = []
     for seed in range(150):
         forest.partial_fit(*blobs(60, range(6), seed))

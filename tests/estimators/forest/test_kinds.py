@@ -13,7 +13,7 @@ from evergrow import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators import AxisDecision, LinearDecision, NCMDecision
+from evergrow.estimators import AxisDecision, LinearDecision, NCMDecision, SVMs
 from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.conftest import FORESTS, Arrays
 from tests.estimators.forest.blobs import strategies_of
@@ -42,14 +42,16 @@ def test_candidates_may_be_named_a_share_or_a_number(
     kind: Any, n_candidates: Any, digits: Arrays
 ) -> None:
     X, X_test, y, y_test = digits
-    forest = kind(10, n_candidates=n_candidates, random_state=0).fit(X, y)
+    forest = kind(10, splits=kind._kinds[0](n_candidates), random_state=0).fit(X, y)
     assert forest.score(X_test, y_test) > 0.8
 
 
 @pytest.mark.parametrize("regularization", [1e-4, 0.1, 100.0, 1e30])
 def test_any_regularization_learns(regularization: float, digits: Arrays) -> None:
     X, X_test, y, y_test = digits
-    forest = SVMForestClassifier(5, regularization=regularization, random_state=0).fit(X, y)
+    forest = SVMForestClassifier(5, splits=SVMs(regularization=regularization), random_state=0).fit(
+        X, y
+    )
     assert forest.score(X_test, y_test) > 0.9
 
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evergrow import NCMForestClassifier
+from evergrow.estimators import Bootstrap, ClassMeans, Regularised, Storage
 from tests.conftest import ACCURACY, FORESTS, Arrays
 
 # Exceptions of scikit-learn's own bagging too.
@@ -29,7 +30,7 @@ every_kind = pytest.mark.parametrize("kind", FORESTS)
 @parametrize_with_checks(
     [
         NCMForestClassifier(),
-        NCMForestClassifier(5, bootstrap=True),
+        NCMForestClassifier(5, max_samples=Bootstrap()),
         *(kind(10) for kind in FORESTS if kind is not NCMForestClassifier),
     ],
     expected_failed_checks=lambda _: DRAWN_BY_WEIGHT,
@@ -233,17 +234,16 @@ def test_without_standardising_large_features_count_more(digits: Arrays) -> None
 def test_nearer_and_farther_parameters_all_fit(digits: Arrays) -> None:
     X, X_test, y, y_test = digits
     for parameters in (
-        {"n_centroids": "log2"},
-        {"n_centroids": 0.5},
-        {"n_centroids": 10},
-        {"n_centroids": 10, "n_assignments": 30},
-        {"n_subsets": 20},
-        {"n_subsets": 20, "subset_scale": 2, "max_scoring_samples": 100, "n_assignments": 100},
-        {"n_subsets": 2, "max_scoring_samples": None, "sample_dtype": "float16"},
+        {"splits": ClassMeans("log2")},
+        {"splits": ClassMeans(0.5)},
+        {"splits": ClassMeans(10)},
+        {"splits": ClassMeans(10, n_assignments=30, min_gain=0.001)},
+        {"splits": Regularised(20)},
+        {"splits": Regularised(20, n_assignments=100, scale=2, scoring_samples=100)},
+        {"splits": Regularised(2, scoring_samples=None), "storage": Storage(dtype="float16")},
         {"max_samples": 0.5},
-        {"max_samples": 200, "bootstrap": True},
+        {"max_samples": Bootstrap(0.2)},
         {"standardize": False},
-        {"min_gain": 0.001},
     ):
         forest = NCMForestClassifier(10, random_state=0, **parameters).fit(X, y)
         assert forest.score(X_test, y_test) > 0.85, parameters

@@ -12,7 +12,7 @@ from tests.estimators.forest.cores import RULES, plan, rules
 
 VALUES: dict[str, Any] = {
     **{proposer: rules(proposer) for proposer in RULES},
-    "plan": plan("regularised", node_sampling="quality", row_budget=1 << 40),
+    "plan": plan("regularised", node_sampling="quality", n_refreshed=1 << 40),
     "report": _core.UpdateReport(n_chosen=2**40, pass_seconds=0.5),
 }
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier, _core
+from evergrow.estimators import Regularised
 from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.budget import budget
 from tests.conftest import Arrays
@@ -224,7 +225,7 @@ def test_a_regularised_forest_learns_classes_one_after_the_other(
 ) -> None:
     X, X_test, y, y_test = digits
     update = STRATEGIES[strategy](refresh=0.2)
-    forest = NCMForestClassifier(10, n_subsets=20, update=update, random_state=0)
+    forest = NCMForestClassifier(10, splits=Regularised(20), update=update, random_state=0)
     for first in (0, 5, 7):
         own = (y >= first) & (y < first + 5)
         forest.partial_fit(X[own], y[own])
@@ -233,22 +234,19 @@ def test_a_regularised_forest_learns_classes_one_after_the_other(
     assert forest.score(X_test[known], y_test[known]) > 0.5
 
 
-def test_one_subset_is_the_plain_forest() -> None:
-    X, y = small_integers(1, 300, 6, 12)
+def test_few_classes_have_the_plain_forest() -> None:
+    X, y = small_integers(1, 300, 6, 9)
     usual = NCMForestClassifier(3, random_state=0).fit(X, y)
-    one = NCMForestClassifier(
-        3, random_state=0, n_subsets=1, n_assignments=1024, cost_weight=0.5, max_scoring_samples=9
-    ).fit(X, y)
+    splits = Regularised(100, cost=0.5, scoring_samples=9)
+    one = NCMForestClassifier(3, splits=splits, random_state=0).fit(X, y)
     assert_equal_arrays(one._fitted.forest, usual._fitted.forest)
 
 
 def test_the_estimator_grows_the_twins_forest() -> None:
     X, y = small_integers(2, 200, 4, 30)
     y[:30] = np.arange(30)
-    options: dict[str, Any] = {"n_subsets": 9, "cost_weight": 0.01, "max_scoring_samples": 80}
-    forest = NCMForestClassifier(
-        2, min_samples_leaf=10, subset_scale=1.2, random_state=3, **options
-    ).fit(X, y)
+    splits = Regularised(9, scale=1.2, cost=0.01, scoring_samples=80)
+    forest = NCMForestClassifier(2, splits=splits, min_samples_leaf=10, random_state=3).fit(X, y)
     # At most ceil(1.2 * ceil(sqrt(30))) means.
     rules = RegularisedRules(30, 8, 50, n_subsets=9, cost_weight=0.01, max_scoring_samples=80)
     samples = forest._fitted.forest.samples
@@ -262,6 +260,8 @@ def test_the_estimator_grows_the_twins_forest() -> None:
 @pytest.mark.parametrize("n_classes", [3, 5, 9])
 def test_trees_differ_however_few_classes_there_are(n_classes: int) -> None:
     X, y = small_integers(3, 300, 4, n_classes)
-    forest = NCMForestClassifier(10, n_subsets=100, min_samples_leaf=2, random_state=0).fit(X, y)
+    forest = NCMForestClassifier(
+        10, splits=Regularised(100), min_samples_leaf=2, random_state=0
+    ).fit(X, y)
     shapes = {forest._fitted.forest.tree_arrays(tree)["left"].tobytes() for tree in range(10)}
     assert len(shapes) > 5

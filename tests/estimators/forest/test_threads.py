@@ -62,20 +62,21 @@ def test_readers_see_the_forest_before_or_after_a_fit(digits: Arrays) -> None:
 @pytest.mark.parametrize(
     "forest",
     [
-        "NCMForestClassifier(1, n_centroids=1.0, n_assignments=2**15, random_state=0)",
+        "NCMForestClassifier(1, splits=kinds.ClassMeans(1.0, 2**15), random_state=0)",
         *(
             pytest.param(
-                f"{kind}ForestClassifier(1, n_candidates=2**20, random_state=0)",
+                f"{kind}ForestClassifier(1, splits=kinds.{splits}(2**20), random_state=0)",
                 marks=pytest.mark.nightly,
             )
-            for kind in ("Axis", "Linear", "SVM")
+            for kind, splits in (("Axis", "Thresholds"), ("Linear", "Directions"), ("SVM", "SVMs"))
         ),
     ],
 )
 def test_ctrl_c_stops_within_a_second_inside_a_huge_node(forest: str) -> None:
     # One tree that takes many seconds, with nodes that take long on their own.
     action = f"evergrow.{forest}.fit(X, y)"
-    check_interrupted(action, n_rows=40000, n_classes=1000, seconds=0.5)
+    kinds = "from evergrow import estimators as kinds"
+    check_interrupted(action, kinds, n_rows=40000, n_classes=1000, seconds=0.5)
 
 
 @pytest.mark.slow

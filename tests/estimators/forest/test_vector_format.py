@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evergrow import NCMForestClassifier
+from evergrow.estimators import ClassMeans
 from tests.budget import budget
 from tests.conftest import Arrays
 from tests.estimators.forest.twins import core_forest, stored_vectors
@@ -47,8 +48,9 @@ def test_means_are_stored_as_the_twin_rounds_them(seed: int, d: int, exponent: i
 def test_a_mean_takes_one_byte_per_feature() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 512)), rng.integers(0, 20, 1000)
-    sizes = {"min_samples_leaf": 10, "n_centroids": "sqrt"}
-    core = NCMForestClassifier(3, random_state=0, **sizes).fit(X, y)._fitted.forest
+    splits = ClassMeans("sqrt")
+    forest = NCMForestClassifier(3, splits=splits, min_samples_leaf=10, random_state=0)
+    core = forest.fit(X, y)._fitted.forest
     arrays = [core.tree_arrays(t) for t in range(3)]
     n_vectors = sum(len(set(a["centroid_source"][a["centroid_source"] < 0])) for a in arrays)
     assert sum(a["bytes"].nbytes for a in arrays) == n_vectors * 512

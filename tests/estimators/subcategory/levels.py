@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow import SubcategoryForestClassifier
+from evergrow.estimators import Regularised
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS
 from evergrow.storage.models.codec import decode, encode
@@ -54,7 +55,8 @@ def coarse_only(Y: Array) -> Array:
 
 def small(method: str = "ridge-h", **options: Any) -> SubcategoryForestClassifier:
     """A forest that is trained in a moment."""
-    options = {"n_subsets": 10, "n_assignments": 10, "min_samples_leaf": 3, **options}
+    splits = Regularised(10, n_assignments=10, scoring_samples=1024)
+    options = {"splits": splits, "min_samples_leaf": 3, **options}
     options = {"n_estimators": 5, "random_state": 0, **options}
     return SubcategoryForestClassifier(method=method, **options)
 

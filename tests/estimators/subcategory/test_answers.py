@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evergrow
 from evergrow import SubcategoryForestClassifier
+from evergrow.estimators import ClassMeans, Storage
 from tests.estimators.subcategory.levels import (
     Array,
     coarse_only,
@@ -213,8 +214,8 @@ def test_wrong_options_of_predictions_are_refused(
         ({"smoothing": -1.0}, "smoothing must be a float"),
         ({"stack_scale": -1.0}, "stack_scale must be a float"),
         ({"refine_share": -1.0}, "refine_share must be a float"),
-        ({"n_subsets": 0}, "n_subsets must be an integer"),
-        ({"keep_per_class": 1}, "keep_per_class must be at least min_samples_leaf"),
+        ({"splits": ClassMeans()}, "splits must be 'auto' or a value of Regularised, got Class"),
+        ({"storage": Storage(per_class=1)}, "Storage.per_class must be at least min_samples_leaf"),
         ({"update": "none"}, "update must be None or one of"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from evergrow import IGT
-from evergrow.estimators import RidgeGuesser
+from evergrow.estimators import Bootstrap, Regularised, RidgeGuesser, Storage
 from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.budget import budget
 from tests.estimators.model_files import reload
@@ -151,22 +151,6 @@ def test_stacked_forests_without_missing_labels_learn_a_new_coarse_class() -> No
     assert forest._fitted.stack.n_learnt == n_learnt + (given[:, 1] < 0).sum()
     forest.partial_fit(X, Y)
     assert forest._fitted.stack.n_learnt == n_learnt + (given[:, 1] < 0).sum()
-
-
-def test_stacked_forests_keep_their_samples_in_a_file(tmp_path: Path) -> None:
-    X, Y = samples(200, range(9))
-    both = small("stacked").fit(X, hidden(Y)), small("stacked", memory=tmp_path / "samples")
-    both[1].fit(X, hidden(Y))
-    for fine, seed in ((range(9), 1), (range(12), 2), (range(12), 3)):
-        more, Y_more = samples(60, fine, seed=seed)
-        for forest in both:
-            forest.partial_fit(more, hidden(Y_more))
-            check_consistent(forest)
-        assert (both[0].predict(X) == both[1].predict(X)).mean() > 0.95
-    for forest in both:
-        forest.forget(coarse=[1])
-        check_consistent(forest)
-    assert (both[0].predict(X) == both[1].predict(X)).mean() > 0.95
 
 
 def test_samples_are_forgotten_by_both_of_stacked_forests() -> None:
@@ -344,21 +328,6 @@ def test_a_failed_update_leaves_the_model_unchanged(
     check_consistent(forest)
 
 
-def test_a_failed_update_leaves_the_file_of_the_samples_usable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, Y = samples(100)
-    forest = small(memory=tmp_path / "samples").fit(X, hidden(Y))
-
-    with monkeypatch.context() as patch:
-        patch.setattr("evergrow.estimators.subcategory.changes.add_samples", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            forest.partial_fit(X, Y)
-    plain = small().fit(X, hidden(Y)).partial_fit(X, Y)
-    forest.partial_fit(X, Y).refine([0], [1])
-    np.testing.assert_array_equal(plain.refine([0], [1]).predict(X), forest.predict(X))
-
-
 @every_method
 def test_the_number_of_threads_does_not_matter(method: str) -> None:
     X, Y = samples(200)
@@ -383,14 +352,12 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
         {"class_means": "fine"},
         {"smoothing": 0.0},
         {"refine_share": 2.0},
-        {"max_scoring_samples": 20},
-        {"subset_scale": 3.0},
+        {"splits": Regularised(10, n_assignments=10, scale=3.0, scoring_samples=20)},
         {"standardize": False},
-        {"bootstrap": True},
+        {"max_samples": Bootstrap()},
         {"max_samples": 0.5},
-        {"sample_dtype": "float16"},
+        {"storage": Storage(dtype="float16")},
         {"update": IGT(refresh=0.4)},
-        {"n_subsets": 1, "n_assignments": "auto"},
     ],
     ids=str,
 )

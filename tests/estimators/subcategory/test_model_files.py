@@ -11,7 +11,7 @@ import pytest
 
 import evergrow
 from evergrow import ModelFileError
-from evergrow.estimators import NearestGuesser
+from evergrow.estimators import NearestGuesser, Storage
 from tests.estimators.model_files import at, check_refused, forge, reload
 from tests.estimators.subcategory.levels import (
     REFINABLE,
@@ -42,7 +42,7 @@ def test_a_loaded_forest_answers_bit_for_bit_the_same(
 @every_method
 def test_saving_and_loading_between_updates_changes_nothing(method: str, tmp_path: Path) -> None:
     X, Y = samples(120)
-    forest = small(method, keep_per_class=8).fit(X, hidden(Y))
+    forest = small(method, storage=Storage(per_class=8)).fit(X, hidden(Y))
     more, Y_more = samples(90, seed=2)
     path = tmp_path / "forest.evergrow"
     for k in range(0, 90, 30):

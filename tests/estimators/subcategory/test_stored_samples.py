@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from evergrow import write_shards
+from evergrow.estimators import Storage
 from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.storage.shards import ChosenRows
 from tests.estimators.subcategory.levels import (
@@ -34,7 +35,7 @@ def few_named(n_named: int, n: int = 400) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("method", ["nn", "nn-h", "ridge-h"])
 def test_labels_that_people_gave_outlive_guesses(method: str) -> None:
     X, given, named = few_named(10)
-    forest = small(method, keep_per_class=15).fit(X, given)
+    forest = small(method, storage=Storage(per_class=15)).fit(X, given)
     for seed in range(3):
         more, Y_more = samples(100, range(6), seed=seed + 5)
         assert np.isin(named, forest.stored_ids_).all()
@@ -46,7 +47,7 @@ def test_labels_that_people_gave_outlive_guesses(method: str) -> None:
 
 def test_a_label_that_was_given_later_is_kept_as_well() -> None:
     X, given, _ = few_named(5)
-    forest = small(keep_per_class=20).fit(X, given)
+    forest = small(storage=Storage(per_class=20)).fit(X, given)
     ids, guessed = forest.guesses()
     confirmed = np.concatenate([ids[guessed == f][:10] for f in range(6)])
     _, Y = samples(400, range(6))
@@ -57,7 +58,7 @@ def test_a_label_that_was_given_later_is_kept_as_well() -> None:
 
 def test_only_more_given_labels_than_may_stay_compete_with_each_other() -> None:
     X, given, named = few_named(40)
-    forest = small(keep_per_class=15).fit(X, given)
+    forest = small(storage=Storage(per_class=15)).fit(X, given)
     assert len(forest.guesses()[0]) == 0
     assert np.isin(forest.stored_ids_, named).all()
     assert stored_counts(forest).max() == 15
@@ -65,14 +66,14 @@ def test_only_more_given_labels_than_may_stay_compete_with_each_other() -> None:
 
 def test_fewer_samples_than_may_stay_all_stay() -> None:
     X, given, _ = few_named(3, n=60)
-    forest = small(keep_per_class=60).fit(X, given)
+    forest = small(storage=Storage(per_class=60)).fit(X, given)
     assert forest.stored_ids_.tolist() == list(range(60))
     check_consistent(forest)
 
 
 def test_bounded_memory_lets_samples_go_and_their_guesses_with_them() -> None:
     X, Y = samples(300)
-    forest = small(keep_per_class=5).fit(X, hidden(Y))
+    forest = small(storage=Storage(per_class=5)).fit(X, hidden(Y))
     assert stored_counts(forest).max() <= 5
     assert np.isin(forest.guesses()[0], forest.stored_ids_).all()
     more, Y_more = samples(300, seed=2)

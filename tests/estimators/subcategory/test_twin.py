@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow import SubcategoryForestClassifier
+from evergrow.estimators import Regularised
 from evergrow.estimators.forest.value.standardization import Standardization
 from tests.estimators.subcategory.levels import Array
 from tests.reference.subcategories import METHODS, Model, Settings, StackedModel
@@ -48,21 +49,22 @@ def balanced(X: Array, Y: Array) -> tuple[Array, Array]:
     return X, np.concatenate([Y, Y, labelled, labelled])
 
 
+def made(method: str, seed: int) -> SubcategoryForestClassifier:
+    """A forest with the settings of its twin."""
+    splits = Regularised(6, n_assignments=5, scoring_samples=1024)
+    options: dict[str, Any] = {"splits": splits, "min_samples_leaf": 2}
+    return SubcategoryForestClassifier(
+        N_TREES, method=method, standardize=False, random_state=seed, **options
+    )
+
+
 def pair(method: str, seed: int) -> tuple[SubcategoryForestClassifier, Model]:
     """A forest and its twin after the first fit."""
     X, Y = first_samples(seed)
     scale = Standardization.common(X)
     assert (scale.mean == 0).all()
     assert (scale.scale == 1 / UNIT).all()
-    forest = SubcategoryForestClassifier(
-        N_TREES,
-        method=method,
-        n_subsets=6,
-        n_assignments=5,
-        min_samples_leaf=2,
-        standardize=False,
-        random_state=seed,
-    ).fit(X, Y)
+    forest = made(method, seed).fit(X, Y)
     options = Settings(N_TREES, forest._fitted.forest.history.seed, 6, 5, 2)
     twin = Model(METHODS[method], options)
     twin.fit((X / UNIT).astype(np.float32), *Y.T.tolist())
@@ -132,9 +134,7 @@ def first_of_three_levels(seed: int) -> tuple[Array, Array]:
 def test_a_forest_of_three_levels_is_the_twins(method: str, seed: int) -> None:
     X, Y = first_of_three_levels(seed)
     options: dict[str, Any] = {"n_subsets": 6, "n_assignments": 5, "min_samples_leaf": 2}
-    forest = SubcategoryForestClassifier(
-        N_TREES, method=method, standardize=False, random_state=seed, **options
-    ).fit(X, Y)
+    forest = made(method, seed).fit(X, Y)
     scale = forest._fitted.forest.standardization
     assert (scale.mean == 0).all()
     assert (scale.scale == 1 / UNIT).all()
@@ -171,9 +171,7 @@ def stacked_pair(seed: int) -> tuple[SubcategoryForestClassifier, StackedModel]:
     """Stacked forests and their twin after the first fit."""
     X, Y = first_samples(seed)
     options: dict[str, Any] = {"n_subsets": 6, "n_assignments": 5, "min_samples_leaf": 2}
-    forest = SubcategoryForestClassifier(
-        N_TREES, method="stacked", standardize=False, random_state=seed, **options
-    ).fit(X, Y)
+    forest = made("stacked", seed).fit(X, Y)
     settings = Settings(N_TREES, forest._fitted.forest.history.seed, **options)
     twin = StackedModel(settings, 10.0, measured)
     twin.fit((X / UNIT).astype(np.float32), X, *Y.T.tolist())

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from evergrow._core import SplitRules
 from evergrow.distributed.planning.workload import Cluster, EstimatorSpec, Workload
 from evergrow.estimators.forest.cluster.driver_grow import tree_groups
-from evergrow.estimators.forest.request import SplitParameters
-from evergrow.estimators.forest.storage.budget import SAMPLE_BYTES, MemoryDemand, budget_for
 from evergrow.estimators.linear import LeaveOneOut
 from evergrow.estimators.linear.feature_map import BLOCK_BYTES
 
 _MIB = 1 << 20
+# Class and id of a sample.
+_SAMPLE_BYTES = 12
+# Growing a forest: bytes held once and by each thread, and how many of them per row. Threads hold
+# the rows of a node, those being partitioned, and what their splits are found from.
+_SHARED_BYTES, _SHARED_PER_ROW = 24 * _MIB, 60
+_THREAD_BYTES, _THREAD_PER_ROW = 12 * _MIB, 30
 # Python, NumPy, scikit-learn and the package before anything is trained.
 _PROCESS_BYTES = 120 << 20
 # What growing a codebook holds of each row apart from its features, and what a word needs apart
@@ -27,9 +30,9 @@ class Footprint:
     ``worker`` is the private memory of a worker with the results that it leaves on its node until
     the driver takes them. ``shared`` is what all workers of a node read; with ``is_mapped`` it is a
     file that need not stay in memory. Each node receives ``rows_in``, workers send each other
-    ``joined`` in total, and the driver receives ``gathered``. ``least_limit`` is the smallest
-    memory limit that works. ``n_tasks`` is 0 for threads that share rows evenly. ``is_one_process``
-    says that an array exceeds the memory limit: the driver then grows all trees itself.
+    ``joined`` in total, and the driver receives ``gathered``. ``n_tasks`` is 0 for threads that
+    share rows evenly. ``is_one_process`` says that an array exceeds the limit of samples in memory:
+    the driver then grows all trees itself.
     """
 
     driver: int
@@ -42,7 +45,6 @@ class Footprint:
     scratch: int = 0
     joined: int = 0
     gathered: int = 0
-    least_limit: int = 0
     is_one_process: bool = False
 
     def network(self, n_nodes: int, n_busy_nodes: int) -> int:
@@ -61,7 +63,7 @@ def compute_footprint(
 ) -> Footprint:
     """Memory, disk and traffic of the work on this cluster."""
     if spec.kind == "forest":
-        return _forest_footprint(spec, work, tree_bytes, cluster.memory_limit, from_shards)
+        return _forest_footprint(work, tree_bytes, cluster.memory_limit, from_shards=from_shards)
     if spec.kind == "sums":
         return _sums_footprint(spec, work, cluster, from_shards)
     return _codebook_footprint(spec, work, from_shards)
@@ -70,7 +72,7 @@ def compute_footprint(
 def footprint_here(
     spec: EstimatorSpec, work: Workload, tree_bytes: float, here: Cluster, *, from_shards: bool
 ) -> tuple[Footprint, int]:
-    """Return what training in this process takes, and the memory limit of the forest.
+    """Return what training in this process takes, and the limit of samples in memory.
 
     The limit is 0, for none, unless a forest is grown from shards.
     """
@@ -79,52 +81,34 @@ def footprint_here(
         needs = compute_footprint(spec, work, tree_bytes, here, from_shards=from_shards)
         held = needs.worker
     else:
-        growth = _growth_of(spec, work, here.n_workers)
-        place = replace(here, memory_limit=growth.least) if from_shards else here
+        place = replace(here, memory_limit=_MIB) if from_shards else here
         needs = compute_footprint(spec, work, tree_bytes, place, from_shards=from_shards)
-        held = growth.shared + growth.n_threads * growth.per_thread
+        held = _growing_bytes(work, here.n_workers)
         if from_shards:
             # Half of the rest, so that pages of the file stay in the other half.
-            wanted = max(growth.least, (here.memory_per_node - needs.driver) // 2)
-            held = limit = -(-wanted // _MIB) * _MIB
+            left = here.memory_per_node - needs.driver - held
+            limit = max(_MIB, left // 2 // _MIB * _MIB)
+            held += work.stored_bytes if work.stored_bytes <= limit else 0
     n_tasks = work.trees if spec.has_trees else 0
     rows_in = needs.rows_in if from_shards else 0
     needs = replace(needs, driver=needs.driver + held, worker=0, rows_in=rows_in, n_tasks=n_tasks)
     return needs, limit
 
 
-def _rules_of(spec: EstimatorSpec, work: Workload) -> SplitRules:
-    splits: SplitParameters = spec.make(work)._request().splits
-    return splits.sized(work.class_size).rules(work.classes, work.features)
-
-
-def _growth_of(spec: EstimatorSpec, work: Workload, n_threads: int = 1) -> MemoryDemand:
-    """The work of one process, as the forest itself counts its memory."""
-    return MemoryDemand(
-        kind="fit",
-        n_rows=work.rows,
-        n_new=work.rows,
-        width=work.width,
-        half=False,
-        n_classes=work.classes,
-        n_threads=n_threads,
-        rules=_rules_of(spec, work),
-        evicts=False,
-    )
+def _growing_bytes(work: Workload, n_threads: int) -> int:
+    """What growing a forest takes, without its trees and rows."""
+    per_thread = _THREAD_BYTES + _THREAD_PER_ROW * work.rows
+    return _SHARED_BYTES + _SHARED_PER_ROW * work.rows + n_threads * per_thread
 
 
 def _forest_footprint(
-    spec: EstimatorSpec, work: Workload, tree_bytes: float, limit: int | None, from_shards: bool
+    work: Workload, tree_bytes: float, limit: int | None, *, from_shards: bool
 ) -> Footprint:
     groups = tree_groups(work.trees, work.rows * work.features, n_threads=1)
     group = round(groups[0][1] * tree_bytes)
-    trees, samples = round(work.trees * tree_bytes), work.rows * SAMPLE_BYTES
-    growth = _growth_of(spec, work)
-    held, in_file = growth.shared + growth.per_thread, False
-    # A limit that is too small is reported apart.
-    if limit is not None and (limit < growth.least or budget_for(growth, limit).in_file):
-        # What the limit leaves is filled with copies of rows.
-        held, in_file = min(limit, held + work.stored_bytes), True
+    trees, samples = round(work.trees * tree_bytes), work.rows * _SAMPLE_BYTES
+    held = _growing_bytes(work, n_threads=1)
+    in_file = limit is not None and work.stored_bytes > limit
     # Rows that a limit admits are read from memory that the driver shares, even if it reads shards.
     is_mapped = from_shards and in_file
     stored = 0 if is_mapped else work.stored_bytes
@@ -140,8 +124,7 @@ def _forest_footprint(
         shared=work.stored_bytes,
         scratch=work.stored_bytes if is_mapped else 0,
         gathered=trees,
-        least_limit=growth.least,
-        is_one_process=in_file and not from_shards and limit is not None and limit >= growth.least,
+        is_one_process=in_file and not from_shards,
     )
 
 

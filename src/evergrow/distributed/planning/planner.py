@@ -107,8 +107,8 @@ default="ncm_forest"
     memory_per_node : int or str, default=None
         Memory of each machine, in bytes or as ``"64GiB"``. None takes that of this machine.
     memory_limit : int or str, default=None
-        Parameter of the forest: memory of a worker in addition to its trees. Other estimators have
-        no such limit.
+        Bytes of samples that a forest may have in memory, as in ``Storage(limit)``; more of them
+        are in a file. Other estimators have no such limit.
     shards : bool, default=None
         Whether the data are shards on storage that all machines can read, or an array in the memory
         of one machine. None assumes shards if there is a memory limit or the array would not fit.
@@ -245,8 +245,7 @@ class _Task:
                 *self._memory_limits(cluster, needs, in_use),
                 *self._time_limits(cluster, used, parts, count_useful_workers(used, needs)),
             ),
-            fits=with_driver <= cluster.memory_per_node
-            and (cluster.memory_limit is None or cluster.memory_limit >= needs.least_limit),
+            fits=with_driver <= cluster.memory_per_node,
             here_bytes=here_needs.driver,
             fits_here=here_needs.driver <= here.memory_per_node,
             how_here=how_here,
@@ -260,7 +259,7 @@ class _Task:
             needs, limit = footprint_here(
                 self.spec, self.work, self.tree_bytes, here, from_shards=True
             )
-            how = "from shards" + (f" with memory_limit='{limit // _MIB}MiB'" if limit else "")
+            how = "from shards" + (f" with storage=Storage('{limit // _MIB}MiB')" if limit else "")
         if needs.driver > here.memory_per_node:
             advice = "; larger leaves (min_samples_leaf) or fewer trees need less"
             how = (
@@ -274,11 +273,6 @@ class _Task:
         memory = cluster.memory_per_node
         if self.spec.kind == "forest" and self.work.rows > _MOST_ROWS:
             yield f"rows: a tree holds at most {_MOST_ROWS}; set max_samples"
-        if cluster.memory_limit is not None and cluster.memory_limit < needs.least_limit:
-            yield (
-                f"memory_limit: {format_bytes(cluster.memory_limit)} is too small; "
-                f"at least {format_bytes(needs.least_limit)} are needed"
-            )
         if needs.is_one_process:
             yield (
                 "memory_limit: the array exceeds it, so all trees are grown in the process of the "

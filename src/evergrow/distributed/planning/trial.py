@@ -24,7 +24,7 @@ import numpy.typing as npt
 from evergrow.distributed.planning.schedule import Cost
 from evergrow.distributed.planning.workload import EstimatorSpec, Workload
 from evergrow.estimators.forest.change import feature_scale
-from evergrow.estimators.forest.storage.scratch_file import standardize_all
+from evergrow.estimators.forest.cluster.driver_grow import standardize_all
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.progress import progress_bar
@@ -177,7 +177,7 @@ def _prepare(
     measuring, chosen = _time(
         lambda: feature_scale.measure_features(batch, int(y.max()) + 1, request)
     )
-    transforming, rows = _time(lambda: standardize_all(X, chosen, half=False))
+    transforming, rows = _time(lambda: standardize_all(X, chosen, half=False, n_threads=1))
     choosing = max(measuring - reading, 0.0)
     preparation = Preparation(reading, choosing, transforming, chosen.whitening is not None)
     return preparation, rows[:, : X.shape[1]]

@@ -17,8 +17,7 @@ from evergrow.estimators.forest import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
-from evergrow.estimators.forest.ncm_forest import centroids_per_node
-from evergrow.estimators.forest.request import leaf_size
+from evergrow.estimators.forest.splits import centroids_per_node, leaf_size
 from evergrow.estimators.linear import RLSClassifier
 from evergrow.estimators.means import NCMClassifier
 from evergrow.foundation.errors import InvalidInputError
@@ -155,7 +154,7 @@ class Cluster:
     workers : int or None
         Number of processes that work at the same time, one core each. None is one per core.
     memory_limit : int or None
-        Memory of a worker in addition to its trees, in bytes.
+        Bytes of samples that a forest may have in memory; more of them are in a file.
     network : int
         Bytes per second that each machine receives from others.
     storage : int

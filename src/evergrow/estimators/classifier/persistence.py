@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import os
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
@@ -183,10 +182,4 @@ class InferenceSaveMixin(SaveMixin):
         ...     evergrow.load(path).predict([[9]])
         array([1])
         """
-        with self._save_lock():
-            content = cast(Any, self)._to_file(inference_only=inference_only)
-            write_model(path, *content)
-
-    def _save_lock(self) -> AbstractContextManager[None]:
-        """Return a lock to hold while the file is written, for models that read files meanwhile."""
-        return nullcontext()
+        write_model(path, *cast(Any, self)._to_file(inference_only=inference_only))

@@ -6,17 +6,14 @@ differ only in how nodes are split. Trees are grown, updated and read by the com
 
 A call passes through these modules, each of which imports only those after it:
 
-- ``ncm_forest``, ``axis_forest``, ``linear_forest``, ``svm_forest``: one public class each, with
-  its own parameters and how they become rules of splits for the core. ``parameters`` has those that
-  all forests have.
+- ``forests``: the public classes and their parameters.
 - ``learner`` (fit, partial_fit, forget) and ``predictor`` (predict, explain, save).
 - ``change``: from one fitted value to the next. ``growth`` grows a forest and evicts samples,
   ``addition`` adds samples by an update strategy, ``removal`` and ``relabeling`` do what they say.
 - ``cluster``: the same work in groups of trees on the workers of an engine.
-- ``storage``: where training samples are stored, and what a memory limit allows.
 - ``value``: the fitted forest, an immutable value that is replaced as a whole.
-- ``request``: the parameters of one call, checked once and frozen. ``strategy``: the update
-  strategies.
+- ``request``: the parameters of one call, checked once and frozen. ``splits``, ``strategy`` and
+  ``storage``: values that parameters may have, and what they mean for the core.
 
 Start reading with ``learner.partial_fit``, then ``change.addition``. In the core,
 ``cpp/update/rust.cpp`` chooses the means and sides of RUST, ``cpp/update/tree_editor.cpp`` moves

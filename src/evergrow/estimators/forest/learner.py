@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,9 @@ from evergrow.estimators.forest.change.growth import check_growable, check_has_r
 from evergrow.estimators.forest.change.relabeling import rename_classes
 from evergrow.estimators.forest.change.removal import as_ids, forget, refuse_examples
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
-from evergrow.estimators.forest.parameters import ForestParameters, VotingParameters
 from evergrow.estimators.forest.predictor import ForestPredictor
-from evergrow.estimators.forest.request import BasicSplits, ForestRequest
-from evergrow.estimators.forest.storage.compaction import gather_files
+from evergrow.estimators.forest.request import ForestRequest
+from evergrow.estimators.forest.splits import Splits
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.errors import InvalidInputError
@@ -31,15 +30,11 @@ from evergrow.foundation.labels import ClassList, as_classes
 from evergrow.foundation.locks import exclusive
 
 
-class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
-    """Training and updating; a subclass says how nodes are split.
+class ForestLearner(ForestPredictor):
+    """Training and updating; subclasses add parameters and what :class:`ForestPredictor` asks."""
 
-    A subclass sets ``_splits`` and what :class:`ForestPredictor` asks for, and lists its own
-    parameters.
-    """
-
-    # Parameters of the splits, as a frozen value.
-    _splits: ClassVar[type[BasicSplits]]
+    splits: Literal["auto"] | Splits
+    random_state: int | np.random.RandomState | None
 
     @exclusive
     def fit(
@@ -202,7 +197,8 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         names : mapping
             Old name to new name, of the same kind (numbers or strings). Classes that get the same
             name, or the name of an existing class, are merged into the first of their columns. If
-            the merged class has more samples than `keep_per_class`, the next update removes some.
+            the merged class has more samples than ``Storage.per_class``, the next update removes
+            some.
 
         Returns
         -------
@@ -227,8 +223,8 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         """Free memory that updates left unused; predictions stay the same.
 
         Updates compact a tree if about a quarter of its memory is unused. This method compacts all
-        trees at once and frees the memory of removed samples. With `memory_limit`, it also frees
-        their disk space.
+        trees at once and frees the memory and disk space of removed samples. The others are then
+        where ``Storage.limit`` says.
 
         Returns
         -------
@@ -245,7 +241,8 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
         """
         request = self._request()
         known = self._require_fitted("trees to compact")
-        forest = gather_files(known.forest, request.memory_limit).compact()
+        n_stored = len(known.samples) - known.samples.n_removed
+        forest = known.forest.compact(request.storage._folder(n_stored, known.n_features))
         self._replace(replace(known, forest=forest))
         return self
 
@@ -282,7 +279,8 @@ class ForestLearner(ForestParameters, VotingParameters, ForestPredictor):
     def _request(self) -> ForestRequest:
         """The parameters of one call; a ``ValueError`` if they are not valid."""
         super()._check_parameters()
-        return ForestRequest.of(self, self._splits.of(self, self._proposer))
+        splits = self._kinds[0]() if isinstance(self.splits, str) else self.splits
+        return ForestRequest.of(self, splits)
 
 
 def _first_ids(X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

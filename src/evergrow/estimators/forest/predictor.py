@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -14,7 +13,8 @@ from scipy.sparse import issparse
 from evergrow.estimators.classifier.persistence import InferenceSaveMixin
 from evergrow.estimators.classifier.predictor import ScoringClassifier, fill_rows
 from evergrow.estimators.forest.explanation import Decision, Explanation, explain_sample
-from evergrow.estimators.forest.request import VOTING_RULES, ClassWeight
+from evergrow.estimators.forest.request import BALANCE_RULES, ClassWeight
+from evergrow.estimators.forest.splits import Splits
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.serialization import (
     parameters_from_json,
@@ -23,7 +23,6 @@ from evergrow.estimators.forest.value.serialization import (
 from evergrow.estimators.forest.value.virtual_votes import Balance
 from evergrow.foundation.device import find_device
 from evergrow.foundation.errors import InvalidInputError
-from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.params import check_parameters
 
 
@@ -37,7 +36,7 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         """Size of the trees in bytes, without the stored training samples.
 
         The samples take another 4 bytes per sample and feature, or 2 with
-        ``sample_dtype="float16"``. The number of features is rounded up to a multiple of 16.
+        ``Storage(dtype="float16")``. The number of features is rounded up to a multiple of 16.
 
         Examples
         --------
@@ -147,16 +146,12 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         fitted, X, n_threads = self._checked(X)
         return float(fitted.comparisons(X, n_threads) / (X.shape[0] * fitted.n_trees))
 
-    def _save_lock(self) -> AbstractContextManager[None]:
-        # Samples in a memory-mapped file are read while saving and must not change meanwhile.
-        return path_mutex(self._require_fitted("model to save").samples.path)
-
 
 class ForestPredictor(TreePredictor):
     """A fitted forest as an estimator; :class:`ForestLearner` adds training."""
 
-    # Name of what finds the splits, in the table of the core and in model files.
-    _proposer: ClassVar[str]
+    # Kinds of splits that the forest may have; the first one is the default.
+    _kinds: ClassVar[tuple[type[Splits], ...]]
     # Describes what a node of this kind of forest did with a sample.
     _decision: ClassVar[type[Decision]]
 
@@ -169,7 +164,7 @@ class ForestPredictor(TreePredictor):
         """Predict class probabilities: the mean class frequencies of the leaves.
 
         This is [Ristin2014 Eq. 4] with two corrections. The first is for classes that arrived after
-        some of the trees were grown. If other trees have been grown since (`refresh`), an older
+        some of the trees were grown. If other trees have been grown since, an older
         tree has a weight of only 0.03 in the mean for such a class. It also predicts the class too
         rarely, so its class frequency is multiplied by five before. The second correction
         multiplies the votes for small classes (`balance`). The probabilities of a sample are then
@@ -203,7 +198,7 @@ class ForestPredictor(TreePredictor):
 
     def _checked_balance(self) -> Balance:
         # May have been set since the last call that checked all parameters.
-        check_parameters({"balance": self.balance}, VOTING_RULES)
+        check_parameters({"balance": self.balance}, {"balance": BALANCE_RULES})
         # Class weights already set how much each class counts.
         return 0.0 if self.balance == "auto" and self.class_weight is not None else self.balance
 
@@ -243,7 +238,7 @@ class ForestPredictor(TreePredictor):
         return explain_sample(fitted, row, self._decision)
 
     def _check_suits(self, fitted: FittedForest) -> None:
-        if fitted.proposer != self._proposer:
+        if fitted.proposer != self._kinds[0]._proposer:
             raise InvalidInputError(
                 f"the trees are those of another kind of forest, {fitted.proposer!r}"
             )

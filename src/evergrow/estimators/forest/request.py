@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from evergrow._core import SplitRules
+from evergrow.estimators.forest.splits import SPLITS, Splits, leaf_size
+from evergrow.estimators.forest.storage import Storage
 from evergrow.estimators.forest.strategy import (
+    STRATEGIES,
     STRATEGY_RULES,
     Strategy,
     strategy_of,
@@ -24,96 +25,48 @@ from evergrow.estimators.forest.strategy import (
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
-    FilePath,
     Flag,
     Fraction,
     Integer,
-    MemorySize,
     Nothing,
     Number,
+    OneOf,
     RandomState,
     Rule,
     Satisfies,
-    bytes_of,
+    Value,
 )
-
-# With min_samples_leaf="auto", a class could fill this many leaves, as long as leaves are not
-# larger than those of the paper.
-_LEAVES_PER_CLASS, _LARGEST_LEAF = 50, 10
 
 Standardize: TypeAlias = Literal["auto", "whiten", "scale", "none"]
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 
 
-class SplitParameters(ABC):
-    """Parameters that decide how nodes are split, frozen.
+@dataclass(frozen=True, repr=False)
+class Bootstrap(Value):
+    """Each tree of a forest draws its samples with replacement.
 
-    Attributes
+    Parameters
     ----------
-    proposer : str
-        Name of what finds the splits, in the table of the core and in model files.
-    has_class_means : bool
-        Nodes compare with class means.
+    share : float, default=1.0
+        Number of samples that a tree draws, as a share of all samples.
+
+    Examples
+    --------
+    >>> from evergrow import NCMForestClassifier
+    >>> from evergrow.estimators import Bootstrap
+    >>> NCMForestClassifier(max_samples=Bootstrap()).max_samples
+    Bootstrap()
     """
 
-    has_class_means: ClassVar[bool] = False
+    share: float = 1.0
 
-    proposer: str
-
-    @abstractmethod
-    def rules(self, n_classes: int, n_features: int) -> SplitRules:
-        """The rules that the core follows for these numbers of classes and features."""
-
-    @abstractmethod
-    def sized(self, class_size: float) -> Self:
-        """The same for classes of this size: samples of a class that a tree sees, the median."""
+    _rules: ClassVar[dict[str, list[Rule]]] = {"share": [Fraction()]}
 
 
-@dataclass(frozen=True)
-class BasicSplits(SplitParameters):
-    """Parameters that all kinds of splits have."""
-
-    proposer: str
-    min_samples_leaf: str | int
-    min_gain: float
-    class_size: float = field(default=math.inf, kw_only=True)
-
-    @classmethod
-    def of(cls, estimator: Any, proposer: str) -> Self:
-        """Copy the parameters from an estimator; ``proposer`` names what finds the splits."""
-        own = {"proposer", "class_size"}
-        names = [field.name for field in fields(cls) if field.name not in own]
-        return cls(proposer=proposer, **{name: getattr(estimator, name) for name in names})
-
-    def sized(self, class_size: float) -> Self:
-        """The same for classes of this size."""
-        return replace(self, class_size=class_size)
-
-    def _rules(self, *, n_candidates: int, **rules: Any) -> SplitRules:
-        common = {"proposer": self.proposer, "n_centroids": 0}
-        return SplitRules(
-            n_candidates=n_candidates,
-            min_samples_leaf=leaf_size(self.min_samples_leaf, self.class_size),
-            min_gain=self.min_gain,
-            **{**common, **rules},
-        )
-
-
-def leaf_size(min_samples_leaf: str | int, class_size: float) -> int:
-    """Fewest samples in a leaf; ``"auto"`` is a share of the size of a class, 1 to 10.
-
-    >>> [leaf_size("auto", size) for size in (1, 60, 150, 500, 6000)]
-    [1, 1, 3, 10, 10]
-    """
-    if not isinstance(min_samples_leaf, str):
-        return int(min_samples_leaf)
-    return max(1, int(min(_LARGEST_LEAF, class_size / _LEAVES_PER_CLASS)))
-
-
-def median_class_size(sizes: npt.NDArray[np.int64], keep_per_class: int | None) -> float:
+def median_class_size(sizes: npt.NDArray[np.int64], per_class: int | None) -> float:
     """Samples of a class: the median over the classes that have samples.
 
-    Of each class at most ``keep_per_class`` samples count.
+    Of each class at most ``per_class`` samples count.
 
     >>> median_class_size(np.array([3, 0, 2, 0, 0, 1]), None)
     2.0
@@ -122,12 +75,7 @@ def median_class_size(sizes: npt.NDArray[np.int64], keep_per_class: int | None) 
     if not len(sizes):
         return math.inf
     median = float(np.median(sizes))
-    return median if keep_per_class is None else min(median, float(keep_per_class))
-
-
-def named_size(name: str, number: int) -> int:
-    """Square root ("sqrt") or binary logarithm ("log2") of a number, rounded up."""
-    return math.ceil(math.sqrt(number) if name == "sqrt" else math.log2(number))
+    return median if per_class is None else min(median, float(per_class))
 
 
 def _is_class_weight(value: object) -> bool:
@@ -146,76 +94,101 @@ _CLASS_WEIGHT = Satisfies(
     "a mapping from classes to weights, which are finite numbers of at least 0",
     _is_class_weight,
 )
-# Rules of how leaves vote, and of the parameters that all forests have.
-VOTING_RULES: dict[str, list[Rule]] = {"balance": [Choice(("auto",)), Number(0.0, 1.0)]}
+# Rules of the parameters that all forests have, and of those whose classes are of one level.
 FOREST_RULES: dict[str, list[Rule]] = {
     "n_estimators": [Integer(1, 2**16)],
     "min_samples_leaf": [Choice(("auto",)), Integer(1, 2**28)],
-    "min_gain": [Number(0.0)],
     "class_weight": [Nothing(), Choice(("balanced",)), _CLASS_WEIGHT],
-    "max_samples": [Nothing(), Fraction(), Integer(1, 2**28)],
-    "bootstrap": [Flag()],
+    "max_samples": [Nothing(), Fraction(), Integer(1, 2**28), OneOf((Bootstrap,))],
     "standardize": [Choice(("auto", "whiten", "scale", "none")), Flag()],
     "update": STRATEGY_RULES,
-    "sample_dtype": [Choice(("float32", "float16"))],
-    "memory": [Nothing(), FilePath()],
-    "memory_limit": [Nothing(), MemorySize()],
-    "keep_per_class": [Nothing(), Integer(1, 2**28)],
+    "storage": [Nothing(), OneOf((Storage,))],
     "n_jobs": [Nothing(), Integer(-_MAX_JOBS, -1), Integer(1, _MAX_JOBS)],
     "random_state": [Nothing(), RandomState()],
     "verbose": [Integer(0, 2**31 - 1), Flag()],
 }
+BALANCE_RULES: list[Rule] = [Choice(("auto",)), Number(0.0, 1.0)]
+FLAT_RULES: dict[str, list[Rule]] = {**FOREST_RULES, "balance": BALANCE_RULES}
+
+
+# Values that parameters of forests may have, as model files name them.
+VALUES: tuple[type[Value], ...] = (*SPLITS, *STRATEGIES.values(), Bootstrap, Storage)
+
+
+def splits_rules(*kinds: type[Splits]) -> list[Rule]:
+    """Rules of the parameter ``splits`` of a forest with these kinds of splits."""
+    return [Choice(("auto",)), OneOf(kinds)]
+
+
+class ForestSplits(Protocol):
+    """Splits of a forest whose classes are known; see :class:`Splits`."""
+
+    @property
+    def min_gain(self) -> float:
+        """Information gain that a split must exceed."""
+
+    @property
+    def _proposer(self) -> str: ...
+
+    @property
+    def _has_class_means(self) -> bool: ...
+
+    def _options(self, n_classes: int, n_features: int, class_size: float) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class ForestRequest:
-    """How to grow and update a forest, fixed for one call."""
+    """How to grow and update a forest, fixed for one call.
+
+    ``class_size`` is the number of samples of the median class that a tree sees.
+    """
 
     n_estimators: int
-    splits: SplitParameters
-    max_samples: float | int | None
-    bootstrap: bool
+    splits: ForestSplits
+    min_samples_leaf: int | str
+    max_samples: float | int | Bootstrap | None
     class_weight: ClassWeight
     standardize: Standardize
     strategy: Strategy
-    half_samples: bool
-    memory: str | os.PathLike[str] | None
-    memory_limit: int | None  # bytes
-    keep_per_class: int | None
+    storage: Storage
     n_threads: int
     verbose: int
+    class_size: float = math.inf
 
     @classmethod
-    def of(cls, estimator: Any, splits: SplitParameters) -> ForestRequest:
+    def of(cls, estimator: Any, splits: ForestSplits) -> ForestRequest:
         """Copy the parameters from an estimator.
 
         Raises a ``ValueError`` if parameters that are each valid do not go together.
         """
-        strategy = strategy_of(estimator.update)
-        if strategy._needs_class_means and not splits.has_class_means:
-            raise InvalidInputError(_without_means(strategy, type(estimator).__name__))
-        _check_eviction(estimator.keep_per_class, estimator.min_samples_leaf)
-        limit = estimator.memory_limit
+        strategy, name = strategy_of(estimator.update), type(estimator).__name__
+        if strategy._needs_class_means and not splits._has_class_means:
+            usable = sorted(usable_strategies(has_class_means=False))
+            raise InvalidInputError(
+                f"update={strategy._name!r} adds class means to nodes, which {name} does not have; "
+                f"use one of {usable}"
+            )
+        storage = estimator.storage or Storage()
+        _check_eviction(storage.per_class, estimator.min_samples_leaf)
+        weights = estimator.class_weight
         return cls(
-            n_estimators=estimator.n_estimators,
+            n_estimators=int(estimator.n_estimators),
             splits=splits,
+            min_samples_leaf=estimator.min_samples_leaf,
             max_samples=estimator.max_samples,
-            bootstrap=bool(estimator.bootstrap),
-            class_weight=_class_weight_of(estimator.class_weight),
-            standardize=_standardize_of(estimator.standardize, splits, type(estimator).__name__),
+            # A copy, because the caller may change it.
+            class_weight=dict(weights) if isinstance(weights, Mapping) else weights,
+            standardize=_standardize_of(estimator.standardize, splits, name),
             strategy=strategy,
-            half_samples=estimator.sample_dtype == "float16",
-            memory=estimator.memory,
-            memory_limit=None if limit is None else bytes_of(limit),
-            keep_per_class=estimator.keep_per_class,
+            storage=storage,
             n_threads=effective_n_jobs(estimator.n_jobs),
             verbose=estimator.verbose,
         )
 
     def limited_to(self, n_samples: int) -> ForestRequest:
         """The same, with trees that draw at most as many samples as there are so far."""
-        if self.max_samples is not None and self.has_fixed_rows:
-            return replace(self, max_samples=min(int(self.max_samples), n_samples))
+        if self.has_fixed_rows:
+            return replace(self, max_samples=min(int(cast(int, self.max_samples)), n_samples))
         return self
 
     @property
@@ -223,58 +196,61 @@ class ForestRequest:
         """Whether each tree draws a fixed number of samples, not a share of them."""
         return isinstance(self.max_samples, numbers.Integral)
 
+    @property
+    def bootstrap(self) -> bool:
+        """Whether trees draw with replacement."""
+        return isinstance(self.max_samples, Bootstrap)
+
     def sized_for(self, sizes: npt.NDArray[np.int64], row_rate: float) -> ForestRequest:
         """The same for classes of these sizes, of which a tree draws the share ``row_rate``."""
-        class_size = row_rate * median_class_size(sizes, self.keep_per_class)
-        return replace(self, splits=self.splits.sized(class_size))
+        class_size = row_rate * median_class_size(sizes, self.storage.per_class)
+        return replace(self, class_size=class_size)
+
+    def rules(self, n_classes: int, n_features: int) -> SplitRules:
+        """The rules that the core follows for these numbers of classes and features."""
+        options = {"proposer": self.splits._proposer, "n_centroids": 0}
+        return SplitRules(
+            min_samples_leaf=leaf_size(self.min_samples_leaf, self.class_size),
+            min_gain=self.splits.min_gain,
+            **{**options, **self.splits._options(n_classes, n_features, self.class_size)},
+        )
 
     def rows_per_tree(self, n_rows: int) -> int:
         """Number of training rows that each tree sees."""
-        if self.max_samples is None:
+        wanted = self.max_samples
+        if wanted is None:
             return n_rows
-        if isinstance(self.max_samples, (float, np.floating)):
-            return max(1, round(self.max_samples * n_rows))
-        if self.max_samples > n_rows:
+        if isinstance(wanted, Bootstrap):
+            wanted = wanted.share
+        if isinstance(wanted, (float, np.floating)):
+            return max(1, round(wanted * n_rows))
+        if wanted > n_rows:
             raise InvalidInputError(
-                f"max_samples must be at most the number of samples, {n_rows}, "
-                f"got {self.max_samples}"
+                f"max_samples must be at most the number of samples, {n_rows}, got {wanted}"
             )
-        return int(self.max_samples)
+        return int(wanted)
 
 
-def _class_weight_of(named: ClassWeight) -> ClassWeight:
-    # A copy, because the caller may change it.
-    return dict(named) if isinstance(named, Mapping) else named
-
-
-def _standardize_of(named: str | bool, splits: SplitParameters, estimator: str) -> Standardize:
+def _standardize_of(named: str | bool, splits: ForestSplits, estimator: str) -> Standardize:
     if not isinstance(named, str):
         return "scale" if named else "none"
-    if named == "whiten" and splits.proposer == "axis":
+    if named == "whiten" and splits._proposer == "axis":
         raise InvalidInputError(
             f"standardize='whiten' mixes features, but nodes of {estimator} compare single ones; "
             "use 'auto', 'scale' or 'none'"
         )
     # Whitening is chosen by distances from class means, which other splits do not use.
-    if named == "auto" and not splits.has_class_means:
+    if named == "auto" and not splits._has_class_means:
         return "scale"
     return cast(Standardize, named)
 
 
-def _without_means(strategy: Strategy, estimator: str) -> str:
-    usable = sorted(usable_strategies(has_class_means=False))
-    return (
-        f"update={strategy._name!r} adds class means to nodes, which {estimator} does not have; "
-        f"use one of {usable}"
-    )
-
-
-def _check_eviction(keep_per_class: int | None, min_samples_leaf: str | int) -> None:
-    # "auto" takes leaves that a class of keep_per_class samples can fill.
-    if keep_per_class is None or isinstance(min_samples_leaf, str):
+def _check_eviction(per_class: int | None, min_samples_leaf: str | int) -> None:
+    # "auto" takes leaves that a class of per_class samples can fill.
+    if per_class is None or isinstance(min_samples_leaf, str):
         return
-    if keep_per_class < min_samples_leaf:
+    if per_class < min_samples_leaf:
         raise InvalidInputError(
-            f"keep_per_class must be at least min_samples_leaf, {min_samples_leaf}, "
-            f"got {keep_per_class}"
+            f"Storage.per_class must be at least min_samples_leaf, {min_samples_leaf}, "
+            f"got {per_class}"
         )

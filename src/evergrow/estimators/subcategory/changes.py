@@ -5,10 +5,8 @@ The functions change no value in place, so a call that fails or is interrupted c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +16,7 @@ from evergrow.estimators.forest.change import removal
 from evergrow.estimators.forest.change.addition import add_samples
 from evergrow.estimators.forest.change.feature_scale import measure_features
 from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
-from evergrow.estimators.forest.change.relabeling import relabel, settle
+from evergrow.estimators.forest.change.relabeling import relabel
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.guess import GuessReport
@@ -33,7 +31,6 @@ from evergrow.estimators.subcategory.stacking import (
 )
 from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
-from evergrow.foundation.locks import path_mutex
 from evergrow.storage.shards import join_rows
 
 # No node has so large a share of a class: leaves are relabelled and may grow, but no subtree is
@@ -43,7 +40,6 @@ _RELABEL_ONLY = 2.0
 Classes = npt.NDArray[np.int32]
 Ids = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-Options = ParamSpec("Options")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +49,6 @@ class UpdateResult:
     fitted: FittedSubcategories
     report: UpdateReport
     guesses: GuessReport | None
-
-
-Change = Callable[Concatenate[FittedSubcategories, Options], UpdateResult]
-
-
-def _locks_samples(change: Change[Options]) -> Change[Options]:
-    """Hold the lock of the file with the samples, if there is one, while the change runs."""
-
-    @wraps(change)
-    def wrapper(
-        known: FittedSubcategories, /, *args: Options.args, **options: Options.kwargs
-    ) -> UpdateResult:
-        with path_mutex(known.forest.forest.samples.path):
-            return change(known, *args, **options)
-
-    return wrapper
 
 
 def learn_first(
@@ -100,7 +80,6 @@ def learn_first(
     return UpdateResult(fitted, report, guesses)
 
 
-@_locks_samples
 def learn_more(
     known: FittedSubcategories,
     new: NewSamples,
@@ -153,7 +132,6 @@ def _learn_more_stacked(
     return _result(known, tree, forest, left, request, report, len(ids), None, stack)
 
 
-@_locks_samples
 def refine(
     known: FittedSubcategories,
     ids: Ids,
@@ -173,11 +151,10 @@ def refine(
     changed = wanted | np.isin(stored.ids, ids)
     share = request.refine_share
     forest, report = _relabel(known.forest, stored, found, changed, tree, request, share)
-    forest = settle(forest, request.forest_request(tree))
+    forest = regrow_early(forest, request.forest_request(tree))
     return _result(known, tree, forest, unconfirmed, request, report, len(ids), guesses)
 
 
-@_locks_samples
 def forget(
     known: FittedSubcategories, gone: list[int], ids: Ids, request: SubcategoryRequest
 ) -> UpdateResult:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from evergrow._core import SplitRules
-from evergrow.estimators.forest.ncm_forest import (
-    ClassMeanSplits,
-    assignments_per_subset,
-    largest_subset,
-    scoring_samples,
-    subsets_per_node,
-)
-from evergrow.estimators.forest.request import ClassWeight, ForestRequest, SplitParameters
+from evergrow.estimators.forest.request import ClassWeight, ForestRequest
+from evergrow.estimators.forest.splits import Regularised
 from evergrow.estimators.subcategory.guessers import Guesser, guesser_of
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.methods import METHODS, Method
 from evergrow.estimators.subcategory.value.fitted import PROPOSER
 from evergrow.foundation.errors import InvalidInputError
+
+AUTO_SPLITS = Regularised(scoring_samples=1024)
 
 
 @dataclass(frozen=True)
@@ -35,49 +30,36 @@ class GuessRequest:
 
 
 @dataclass(frozen=True)
-class SubcategorySplits(ClassMeanSplits):
-    """Splits by means of coarse and fine classes."""
+class SplitsOfTrees:
+    """Splits by means of coarse and fine classes of known trees, by their number of classes."""
 
+    splits: Regularised
     class_means: str
     coarse_weight: str | float
+    method: Method
+    trees: Mapping[int, LabelTree] = field(default_factory=dict)
 
-    def rules_of(self, tree: LabelTree, method: Method) -> SplitRules:
-        """The rules that the core follows for these classes."""
+    _proposer: ClassVar[str] = PROPOSER
+    _has_class_means: ClassVar[bool] = True
+
+    @property
+    def min_gain(self) -> float:
+        """Information gain that a split must exceed."""
+        return self.splits.min_gain
+
+    def _options(self, n_classes: int, n_features: int, class_size: float) -> dict[str, Any]:  # noqa: ARG002
+        """What the core needs to find splits, for the tree with this number of classes."""
+        tree, method = self.trees[n_classes], self.method
         coarse_means = method.coarse_means and self.class_means == "both"
         n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
-        largest = largest_subset(self.n_centroids, self.subset_scale, n_means)
         weight = method.coarse_weight if self.coarse_weight == "auto" else self.coarse_weight
-        return self._rules(
-            n_centroids=largest,
-            n_candidates=assignments_per_subset(self.n_assignments, self.n_subsets),
-            n_subsets=subsets_per_node(self.n_subsets, largest, n_means),
-            cost_weight=self.cost_weight,
-            max_scoring_samples=scoring_samples(self.max_scoring_samples, n_means),
-            objective=method.objective,
-            coarse_weight=float(weight),
-            coarse_means=coarse_means,
-            parents=tree.parents.tolist(),
-        )
-
-
-@dataclass(frozen=True)
-class SplitsOfTrees(SplitParameters):
-    """Splits by class means of known trees of classes, by their number of classes."""
-
-    has_class_means: ClassVar[bool] = True
-
-    splits: SubcategorySplits
-    method: Method
-    trees: Mapping[int, LabelTree]
-    proposer: str = PROPOSER
-
-    def rules(self, n_classes: int, n_features: int) -> SplitRules:  # noqa: ARG002
-        """The rules that the core follows for this number of classes."""
-        return self.splits.rules_of(self.trees[n_classes], self.method)
-
-    def sized(self, class_size: float) -> Self:
-        """The same for classes of this size."""
-        return replace(self, splits=self.splits.sized(class_size))
+        return {
+            **self.splits._subsets(n_means),
+            "objective": method.objective,
+            "coarse_weight": float(weight),
+            "coarse_means": coarse_means,
+            "parents": tree.parents.tolist(),
+        }
 
 
 @dataclass(frozen=True)
@@ -86,7 +68,7 @@ class SubcategoryRequest:
 
     method_name: str
     forest: ForestRequest
-    splits: SubcategorySplits
+    splits: SplitsOfTrees
     guess: GuessRequest | None
     refine_share: float
     stack_scale: float
@@ -108,11 +90,13 @@ class SubcategoryRequest:
         if own is not None:
             guesser = guesser_of(own if guesser == "auto" else guesser)
             guess = GuessRequest(guesser, seed, estimator.n_jobs, estimator.verbose)
-        splits = SubcategorySplits.of(estimator, "regularised")
-        no_trees = SplitsOfTrees(splits, METHODS[estimator.method], {})
+        chosen = AUTO_SPLITS if isinstance(estimator.splits, str) else estimator.splits
+        splits = SplitsOfTrees(
+            chosen, estimator.class_means, estimator.coarse_weight, METHODS[estimator.method]
+        )
         return cls(
             method_name=estimator.method,
-            forest=ForestRequest.of(estimator, no_trees),
+            forest=ForestRequest.of(estimator, splits),
             splits=splits,
             guess=guess,
             refine_share=float(estimator.refine_share),
@@ -129,7 +113,7 @@ class SubcategoryRequest:
         by_size = {len(tree): tree for tree in trees}
         return replace(
             self.forest,
-            splits=SplitsOfTrees(self.splits, self.method, by_size),
+            splits=replace(self.splits, trees=by_size),
             class_weight=_weights_by_number(self.forest.class_weight, trees[0]),
         )
 

@@ -49,9 +49,7 @@ _REGROW_FACTOR = 1.5
 
 def first_request(request: SubcategoryRequest, *trees: LabelTree) -> ForestRequest:
     """The parameters of the first forest, for the coarse classes of each of these trees."""
-    # The second forest uses the file of `memory`.
-    flat = [tree.coarse_level() for tree in trees]
-    return replace(request.forest_request(*flat), memory=None)
+    return request.forest_request(*(tree.coarse_level() for tree in trees))
 
 
 def second_request(request: SubcategoryRequest, *trees: LabelTree) -> ForestRequest:

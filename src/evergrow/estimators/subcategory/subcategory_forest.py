@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from evergrow.estimators.forest.ncm_forest import NCM_RULES
-from evergrow.estimators.forest.parameters import ForestParameters, complete_docstring
-from evergrow.estimators.forest.request import FOREST_RULES
+from evergrow.estimators.forest.forests import ForestParameters, complete_docstring
+from evergrow.estimators.forest.request import FOREST_RULES, splits_rules
+from evergrow.estimators.forest.splits import Regularised
 from evergrow.estimators.forest.strategy import STRATEGY_RULES, Strategy
 from evergrow.estimators.subcategory.guessers import GUESSER_RULES, Guesser
 from evergrow.estimators.subcategory.learner import SubcategoryLearner
@@ -26,12 +26,6 @@ class SubcategoryParameters:
     smoothing: float = 3.0
     stack_scale: float = 10.0
     refine_share: float = 0.33
-    n_subsets: int = 100
-    n_assignments: int = 50
-    subset_scale: float = 1.0
-    cost_weight: float = 0.001
-    max_scoring_samples: Literal["auto"] | int | None = 1024
-    n_centroids: Literal["sqrt", "log2"] | float | int = "sqrt"
 
 
 @complete_docstring(has_class_means=True)
@@ -103,25 +97,8 @@ default="ridge-h"
     refine_share : float, default=0.33
         :meth:`refine` grows a subtree again if at least this share of its samples belongs to one
         refined coarse class. Lower values are more accurate and slower. Above 1, only leaves grow.
-    n_subsets : int, default=100
-        Number of random subsets of the classes that a node tries, at most 1 % of all possible ones.
-        With more subsets, trees are more accurate, faster to predict and slower to train.
-    n_assignments : int, default=50
-        Number of ways to assign the means of a subset to left and right that a node tries.
-    subset_scale : float, default=1.0
-        Size of the largest subset, as a multiple of `n_centroids`. 3.0 is a little more accurate
-        for nearly twice the distances. Use 10.0 for features of thousands of dimensions.
-    cost_weight : float, default=0.001
-        Information gain, in nats, that each further mean must add [Ristin2015 Eq. 5]. Raise it for
-        faster predictions.
-    max_scoring_samples : "auto", int or None, default=1024
-        A node compares splits on at most this many random samples. None uses all, which is slower.
-        ``"auto"`` is three per class and at least 256, which is enough if all samples have a known
-        or guessed fine label. Raise it for ``"joint"`` with few fine labels: with labels for 4 % of
-        CIFAR-100 features, 4096 was two points more accurate.
-    n_centroids : {"sqrt", "log2"}, float or int, default="sqrt"
-        Size of the subsets: the square root or the binary logarithm of the number of classes, a
-        fraction of the classes, or a fixed number.
+    splits : "auto" or Regularised, default="auto"
+        How nodes find their splits. ``"auto"`` is ``Regularised(scoring_samples=1024)``.
     {common parameters}
 
     Attributes
@@ -146,8 +123,8 @@ default="ridge-h"
         Ids of the samples of the last :meth:`fit` or :meth:`partial_fit`, including samples that
         the method does not use.
     stored_ids_ : ndarray of shape (n_stored,)
-        Ids of all samples that the forest stores. With ``keep_per_class``, samples without a given
-        fine label are removed first.
+        Ids of all samples that the forest stores. With ``Storage.per_class``, samples without a
+        given fine label are removed first.
     standardize_ : {"whiten", "scale", "none"}
         How the features were scaled.
     equal_lengths_ : bool
@@ -184,7 +161,7 @@ default="ridge-h"
 
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **FOREST_RULES,
-        **NCM_RULES,
+        "splits": splits_rules(Regularised),
         "update": [Nothing(), *STRATEGY_RULES],
         "method": [Choice(tuple(METHODS))],
         "guess": [Choice(("auto",)), *GUESSER_RULES],

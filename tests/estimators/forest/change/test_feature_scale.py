@@ -18,6 +18,7 @@ from evergrow import (
     SVMForestClassifier,
     _core,
 )
+from evergrow.estimators import Storage
 from evergrow.estimators.forest.change.feature_scale import Candidate, LeftOut, first_good
 from evergrow.estimators.forest.change.growth import stored_batch
 from evergrow.estimators.forest.value.fitted import ForestBatch
@@ -156,7 +157,7 @@ def test_a_feature_that_did_not_vary_does_not_shorten_a_sample() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_lengths_are_measured_again_when_classes_are_large(dtype: Any) -> None:
     X, y, more, of_more = of_random_length(60, 1)
-    forest = NCMForestClassifier(10, random_state=0, sample_dtype=dtype).fit(X, y)
+    forest = NCMForestClassifier(10, random_state=0, storage=Storage(dtype=dtype)).fit(X, y)
     assert forest.equal_lengths_
     for first in range(0, len(more), 300):
         forest.partial_fit(more[first : first + 300], of_more[first : first + 300])
@@ -320,7 +321,7 @@ def test_the_forest_is_the_same_for_any_number_of_threads_and_memory() -> None:
     X, y = correlated(2000, 5, n_features=64)
     whole = NCMForestClassifier(4, random_state=0).fit(X, y)
     assert whole.standardize_ == "whiten"
-    for options in ({"n_jobs": 3}, {"standardize": "whiten", "memory_limit": "200MiB"}):
+    for options in ({"n_jobs": 3}, {"standardize": "whiten", "storage": Storage(1)}):
         other = NCMForestClassifier(4, random_state=0, **options).fit(X, y)
         np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
 
@@ -386,9 +387,8 @@ def test_a_forest_that_measured_again_knows_what_a_new_one_knows() -> None:
         {"update": IGT(refresh=0.0)},
         {"update": IGT(refresh=0.1)},
         {"standardize": "none"},
-        {"keep_per_class": 30},
+        {"storage": Storage(per_class=30)},
         {"max_samples": 50},
-        {"memory_limit": "500MiB"},
     ],
     ids=lambda options: next(iter(options)),
 )
@@ -439,7 +439,7 @@ def late_feature(seed: int = 0) -> tuple[Array, Array]:
 def test_a_feature_far_outside_of_the_first_ones_is_measured_again(dtype: Any) -> None:
     X, y = late_feature()
     old, test = y < 10, np.arange(4000) % 3 == 0
-    forest = NCMForestClassifier(10, sample_dtype=dtype, random_state=0)
+    forest = NCMForestClassifier(10, storage=Storage(dtype=dtype), random_state=0)
     forest.fit(X[old & ~test], y[old & ~test]).partial_fit(X[~old & ~test], y[~old & ~test])
     assert forest._fitted.history.n_measured == (~test).sum()
     assert forest.update_report_.n_refreshed == 10
@@ -504,7 +504,7 @@ def test_a_feature_that_did_not_vary_may_come_to_matter() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_features_that_do_not_vary_are_stored(dtype: str) -> None:
     X, y = one_of_each(60)
-    forest = NCMForestClassifier(3, sample_dtype=dtype, random_state=0).fit(X, y)
+    forest = NCMForestClassifier(3, storage=Storage(dtype=dtype), random_state=0).fit(X, y)
     X[:, -1] += np.arange(60)
     forest.partial_fit(X, y)
     found = stored_batch(forest._fitted)

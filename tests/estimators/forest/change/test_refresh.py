@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from evergrow import IGT, ULS, NCMForestClassifier
+from evergrow.estimators import Storage
 from evergrow.estimators.forest.change.addition import REFRESH_FACTOR, due_share
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import blobs
@@ -81,7 +82,7 @@ def test_columns_without_samples_are_no_growth() -> None:
 
 
 def test_samples_beyond_the_kept_ones_count() -> None:
-    forest = auto(keep_per_class=20).fit(*blobs(400, range(4)))
+    forest = auto(storage=Storage(per_class=20)).fit(*blobs(400, range(4)))
     for seed in range(8):
         forest.partial_fit(*blobs(100, range(4), seed))
     # The samples that came, not the 80 that are stored.

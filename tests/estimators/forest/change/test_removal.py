@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from evergrow import NCMForestClassifier
+from evergrow.estimators import Bootstrap
 from evergrow.storage.models.format import read_model
 from tests.budget import budget
 from tests.conftest import FORESTS, Arrays
@@ -228,7 +229,7 @@ def test_the_others_are_known_as_well_as_before(kind: Any, digits: Arrays) -> No
 @settings(max_examples=budget(30))
 @given(st.sets(st.integers(0, 199), max_size=195), st.sampled_from(CASES), st.booleans())
 def test_counts_are_exact_whatever_is_forgotten(gone: set[int], case: Any, boot: bool) -> None:
-    forest = trained(*case, bootstrap=boot).forget(samples=sorted(gone))
+    forest = trained(*case, max_samples=Bootstrap() if boot else None).forget(samples=sorted(gone))
     forest._fitted.forest.check()
     left = np.setdiff1d(np.arange(200), sorted(gone))
     assert stored_ids(forest).tolist() == left.tolist()

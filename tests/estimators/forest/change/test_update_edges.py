@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +9,9 @@ import numpy as np
 import pytest
 
 from evergrow import ULS, AxisForestClassifier, NCMForestClassifier
+from evergrow.estimators import Storage
 from tests.estimators.forest.blobs import blobs
 from tests.estimators.model_files import check_refused, reload
-from tests.harness.process import end_if_stuck
 from tests.reference.ncm_forest import to_bytes
 
 X, Y = blobs(200, [0, 1, 2])
@@ -52,68 +49,21 @@ def test_forgetting_between_updates_does_not_skip_a_tree_to_refresh() -> None:
     assert refreshed == [0, 1, 2, 3]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="memory in a file needs a POSIX system")
-def test_forgotten_samples_leave_no_copy_in_nodes_or_file(tmp_path: Path) -> None:
-    path = tmp_path / "samples"
-    forest = NCMForestClassifier(8, min_samples_leaf=1, memory=path, random_state=0)
+def test_forgotten_samples_leave_no_copy_in_nodes() -> None:
+    forest = NCMForestClassifier(8, min_samples_leaf=1, random_state=0)
     rng = np.random.default_rng(0)
-    X_many = rng.normal(size=(300, 8))
-    y_many = rng.integers(0, 30, 300)
-    forest.fit(X_many, y_many)
+    forest.fit(rng.normal(size=(300, 8)), rng.integers(0, 30, 300))
     scaled = forest._fitted.forest.samples.take(np.arange(300, dtype=np.int32))
-    gone = np.arange(60)
-    forest.forget(samples=gone)
-    copies = {to_bytes(row)[0].tobytes() for row in scaled[gone]}
+    forest.forget(samples=np.arange(60))
+    copies = {to_bytes(row)[0].tobytes() for row in scaled[:60]}
     for t in range(8):
         stored = forest._fitted.forest.tree_arrays(t)["bytes"].reshape(-1, 16)[:, :8]
         assert not copies & {row.tobytes() for row in stored}
-    content = path.read_bytes()
-    assert not any(row.tobytes() in content for row in scaled[gone])
-    assert all(row.tobytes() in content for row in scaled[60:])
-
-
-@pytest.mark.skipif(os.name == "nt", reason="memory in a file needs a POSIX system")
-def test_a_copy_and_its_original_never_write_to_one_file_together(tmp_path: Path) -> None:
-    forest = NCMForestClassifier(2, memory=tmp_path / "samples", random_state=0).fit(X, Y)
-    twin = copy.deepcopy(forest)
-    failed = []
-
-    def update(model: NCMForestClassifier, first: int) -> None:
-        try:
-            model.partial_fit(X[first : first + 20], Y[first : first + 20])
-        except OSError:
-            failed.append(model)
-
-    threads = [threading.Thread(target=update, args=(m, i)) for i, m in ((0, forest), (50, twin))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(failed) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_leaves_the_file_of_its_parent_alone(tmp_path: Path) -> None:
-    path = tmp_path / "samples"
-    forest = NCMForestClassifier(2, memory=path, random_state=0).fit(X, Y)
-    child = os.fork()
-    if child == 0:
-        end_if_stuck()
-        try:
-            forest.partial_fit(X[:5], Y[:5])
-            os._exit(1)
-        except OSError:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert status == 0
-    assert path.is_file()
-    forest.partial_fit(X[:5], Y[:5])
 
 
 def test_uls_without_samples_does_not_touch_nodes(tmp_path: Path) -> None:
     forest = NCMForestClassifier(
-        3, min_samples_leaf=1, keep_per_class=20, update="uls", random_state=0
+        3, min_samples_leaf=1, storage=Storage(per_class=20), update="uls", random_state=0
     ).fit(X, Y)
     loaded = reload(forest, tmp_path, inference_only=True)
     before = [loaded._fitted.forest.tree_arrays(t)["centroid_source"] for t in range(3)]
@@ -139,8 +89,8 @@ def test_the_ids_of_stored_samples_are_known_after_loading(tmp_path: Path) -> No
 
 def test_another_sample_precision_needs_a_new_fit() -> None:
     forest = NCMForestClassifier(2, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="sample_dtype is 'float16'"):
-        forest.set_params(sample_dtype="float16").partial_fit(X[:2], Y[:2])
+    with pytest.raises(ValueError, match=r"Storage\.dtype is 'float16'"):
+        forest.set_params(storage=Storage(dtype="float16")).partial_fit(X[:2], Y[:2])
 
 
 @pytest.mark.parametrize("name", [1.5, float("inf")])

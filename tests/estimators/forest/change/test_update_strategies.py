@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from evergrow import RTST, RUST, ULS, NCMForestClassifier
+from evergrow.estimators import Bootstrap
 from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, strategies_of, strategy
@@ -152,7 +153,7 @@ def test_wrong_options_of_a_strategy_are_named(update: dict[str, Any], message: 
 @pytest.mark.parametrize(("kind", "update"), CASES)
 @pytest.mark.parametrize(
     ("options", "n_drawn"),
-    [({"bootstrap": True}, 150), ({"max_samples": 0.5}, 75), ({"max_samples": 40}, 40)],
+    [({"max_samples": Bootstrap()}, 150), ({"max_samples": 0.5}, 75), ({"max_samples": 40}, 40)],
     ids=str,
 )
 def test_trees_draw_later_rows_at_the_rate_of_the_first(

@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _rows() -> NodeFile:
-    return NodeFile(_X, _whitened(), half=False, chunk_bytes=1 << 20)
+    return NodeFile(_X, _whitened(), half=False)
 
 
 def _whitened() -> Standardization:

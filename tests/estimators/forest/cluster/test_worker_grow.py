@@ -134,7 +134,6 @@ def test_the_trees_of_a_group_are_grown_in_turn(n_threads: int) -> None:
         "bootstrap": True,
         "rules": rules("ncm"),
         "n_threads": n_threads,
-        "row_budget": 0,
         "class_weights": [],
     }
     whole = grow_over((2, 5), SAMPLES, plan_of_growth)

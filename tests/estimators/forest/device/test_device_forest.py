@@ -19,6 +19,7 @@ from evergrow import (
     SVMForestClassifier,
 )
 from evergrow import device as compute_on
+from evergrow.estimators import ClassMeans, Storage
 from evergrow.estimators.forest.device import device_forest, votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.device_forest import DeviceStandardizer
@@ -87,7 +88,7 @@ def test_equal_lengths_and_whitening(device):
     rng = np.random.default_rng(0)
     classes = np.arange(400) % 20
     rows = rng.normal(size=(400, 40)) + rng.normal(size=(20, 40))[classes]
-    for parameters in ({}, {"standardize": "whiten"}, {"sample_dtype": "float16"}):
+    for parameters in ({}, {"standardize": "whiten"}, {"storage": Storage(dtype="float16")}):
         forest = NCMForestClassifier(5, random_state=0, **parameters).fit(rows, classes)
         check_same(forest, device, rows[::3] + 0.1)
         # Larger than any sample: such values are clipped.
@@ -114,7 +115,7 @@ def test_nodes_with_more_centroids_than_a_group_holds(device):
     centres = rng.normal(size=(70, 8))
     classes = np.arange(420) % 70
     rows = centres[classes] + 0.3 * rng.normal(size=(420, 8))
-    forest = NCMForestClassifier(3, n_centroids=1.0, random_state=0).fit(rows, classes)
+    forest = NCMForestClassifier(3, splits=ClassMeans(1.0), random_state=0).fit(rows, classes)
     check_same(forest, device, rows + 0.1)
 
 

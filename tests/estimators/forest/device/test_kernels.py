@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from evergrow import LinearForestClassifier, NCMForestClassifier, SVMForestClassifier
+from evergrow.estimators import ClassMeans
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.flat_forest import GroupShape, Nodes
 from evergrow.foundation.device import Device
@@ -49,7 +50,7 @@ def test_groups_of_several_chunks_of_columns(shape):
     rng = np.random.default_rng(0)
     centres, classes = rng.normal(size=(40, 5)), np.arange(240) % 40
     rows = centres[classes] + 0.3 * rng.normal(size=(240, 5))
-    forest = NCMForestClassifier(2, n_centroids=1.0, random_state=0).fit(rows, classes)
+    forest = NCMForestClassifier(2, splits=ClassMeans(1.0), random_state=0).fit(rows, classes)
     assert share_of_equal_leaves(forest, rows[:50] + 0.1, shape) > 0.98
 
 

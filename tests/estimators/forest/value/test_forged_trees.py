@@ -16,6 +16,7 @@ from evergrow import (
     NCMForestClassifier,
     SVMForestClassifier,
 )
+from evergrow.estimators import Regularised
 from evergrow.storage.models.format import read_model, write_model
 from tests.budget import budget
 from tests.estimators.model_files import at, forge, rewritten
@@ -27,7 +28,9 @@ Y = np.repeat(np.arange(N_CLASSES), 25)
 X = RNG.normal(size=(100, 5)) + 2.0 * Y[:, None]
 FORESTS = {
     "ncm": NCMForestClassifier(2, min_samples_leaf=3, random_state=0),
-    "regularised": NCMForestClassifier(2, n_subsets=5, min_samples_leaf=3, random_state=0),
+    "regularised": NCMForestClassifier(
+        2, splits=Regularised(5), min_samples_leaf=3, random_state=0
+    ),
     "axis": AxisForestClassifier(2, min_samples_leaf=3, random_state=0),
     "linear": LinearForestClassifier(2, min_samples_leaf=3, random_state=0),
     "svm": SVMForestClassifier(2, min_samples_leaf=3, random_state=0),

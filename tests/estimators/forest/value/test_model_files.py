@@ -183,7 +183,7 @@ FORGED: dict[str, Any] = {
     "unknown parameter": ("parameters/command", "rm"),
     "no parameters": ("parameters", 7),
     "endless threads": ("parameters/n_jobs", 10**12),
-    "endless gain": ("parameters/min_gain", 10**400),
+    "endless gain": ("parameters/splits", {"kind": "ClassMeans", "min_gain": 10**400}),
     "endless class": ("fitted/labels", {"dtype": "<U999999999", "values": ["a"]}),
     "class of dates": ("fitted/labels", {"dtype": "<M8[s]", "values": [1, 2]}),
     "class of what": ("fitted/labels", {"dtype": "what", "values": [1, 2]}),

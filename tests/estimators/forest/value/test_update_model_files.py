@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from evergrow import RTST, ULS, NCMForestClassifier
+from evergrow.estimators import Bootstrap, Storage
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, Array, blobs, leaf_counts, stored_ids
 from tests.estimators.model_files import reload
@@ -20,11 +21,11 @@ from tests.estimators.model_files import reload
 X_QUERY, _ = blobs(80, range(7), seed=77)
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"keep_per_class": 15},
-    {"sample_dtype": "float16"},
+    {"storage": Storage(per_class=15)},
+    {"storage": Storage(dtype="float16")},
     {"max_samples": 0.6},
-    {"bootstrap": True},
-    {"standardize": False, "keep_per_class": 15, "sample_dtype": "float16"},
+    {"max_samples": Bootstrap()},
+    {"standardize": False, "storage": Storage(per_class=15, dtype="float16")},
 ]
 
 
@@ -68,7 +69,7 @@ def test_a_forest_goes_on_after_forgetting_and_a_file(
 def test_a_file_between_any_two_updates_changes_nothing(
     kind: Any, update: str, tmp_path: Path
 ) -> None:
-    kept, stored = (trained(kind, update, n=30, keep_per_class=10) for _ in range(2))
+    kept, stored = (trained(kind, update, n=30, storage=Storage(per_class=10)) for _ in range(2))
     for seed in range(8):
         X, y = blobs(25, [seed % 4, seed % 3], seed)
         kept.partial_fit(X, y)
@@ -138,7 +139,7 @@ def test_a_forest_without_its_samples_refuses_what_needs_them(
 @pytest.mark.parametrize(("kind", "update"), CASES)
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda forest: pickle.loads(pickle.dumps(forest))])
 def test_a_copy_goes_on_alone(kind: Any, update: str, how: Callable[[Any], Any]) -> None:
-    forest = trained(kind, update, keep_per_class=20)
+    forest = trained(kind, update, storage=Storage(per_class=20))
     before, state = forest.predict_proba(X_QUERY), forest._fitted
     found = predict_after_updates(how(forest))
     assert forest._fitted is state

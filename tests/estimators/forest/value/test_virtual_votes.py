@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import evergrow
 from evergrow import ModelFileError, NCMForestClassifier
+from evergrow.estimators import Bootstrap, Storage
 from evergrow.estimators.forest.value import virtual_votes
 from evergrow.estimators.forest.value.fitted import Standardization
 from evergrow.estimators.forest.value.virtual_votes import balance_weights, draw_below, n_virtual
@@ -178,28 +179,25 @@ def test_the_fewer_samples_the_more_weight(size: int, balance: float) -> None:
     assert fewer >= more
 
 
-@pytest.mark.parametrize("options", [{"max_samples": 0.5}, {"bootstrap": True}, {}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"max_samples": 0.5}, {"max_samples": Bootstrap()}, {}], ids=str
+)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_threads_do_not_matter(dtype: Any, options: dict[str, Any]) -> None:
     one, two = (
-        fair(n_jobs=n, sample_dtype=dtype, **options).fit(X, Y).predict_proba(X_QUERY)
+        fair(n_jobs=n, storage=Storage(dtype=dtype), **options).fit(X, Y).predict_proba(X_QUERY)
         for n in (1, 2)
     )
     np.testing.assert_array_equal(one, two)
 
 
-def test_samples_in_files_get_the_same_votes(tmp_path: Path) -> None:
-    here = fair().fit(X, Y).predict_proba(X_QUERY)
-    limited = fair(memory_limit="40MiB").fit(X, Y)
-    np.testing.assert_array_equal(limited.predict_proba(X_QUERY), here)
-    mapped = fair(memory=tmp_path / "rows").fit(X, Y)
-    size = (tmp_path / "rows").stat().st_size
-    # No row of a named file is a centroid, so a few rows take another way.
-    assert np.abs(mapped.predict_proba(X_QUERY) - here).mean() < 0.005
-    mapped.partial_fit(*samples([1, 1, 1, 1, 1], seed=8)).forget(samples=[0])
-    np.testing.assert_array_equal(mapped.predict_proba(X_QUERY), counted_again(mapped))
-    mapped._fitted.forest.check()
-    assert (tmp_path / "rows").stat().st_size == size
+@pytest.mark.usefixtures("on_disk")
+def test_samples_in_files_get_the_same_votes() -> None:
+    here, there = (fair(storage=storage).fit(X, Y) for storage in (None, Storage(1)))
+    for gone in ([0], [1, 2]):
+        np.testing.assert_array_equal(there.predict_proba(X_QUERY), here.predict_proba(X_QUERY))
+        for forest in (here, there):
+            forest.partial_fit(*samples([1, 1, 1, 1, 1], seed=8)).forget(samples=gone)
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,16 +401,6 @@ def test_damaged_weights_are_named(tmp_path: Path, weights: Any) -> None:
         evergrow.load(tmp_path / "damaged")
 
 
-def test_a_copy_whose_file_has_changed_still_answers(tmp_path: Path) -> None:
-    forest = fair(memory=tmp_path / "rows").fit(X, Y)
-    older = copy.deepcopy(forest)
-    forest.forget(samples=[0, 1])
-    proba = older.predict_proba(X_QUERY)
-    np.testing.assert_allclose(proba.sum(axis=1), 1)
-    assert not has_help(older)
-    assert has_help(forest)
-
-
 @every_kind
 @pytest.mark.parametrize("balance", [-0.1, 1.5, "all", None, float("nan")])
 def test_a_wrong_balance_is_named(kind: Any, balance: Any) -> None:
@@ -434,7 +422,7 @@ def test_probabilities_add_up_for_any_sizes(sizes: list[int], balance: float) ->
 def test_predicting_and_saving_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
     done = []
     for turn in range(5):
-        forest = fair(memory=str(tmp_path / f"samples{turn}")).fit(X, Y)
+        forest = fair().fit(X, Y)
         work = [
             threading.Thread(target=lambda f=forest: done.append(f.predict(X_QUERY)), daemon=True),
             threading.Thread(

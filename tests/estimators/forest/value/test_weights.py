@@ -12,6 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier
 
 import evergrow
 from evergrow import NCMForestClassifier, SubcategoryForestClassifier
+from evergrow.estimators import Storage
 from tests.conftest import FORESTS
 from tests.estimators.forest.blobs import CASES, blobs, leaf_counts, strategy
 
@@ -105,12 +106,12 @@ def test_balanced_weights_follow_the_samples_of_updates() -> None:
     np.testing.assert_allclose(counts(forest).mean(axis=0)[4], (len(Y) + 3) / 5, rtol=0.1)
 
 
-@pytest.mark.usefixtures("small_work")
+@pytest.mark.usefixtures("on_disk")
 def test_the_forest_does_not_depend_on_threads_or_memory() -> None:
     weights = np.random.default_rng(1).exponential(1.0, len(Y))
     options = {"class_weight": {2: 3.0}, "max_samples": 0.7, "standardize": "scale"}
     forests = []
-    for others in ({"n_jobs": 1}, {"n_jobs": 3}, {"memory_limit": 1500}):
+    for others in ({"n_jobs": 1}, {"n_jobs": 3}, {"storage": Storage(1)}):
         forest = forest_of(**options, **others).fit(X, Y, sample_weight=weights)
         forest.partial_fit(X_MORE, Y_MORE, sample_weight=np.full(len(Y_MORE), 1.5))
         forests.append(forest)

@@ -25,14 +25,12 @@ from evergrow.estimators.forest.change.growth import (
     without_rows,
 )
 from evergrow.estimators.forest.request import ForestRequest
-from evergrow.estimators.forest.storage.compaction import tidy_files
-from evergrow.estimators.forest.storage.placement import budget_to_change, store_more
+from evergrow.estimators.forest.storage import store_batch
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch, History, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.estimators.forest.value.weights import class_weights, later_weights
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
 # With refresh="auto", a tree is grown again when the number of classes or of samples has grown by
@@ -54,14 +52,13 @@ def add_samples(
 ) -> tuple[FittedForest, UpdateReport]:
     """Add samples to a forest; ``labels`` are the classes known afterwards.
 
-    With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first.
+    With ``Storage.per_class``, the samples with the ids ``expendable`` are evicted first.
     """
     weights = later_weights(batch.weights, known.history.weight_unit)
     batch = replace(batch, weights=weights)
     if len(known.history.early) or is_outgrown(known, batch, request):
         return regrow_with(known, labels, batch, request, expendable)
-    with path_mutex(known.forest.samples.path):
-        return _add_samples(known, labels, batch, request, expendable)
+    return _add_samples(known, labels, batch, request, expendable)
 
 
 def _total_weights(stored: _core.Samples, batch: ForestBatch, n_classes: int) -> Totals:
@@ -100,7 +97,7 @@ def _due_by_growth(known: FittedForest, ages: Ages, n_new: int, request: ForestR
     if not known.has_training_rows:
         return before.refresh_due
     classes = (before.ages.n_seen_classes, ages.n_seen_classes)
-    n_samples = before.n_seen if request.keep_per_class else known.n_stored
+    n_samples = before.n_seen if request.storage.per_class else known.n_stored
     share = due_share(classes, (n_samples, n_samples + n_new))
     due = before.refresh_due + len(known.forest) * share
     # At least one tree must know the new classes.
@@ -132,7 +129,6 @@ def _add_samples(
     expendable: Ids,
 ) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
-    known.check_memory()
     stored = known.forest.samples
     sizes = stored.class_sizes(len(labels)) + np.bincount(batch.codes, minlength=len(labels))
     request = request.sized_for(sizes, known.history.row_rate)
@@ -140,18 +136,11 @@ def _add_samples(
     if request.class_weight is not None:
         totals = _total_weights(stored, batch, len(labels))
         of_classes = class_weights(request.class_weight, labels, totals)
-    budget = budget_to_change(request, stored, len(labels), n_new=len(batch))
-    samples, numbers = store_more(stored, batch, known.standardization, request, budget)
+    samples = stored.copy()
+    numbers = store_batch(samples, batch, known.standardization, request.storage, request.n_threads)
     history = _history_after(known, len(labels), batch, request)
-    plan = update_plan(
-        request,
-        history,
-        len(labels),
-        known,
-        row_budget=budget.row_budget,
-        of_classes=of_classes,
-    )
-    keep = request.keep_per_class if known.has_training_rows else None
+    plan = update_plan(request, history, len(labels), known, of_classes=of_classes)
+    keep = request.storage.per_class if known.has_training_rows else None
     evicted = choose_evicted(samples, keep, history.seed, expendable)
     with progress_bar("updating trees", len(known.forest), request.verbose) as progress:
         forest, counts = known.forest.update(
@@ -166,8 +155,6 @@ def _add_samples(
         forest = forest.with_samples(stored)
     elif len(evicted):
         forest = forest.with_samples(without_rows(samples, evicted))
-    forest = tidy_files(forest, request.memory_limit)
-    forest.samples.claim()
     report = UpdateReport(
         request.strategy._name,
         len(numbers),

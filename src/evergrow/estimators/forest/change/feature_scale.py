@@ -59,7 +59,7 @@ def measure_features(batch: ForestBatch, n_classes: int, request: ForestRequest)
     if request.standardize == "scale":
         return scaled
     class_size = _class_size(batch, request)
-    if not _can_choose(batch, n_classes, request):
+    if not _can_choose(batch, request):
         is_tiny = class_size <= _TINY_CLASS
         return scaled.with_equal_lengths(varying_features(batch.X)) if is_tiny else scaled
     rows = _measured_rows(batch, n_classes)
@@ -88,16 +88,11 @@ def _class_size(batch: ForestBatch, request: ForestRequest) -> float:
     return median_class_size(np.bincount(batch.codes), None)
 
 
-def _can_choose(batch: ForestBatch, n_classes: int, request: ForestRequest) -> bool:
+def _can_choose(batch: ForestBatch, request: ForestRequest) -> bool:
     if request.standardize == "whiten":
         return True
-    n_features = batch.X.shape[1]
-    # The covariance and its factor, class means, left-out samples and their distances.
-    n_values = n_features * (3 * n_features + n_classes) + _MOST_LEFT_OUT * (n_features + n_classes)
-    n_bytes = 8 * n_values
-    fits = request.memory_limit is None or n_bytes <= request.memory_limit // 4
     n_repeated = len(batch) - len(np.unique(batch.codes))
-    return fits and n_features <= MOST_FEATURES and n_repeated >= _FEWEST_LEFT_OUT
+    return batch.X.shape[1] <= MOST_FEATURES and n_repeated >= _FEWEST_LEFT_OUT
 
 
 def most_measured(n_features: int, n_classes: int) -> int:

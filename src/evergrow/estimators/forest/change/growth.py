@@ -18,13 +18,7 @@ from evergrow.estimators.forest.change.feature_scale import measure_features
 from evergrow.estimators.forest.cluster.driver_grow import can_grow_in_groups, grow_in_groups
 from evergrow.estimators.forest.cluster.worker_grow import GrowthPlan
 from evergrow.estimators.forest.request import ForestRequest
-from evergrow.estimators.forest.storage.budget import MemoryBudget
-from evergrow.estimators.forest.storage.compaction import tidy_files
-from evergrow.estimators.forest.storage.placement import (
-    budget_to_change,
-    budget_to_grow,
-    store_first,
-)
+from evergrow.estimators.forest.storage import store_batch
 from evergrow.estimators.forest.value.ages import Ages
 from evergrow.estimators.forest.value.fitted import (
     EarlySamples,
@@ -68,8 +62,8 @@ def grow_forest(
 ) -> tuple[FittedForest, UpdateReport]:
     """Grow a forest from scratch.
 
-    With ``keep_per_class``, the samples with the ids ``expendable`` are evicted first. The weights
-    of the batch are in units of ``weight_unit``; without one, their mean becomes the unit.
+    With ``Storage.per_class``, the samples with the ids ``expendable`` are evicted first. The
+    weights of the batch are in units of ``weight_unit``; without one, their mean becomes the unit.
     """
     start = time.perf_counter()
     if weight_unit is None:
@@ -79,7 +73,6 @@ def grow_forest(
     of_classes = class_weights(request.class_weight, labels, totals)
     n_drawn = request.rows_per_tree(len(batch))
     request = request.sized_for(np.bincount(batch.codes), n_drawn / len(batch))
-    budget = budget_to_grow(request, batch.X.shape, len(labels))
     standardization = measure_features(batch, len(labels), request)
     early = EarlySamples.of(batch)
     growth = GrowthPlan(
@@ -87,14 +80,13 @@ def grow_forest(
         seed=seed,
         rows_per_tree=n_drawn,
         bootstrap=request.bootstrap,
-        rules=request.splits.rules(len(labels), batch.X.shape[1]),
+        rules=request.rules(len(labels), batch.X.shape[1]),
         n_threads=request.n_threads,
-        row_budget=budget.row_budget,
         class_weights=of_classes,
     )
     # Few samples are not worth handing out to workers.
     engine = None if len(early) else current_engine()
-    forest = _grow_trees(batch, standardization, growth, request, budget, engine)
+    forest = _grow_trees(batch, standardization, growth, request, engine)
     n_seen = len(batch) if n_seen is None else n_seen
     ages = Ages.of_first(request.n_estimators, len(labels), batch.codes)
     history = History(
@@ -108,10 +100,9 @@ def grow_forest(
         weight_unit=weight_unit,
         early=early,
     )
-    fitted = FittedForest(labels, standardization, forest, history, request.splits.proposer)
+    fitted = FittedForest(labels, standardization, forest, history, request.splits._proposer)
     if not len(early):
         fitted = evict_samples(fitted, request, expendable)
-    fitted.forest.samples.claim()
     report = UpdateReport(
         "fit",
         len(batch),
@@ -128,13 +119,13 @@ def _grow_trees(
     standardization: Standardization,
     growth: GrowthPlan,
     request: ForestRequest,
-    budget: MemoryBudget,
     engine: Engine | None,
 ) -> _core.Forest:
     """Grow the trees with an engine, or in this process if there is none or it cannot."""
-    if engine is not None and can_grow_in_groups(engine, batch.X, request, budget):
-        return grow_in_groups(engine, batch, standardization, growth, request, budget)
-    samples, _ = store_first(batch, standardization, request, budget)
+    if engine is not None and can_grow_in_groups(engine, batch.X, request):
+        return grow_in_groups(engine, batch, standardization, growth, request)
+    samples = _core.Samples(batch.X.shape[1], half=request.storage._half)
+    store_batch(samples, batch, standardization, request.storage, request.n_threads)
     with progress_bar("growing trees", request.n_estimators, request.verbose) as progress:
         return _core.Forest.grow(
             samples=samples, n_trees=request.n_estimators, progress=progress, **growth
@@ -170,15 +161,12 @@ def is_outgrown(known: FittedForest, batch: ForestBatch, request: ForestRequest)
     return (
         request.strategy.refresh == "auto"
         # Thresholds of single features do not depend on their scale.
-        and request.splits.proposer != "axis"
+        and request.splits._proposer != "axis"
         # A number of samples per tree was set for fewer samples.
         and not request.has_fixed_rows
-        # Evicted samples are counted in leaves but not stored, and files may be too large.
-        and request.keep_per_class is None
+        # Evicted samples are counted in leaves but not stored.
+        and request.storage.per_class is None
         and known.n_stored == known.history.n_seen
-        and request.memory_limit is None
-        and request.memory is None
-        and known.forest.samples.path is None
         and known.has_training_rows
         and (
             (
@@ -263,14 +251,14 @@ def regrow_with(
 
 
 def choose_evicted(
-    samples: _core.Samples, keep_per_class: int | None, seed: int, expendable: Ids
+    samples: _core.Samples, per_class: int | None, seed: int, expendable: Ids
 ) -> npt.NDArray[np.int32]:
     """Stored and new rows to remove, so that each class keeps a uniform choice of its samples.
 
-    Of each class ``keep_per_class`` samples may stay, or all if it is None. The samples with the
+    Of each class ``per_class`` samples may stay, or all if it is None. The samples with the
     ids ``expendable`` are evicted before any others of their class.
     """
-    if keep_per_class is None:
+    if per_class is None:
         return np.zeros(0, dtype=np.int32)
     rows = np.flatnonzero(samples.classes >= 0)
     classes, ids = samples.classes[rows], samples.ids[rows]
@@ -278,13 +266,13 @@ def choose_evicted(
     order = np.lexsort((ids, priorities(f"{seed} kept", ids), np.isin(ids, expendable), classes))
     _, firsts, counts = np.unique(classes[order], return_index=True, return_counts=True)
     rank = np.arange(len(rows)) - np.repeat(firsts, counts)
-    return np.sort(rows[order[rank >= keep_per_class]]).astype(np.int32)
+    return np.sort(rows[order[rank >= per_class]]).astype(np.int32)
 
 
 def evict_samples(fitted: FittedForest, request: ForestRequest, expendable: Ids) -> FittedForest:
-    """Evict samples beyond ``keep_per_class`` from a forest that was just grown."""
+    """Evict samples beyond ``Storage.per_class`` from a forest that was just grown."""
     samples, history = fitted.forest.samples, fitted.history
-    evicted = choose_evicted(samples, request.keep_per_class, history.seed, expendable)
+    evicted = choose_evicted(samples, request.storage.per_class, history.seed, expendable)
     if not len(evicted):
         return fitted
     plan = update_plan(request, history, len(fitted.labels), fitted)
@@ -296,8 +284,7 @@ def evict_samples(fitted: FittedForest, request: ForestRequest, expendable: Ids)
         n_threads=request.n_threads,
         progress=None,
     )
-    forest = tidy_files(forest.with_samples(without_rows(samples, evicted)), request.memory_limit)
-    return replace(fitted, forest=forest)
+    return replace(fitted, forest=forest.with_samples(without_rows(samples, evicted)))
 
 
 def without_rows(samples: _core.Samples, rows: npt.NDArray[np.int32]) -> _core.Samples:
@@ -313,16 +300,12 @@ def update_plan(
     n_classes: int,
     known: FittedForest,
     *,
-    row_budget: int | None = None,
     of_classes: Sequence[float] = (),
 ) -> _core.UpdatePlan:
     """The plan of one update of ``known``; ``history`` is the one after the update.
 
-    ``row_budget`` is that of the stored samples unless given; ``of_classes`` are the weights of
-    the classes, if any.
+    ``of_classes`` are the weights of the classes, if any.
     """
-    if row_budget is None:
-        row_budget = budget_to_change(request, known.forest.samples, n_classes).row_budget
     first_refreshed, n_refreshed = refreshed_trees(known, history)
     share, node_sampling = request.strategy._chosen_nodes
     return _core.UpdatePlan(
@@ -336,8 +319,7 @@ def update_plan(
         bootstrap=request.bootstrap,
         first_refreshed=first_refreshed,
         n_refreshed=n_refreshed,
-        row_budget=row_budget,
-        rules=request.splits.rules(n_classes, known.n_features),
+        rules=request.rules(n_classes, known.n_features),
         keep_rows=known.has_training_rows,
         class_weights=of_classes,
     )
@@ -365,10 +347,9 @@ def check_growable(known: FittedForest, request: ForestRequest) -> None:
             f"n_estimators is {request.n_estimators} but the forest has {len(known.forest)} "
             "trees: fit again to change their number"
         )
-    if known.has_training_rows and known.forest.samples.half != request.half_samples:
-        wanted = "float16" if request.half_samples else "float32"
+    if known.has_training_rows and known.forest.samples.half != request.storage._half:
         raise InvalidInputError(
-            f"sample_dtype is {wanted!r} but the forest stores samples of another "
+            f"Storage.dtype is {request.storage.dtype!r} but the forest stores samples of another "
             "precision: fit again to change it"
         )
     # "auto" grows no tree again where it cannot. Weights of classes are relative to all samples.

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.change.growth import regrow_early, update_plan
+from evergrow.estimators.forest.change.growth import update_plan
 from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
 Rows = npt.NDArray[np.int32]
@@ -24,11 +23,7 @@ Rows = npt.NDArray[np.int32]
 
 def rename_classes(known: FittedForest, names: Mapping[Any, Any]) -> FittedForest:
     """Rename classes; classes that get the same name are merged."""
-    with path_mutex(known.forest.samples.path):
-        known.check_memory()
-        renamed = with_columns(known, *known.labels.renamed(names))
-        renamed.forest.samples.claim()
-        return renamed
+    return with_columns(known, *known.labels.renamed(names))
 
 
 def with_columns(fitted: FittedForest, labels: ClassList, columns: list[int]) -> FittedForest:
@@ -71,10 +66,9 @@ def relabel(
 
     Subtrees are grown again if at least ``share`` of their samples belong to one coarse class of
     these rows, and so are leaves that hold such rows. More samples can be added to the result;
-    before it is used for anything else, :func:`settle` it.
+    before it is used for anything else, regrow its early samples.
     """
     start = time.perf_counter()
-    known.check_memory()
     samples = known.forest.samples.copy()
     samples.set_classes(rows, classes)
     early = known.history.early.with_classes(samples.ids[rows], classes)
@@ -98,11 +92,3 @@ def relabel(
         fitted = replace(fitted, forest=forest)
     seconds = time.perf_counter() - start
     return fitted, UpdateReport("refine", len(rows), seconds=seconds, **counts.as_dict())
-
-
-def settle(fitted: FittedForest, request: ForestRequest) -> FittedForest:
-    """Make a relabelled forest ready for use."""
-    fitted = regrow_early(fitted, request)
-    # Last, because from here on only the new forest may write to the file of the samples.
-    fitted.forest.samples.claim()
-    return fitted

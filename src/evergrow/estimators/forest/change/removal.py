@@ -11,11 +11,9 @@ import numpy.typing as npt
 from evergrow.estimators.forest.change.growth import regrow_early, update_plan, without_rows
 from evergrow.estimators.forest.change.relabeling import with_columns
 from evergrow.estimators.forest.request import ForestRequest
-from evergrow.estimators.forest.storage.compaction import tidy_files
 from evergrow.estimators.forest.value.fitted import FittedForest, Ids
 from evergrow.estimators.forest.value.report import UpdateReport
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError
-from evergrow.foundation.locks import path_mutex
 from evergrow.foundation.progress import progress_bar
 
 _MOST_SHOWN = 5
@@ -25,15 +23,7 @@ def forget(
     known: FittedForest, codes: list[int], ids: Ids, request: ForestRequest
 ) -> tuple[FittedForest, UpdateReport]:
     """Remove whole classes, by their columns, and single samples, by their ids."""
-    with path_mutex(known.forest.samples.path):
-        return _forget(known, codes, ids, request)
-
-
-def _forget(
-    known: FittedForest, codes: list[int], ids: Ids, request: ForestRequest
-) -> tuple[FittedForest, UpdateReport]:
     start = time.perf_counter()
-    known.check_memory()
     samples = known.forest.samples
     rows = _rows_to_remove(known, codes, ids)
     left = without_rows(samples, rows)
@@ -53,13 +43,11 @@ def _forget(
         forest, counts = known.forest.forget(
             rows=rows, classes=codes, plan=plan, n_threads=request.n_threads, progress=progress
         )
-    forest = tidy_files(forest.with_samples(left), request.memory_limit)
+    forest = forest.with_samples(left)
     fitted = replace(known, forest=forest, history=history)
     if codes:
         fitted = with_columns(fitted, *fitted.labels.without(codes))
     fitted = regrow_early(fitted, request)
-    # Last, because from here on only the new forest may write to the file of the samples.
-    fitted.forest.samples.claim()
     seconds = time.perf_counter() - start
     return fitted, UpdateReport("forget", len(rows), seconds=seconds, **counts.as_dict())
 

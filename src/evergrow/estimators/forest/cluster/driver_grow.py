@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evergrow import _core
 from evergrow.estimators.forest.cluster.node_files import (
@@ -24,9 +25,7 @@ from evergrow.estimators.forest.cluster.worker_grow import (
     grow_over_shards,
 )
 from evergrow.estimators.forest.request import ForestRequest
-from evergrow.estimators.forest.storage.budget import MemoryBudget
-from evergrow.estimators.forest.storage.placement import budget_to_grow, store_first
-from evergrow.estimators.forest.storage.scratch_file import standardize_all
+from evergrow.estimators.forest.storage import store_batch
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays, Engine, Job, Task, current_engine
@@ -59,27 +58,25 @@ def tree_groups(n_trees: int, values_per_tree: int, n_threads: int) -> list[Grou
     return [(first, min(size, n_trees - first)) for first in range(0, n_trees, size)]
 
 
-def can_grow_in_groups(
-    engine: Engine, X: Any, request: ForestRequest, budget: MemoryBudget
-) -> bool:
+def can_grow_in_groups(engine: Engine, X: Any, request: ForestRequest) -> bool:
     """Whether the tasks of an engine can read the rows; warns if they cannot.
 
-    Rows in a named file or a scratch file are on a disk of this machine. Other machines can read
-    rows beyond the memory limit only from shards.
+    Rows in a temporary file are on a disk of this machine. Other machines can read rows beyond the
+    limit only from shards.
     """
-    if not engine.capacity.is_remote:
+    if not engine.capacity.is_remote or isinstance(X, Shards) or _is_in_memory(X, request):
         return True
-    why = None
-    if request.memory is not None:
-        why = "memory= stores the samples in a file of this machine: leave it out"
-    elif budget.in_file and not isinstance(X, Shards):
-        why = (
-            "memory_limit= stores the samples of an array on a disk of this machine: write them to "
-            "shards with evergrow.write_shards, or leave the limit out"
-        )
-    if why is not None:
-        warn_user(f"the forest is grown here and not on the cluster, because {why}", ClusterWarning)
-    return why is None
+    warn_user(
+        "the forest is grown here and not on the cluster, because Storage.limit stores the samples "
+        "of an array on a disk of this machine: write them to shards with evergrow.write_shards, "
+        "or leave the limit out",
+        ClusterWarning,
+    )
+    return False
+
+
+def _is_in_memory(X: Any, request: ForestRequest) -> bool:
+    return request.storage._folder(*X.shape) is None
 
 
 def grow_in_groups(
@@ -88,29 +85,27 @@ def grow_in_groups(
     standardization: Standardization,
     growth: GrowthPlan,
     request: ForestRequest,
-    budget: MemoryBudget,
 ) -> _core.Forest:
     """Grow the same forest as ``growth`` would grow here."""
     work = _GroupedGrowth(engine, batch, growth, request)
     X, codes, ids, weights = batch.X, batch.codes, batch.ids, batch.weights
     if not engine.capacity.is_remote:
-        samples, _ = store_first(batch, standardization, request, budget)
-        return work.run(grow_over, [samples], samples, request.n_threads, budget)
+        samples = _core.Samples(X.shape[1], half=request.storage._half)
+        store_batch(samples, batch, standardization, request.storage, request.n_threads)
+        return work.run(grow_over, [samples], samples, request.n_threads)
     n_threads = engine.capacity.threads_per_worker
-    if not budget.in_file:
+    if _is_in_memory(X, request):
         rows = standardize_all(
-            X, standardization, half=request.half_samples, n_threads=request.n_threads
+            X, standardization, half=request.storage._half, n_threads=request.n_threads
         )
         n_features = X.shape[1]
         samples = _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
         values = [rows, codes, ids, weights, n_features]
-        return work.run(grow_over_rows, values, samples, n_threads, budget)
-    # Each worker observes the memory limit with its own number of threads.
-    budget = budget_to_grow(replace(request, n_threads=n_threads), X.shape, growth["n_classes"])
-    file = NodeFile(X, standardization, half=request.half_samples, chunk_bytes=budget.chunk_bytes)
+        return work.run(grow_over_rows, values, samples, n_threads)
+    file = NodeFile(X, standardization, half=request.storage._half)
     try:
         samples = open_node_samples(file, codes, ids, weights)
-        return work.run(grow_over_shards, [file, codes, ids, weights], samples, n_threads, budget)
+        return work.run(grow_over_shards, [file, codes, ids, weights], samples, n_threads)
     finally:
         engine.run_on_every_node(remove_node_file, file.name)
         remove_node_file(file.name)
@@ -131,17 +126,12 @@ class _GroupedGrowth:
         values: list[Any],
         samples: _core.Samples,
         n_threads: int,
-        budget: MemoryBudget,
     ) -> _core.Forest:
         """Run the task for every group; it gets ``values`` and the growth plan."""
         engine, request = self.engine, self.request
         n_values = self.growth["rows_per_tree"] * samples.n_features
         groups = tree_groups(request.n_estimators, n_values, n_threads)
-        growth: GrowthPlan = {
-            **self.growth,
-            "n_threads": n_threads,
-            "row_budget": budget.row_budget,
-        }
+        growth: GrowthPlan = {**self.growth, "n_threads": n_threads}
         found: list[Any] = [None] * len(groups)
 
         def take(place: int, arrays: Arrays) -> None:
@@ -166,20 +156,35 @@ class _GroupedGrowth:
         return _core.Forest.joined(samples, found)
 
     def _name(self, groups: list[Group]) -> str:
-        # Rows of a named file are never used as centroids, so the trees differ.
-        growth, request, named = self.growth, self.request, self.request.memory is not None
+        growth, request = self.growth, self.request
         about = {
             "n_classes": growth["n_classes"],
             "seed": growth["seed"],
             "rows_per_tree": growth["rows_per_tree"],
             "bootstrap": growth["bootstrap"],
             "rules": growth["rules"].as_dict(),
-            "half": request.half_samples,
+            "half": request.storage._half,
             "standardize": request.standardize,
-            "named": named,
             "class_weights": growth["class_weights"],
         }
         return _checkpoint_name(self.batch, about, groups)
+
+
+def standardize_all(
+    X: Any, standardization: Standardization, *, half: bool, n_threads: int
+) -> npt.NDArray[Any]:
+    """All rows as the core stores them, in one read-only array that tasks can share."""
+    dtype = np.dtype(np.uint16 if half else np.float32)
+    shape = (X.shape[0], _core.padded_width(X.shape[1]))
+    n_bytes = shape[0] * shape[1] * dtype.itemsize
+    # The core needs rows that are aligned to 64 bytes.
+    memory = np.empty(n_bytes + 64, dtype=np.uint8)
+    first = -memory.ctypes.data % 64
+    rows = memory[first : first + n_bytes].view(dtype).reshape(shape)
+    for part, block in float_blocks(X):
+        _core.standardize_rows(block, standardization.core, rows[part], n_threads)
+    rows.setflags(write=False)
+    return rows
 
 
 def resumed_seed(drawn: int, batch: ForestBatch, request: ForestRequest, labels: ClassList) -> int:
@@ -189,11 +194,10 @@ def resumed_seed(drawn: int, batch: ForestBatch, request: ForestRequest, labels:
         return drawn
     about = {
         "n_estimators": request.n_estimators,
-        "max_samples": request.max_samples,
-        "bootstrap": request.bootstrap,
+        "max_samples": repr(request.max_samples),
         "standardize": request.standardize,
-        "half": request.half_samples,
-        "rules": request.splits.rules(len(labels), batch.X.shape[1]).as_dict(),
+        "half": request.storage._half,
+        "rules": request.rules(len(labels), batch.X.shape[1]).as_dict(),
         "class_weight": repr(request.class_weight),
     }
     name = _checkpoint_name(batch, about, ["seed"])

@@ -11,6 +11,7 @@ without a lock was left behind by a program that was killed, and the next progra
 
 from __future__ import annotations
 
+import mmap
 import os
 import secrets
 from dataclasses import fields
@@ -21,16 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.storage.scratch_file import (
-    class_order,
-    mapped_rows,
-    reserve_space,
-    scratch_folder,
-    write_by_class,
-)
+from evergrow.estimators.forest.storage import check_space, temporary_folder
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.engine import Arrays
 from evergrow.foundation.locks import lock_or_wait
+from evergrow.foundation.rows import float_blocks
 
 try:
     import fcntl
@@ -52,21 +48,15 @@ class NodeFile:
         Transform of the features.
     half : bool
         Write half precision.
-    chunk_bytes : int
-        Bytes of rows that are held in memory at once.
     """
 
-    def __init__(
-        self, X: Any, standardization: Standardization, *, half: bool, chunk_bytes: int
-    ) -> None:
+    def __init__(self, X: Any, standardization: Standardization, *, half: bool) -> None:
         self.X = X
         # Without the object of the core, which cannot be sent.
         self.transform = tuple(
             getattr(standardization, field.name) for field in fields(standardization)
         )
-        self.half = half
         self.dtype = np.dtype(np.uint16 if half else np.float32)
-        self.chunk_bytes = chunk_bytes
         # One file per forest: two programs on a node neither share files nor remove each other's.
         self.name = secrets.token_hex(16)
 
@@ -83,13 +73,11 @@ def open_node_samples(
     weights: npt.NDArray[np.float32] | None,
 ) -> _core.Samples:
     """The samples over the file of this node, which is written if it does not exist."""
-    _, places = class_order(codes)
-    with _open_or_write(wanted, codes) as file:
-        mapped = mapped_rows(file.fileno(), wanted.shape, wanted.dtype)
+    with _open_or_write(wanted) as file:
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    rows = np.frombuffer(mapping, dtype=wanted.dtype).reshape(wanted.shape)
     n_features = wanted.X.shape[1]
-    return _core.Samples.over(
-        mapped, codes, ids, n_features=n_features, places=places, weights=weights
-    )
+    return _core.Samples.over(rows, codes, ids, n_features=n_features, weights=weights)
 
 
 def remove_node_file(name: str) -> Arrays:
@@ -99,10 +87,10 @@ def remove_node_file(name: str) -> Arrays:
 
 
 def _path(name: str) -> Path:
-    return Path(scratch_folder()) / f"{_PREFIX}{name}{_SUFFIX}"
+    return Path(temporary_folder()) / f"{_PREFIX}{name}{_SUFFIX}"
 
 
-def _open_or_write(wanted: NodeFile, codes: npt.NDArray[np.int32]) -> BinaryIO:
+def _open_or_write(wanted: NodeFile) -> BinaryIO:
     path = _path(wanted.name)
     with lock_or_wait(path, lambda: None):
         try:
@@ -114,23 +102,20 @@ def _open_or_write(wanted: NodeFile, codes: npt.NDArray[np.int32]) -> BinaryIO:
                 return file
             file.close()
         _remove_stale_files(path.parent)
-        return _write(wanted, codes, path)
+        return _write(wanted, path)
 
 
-def _write(wanted: NodeFile, codes: npt.NDArray[np.int32], path: Path) -> BinaryIO:
+def _write(wanted: NodeFile, path: Path) -> BinaryIO:
     """Write the file under a temporary name and rename it when it is complete."""
     file, aside = _new_file(path)
     try:
         n_rows, width = wanted.shape
-        reserve_space(file.fileno(), str(path.parent), n_rows * width * wanted.dtype.itemsize)
-        write_by_class(
-            file.fileno(),
-            lambda numbers: np.asarray(wanted.X[numbers]),
-            codes,
-            Standardization(*wanted.transform),
-            half=wanted.half,
-            chunk_bytes=wanted.chunk_bytes,
-        )
+        check_space(str(path.parent), n_rows * width * wanted.dtype.itemsize)
+        standardization = Standardization(*wanted.transform)
+        for _, block in float_blocks(wanted.X):
+            rows = np.empty((len(block), width), dtype=wanted.dtype)
+            _core.standardize_rows(block, standardization.core, rows)
+            rows.tofile(file)
         os.replace(aside, path)
     except BaseException:
         file.close()

@@ -47,7 +47,6 @@ class GrowthPlan(TypedDict):
     bootstrap: bool
     rules: _core.SplitRules
     n_threads: int
-    row_budget: int
     class_weights: Sequence[float]
 
 
@@ -97,7 +96,7 @@ def grow_over_shards(
     weights: Weights | None,
     growth: GrowthPlan,
 ) -> Arrays:
-    """Grow a group of trees over shards; each node writes one file sorted by class."""
+    """Grow a group of trees over shards; each node writes one file."""
     return grow_over(group, open_node_samples(file, codes, ids, weights), growth)
 
 

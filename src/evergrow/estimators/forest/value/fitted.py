@@ -18,7 +18,6 @@ from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.device.device_forest import DeviceCache, DeviceForest
 from evergrow.estimators.forest.device.votes import weighted
 from evergrow.estimators.forest.value.ages import Ages
-from evergrow.estimators.forest.value.sample_matrix import check_file
 from evergrow.estimators.forest.value.serialization import (
     LARGEST_WEIGHT,
     SampleArrays,
@@ -230,7 +229,6 @@ class FittedForest:
 
     def stored_fields(self) -> dict[str, Any]:
         """Return what a model file holds; removed samples are left out."""
-        self.check_memory()
         return core_to_fields(self.forest, inference_only=False)
 
     @classmethod
@@ -292,10 +290,6 @@ class FittedForest:
         """Ids of the samples that are stored."""
         samples = self.forest.samples
         return np.asarray(samples.ids[samples.classes >= 0])
-
-    def check_memory(self) -> None:
-        """Raise an ``OSError`` if the file of the samples was changed by another program."""
-        check_file(self.forest.samples)
 
     def centroid(self, tree: int, node: int, index: int) -> npt.NDArray[np.float64]:
         """One class mean of a node, in the units of the input."""

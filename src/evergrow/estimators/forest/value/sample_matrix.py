@@ -31,15 +31,7 @@ class SampleMatrix:
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         """Read some rows."""
-        numbers = self._numbers[rows]
-        # Checked before reading, because reading a truncated file ends the process, and after
-        # reading, because the file may have changed meanwhile.
-        if len(numbers):
-            check_file(self._samples)
-        found = as_floats(self._samples.take(numbers))
-        if len(numbers):
-            check_file(self._samples)
-        return found
+        return as_floats(self._samples.take(self._numbers[rows]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Read all rows."""
@@ -53,12 +45,3 @@ class SampleMatrix:
 def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Rows of the core as floats; the core returns half precision as 16-bit integers."""
     return rows.view(np.float16) if rows.dtype == np.uint16 else rows
-
-
-def check_file(samples: _core.Samples) -> None:
-    """Raise an ``OSError`` if the file of the samples was changed by another program."""
-    if samples.problem:
-        raise OSError(
-            f"the samples of the forest cannot be used, their file {samples.path!r} changed: "
-            f"{samples.problem}; the forest still predicts"
-        )

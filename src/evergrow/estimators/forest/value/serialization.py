@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.strategy import STRATEGIES
+from evergrow.estimators.forest.request import VALUES
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
@@ -36,17 +36,12 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         # Pairs, because keys of JSON are strings.
         pairs = plain["class_weight"].items()
         plain["class_weight"] = [[_plain(name), float(weight)] for name, weight in pairs]
-    # The loaded model must not write to the memory file of this one.
-    plain["memory"] = None
     return plain
 
 
 def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a forest, from their entries in a model file."""
-    # A file must not decide where the computer that loads it writes.
-    if parameters.get("memory") is not None:
-        raise ModelFileError("the model file names a file for its samples")
-    parameters = with_values(parameters, STRATEGIES.values())
+    parameters = with_values(parameters, VALUES)
     pairs = parameters.get("class_weight")
     if isinstance(pairs, list):
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):

@@ -26,7 +26,6 @@ import numpy.typing as npt
 from evergrow import _core
 from evergrow.estimators.forest.value.sample_matrix import as_floats
 from evergrow.estimators.forest.value.standardization import Standardization
-from evergrow.foundation.locks import path_mutex
 
 if TYPE_CHECKING:
     from evergrow.estimators.forest.value.fitted import FittedForest
@@ -94,9 +93,7 @@ class LazyBallot:
             return Ballot(fitted.forest)
         found = self._found
         if found is None or found[0] != amount:
-            # The same lock order as in `save`, or the two could deadlock. The mutex of the path
-            # keeps updates from changing the file while it is read.
-            with path_mutex(fitted.forest.samples.path), self._lock:
+            with self._lock:
                 found = self._found
                 if found is None or found[0] != amount:
                     found = self._found = (amount, fair_ballot(fitted, amount, n_threads))
@@ -110,9 +107,6 @@ def fair_ballot(fitted: FittedForest, balance: float, n_threads: int) -> Ballot:
     weights = balance_weights(sizes, balance)
     if not (weights > 1).any():
         return Ballot(fitted.forest)
-    # A named file may have changed since; a forest must answer all the same.
-    if samples.problem:
-        return Ballot(fitted.forest, weights)
     trees = fitted.forest
     for part, (X, codes) in enumerate(_virtual_samples(samples, sizes, fitted.history.seed)):
         trees = _count(fitted, trees, X, codes, part, n_threads)
@@ -231,9 +225,7 @@ def _count(
 ) -> _core.Forest:
     """Count samples in the leaves that they reach, and store none of them."""
     stored, history = fitted.forest.samples, fitted.history
-    # Nodes refer to stored samples only if these are in memory; a file must not grow.
-    in_memory = stored.path is None
-    samples = stored.copy() if in_memory else _core.Samples(stored.n_features, half=stored.half)
+    samples = stored.copy()
     numbers = samples.add(len(codes))
     ids = np.full(len(codes), history.n_seen, dtype=np.int64)
     samples.write(numbers, X, codes, ids, Standardization.identity(stored.n_features).core)
@@ -248,7 +240,6 @@ def _count(
         bootstrap=False,
         first_refreshed=0,
         n_refreshed=0,
-        row_budget=0,
         rules=_core.SplitRules(
             proposer=fitted.proposer,
             n_centroids=2,
