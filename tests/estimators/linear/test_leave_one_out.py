@@ -8,8 +8,7 @@ import pytest
 from evergrow import RLSClassifier
 from evergrow.estimators.linear.equations import SCORINGS, Ridge, Scoring
 from evergrow.estimators.linear.leave_one_out import LeftOutExamples, Validation
-from evergrow.estimators.linear.penalties import SelectionRequest
-from evergrow.estimators.linear.selection import select
+from evergrow.estimators.linear.selection import SelectionRequest, select
 from evergrow.estimators.sums.changes import subtract
 from evergrow.estimators.sums.moments import Batch, Moments
 from tests.reference.leave_one_out import left_out_cosines, left_out_scores

@@ -11,7 +11,7 @@ from evergrow import RLSClassifier
 from evergrow.estimators import HoldOut, LeaveOneOut
 from evergrow.estimators.linear import penalties
 from evergrow.estimators.linear.equations import Ridge
-from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.linear.selection import SelectionRequest
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
 from tests.conftest import Arrays

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap, FeatureRows, ReLU
 from evergrow.estimators.linear.leave_one_out import LeftOutExamples, Validation
-from evergrow.estimators.linear.penalties import SelectionRequest
 from evergrow.estimators.linear.request import RLSRequest
 from evergrow.estimators.linear.scoring import ClassScale
 from evergrow.estimators.linear.selection import (
     DEFAULT_TEMPERATURE,
     Selection,
+    SelectionRequest,
     are_enough,
     fit_temperature,
     select,

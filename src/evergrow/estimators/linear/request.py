@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from evergrow.estimators.linear.equations import Ridge, Scoring
 from evergrow.estimators.linear.feature_map import RFF, Auto, Features, ReLU, features_of
-from evergrow.estimators.linear.penalties import Rule as SelectionRule
-from evergrow.estimators.linear.penalties import SelectionRequest
+from evergrow.estimators.linear.selection import Rule as SelectionRule
+from evergrow.estimators.linear.selection import SelectionRequest
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import Choice, Flag, Integer, OneOf, Rule, Value, bytes_of
 

@@ -26,7 +26,6 @@ from evergrow.estimators.linear.fitted import (
     FixedWeights,
     LinearScores,
 )
-from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
 from evergrow.estimators.linear.request import (
     SELECTION_RULES,
     SELECTIONS,
@@ -36,6 +35,7 @@ from evergrow.estimators.linear.request import (
     selection_of,
 )
 from evergrow.estimators.linear.scoring import ClassScale
+from evergrow.estimators.linear.selection import SelectionRequest, default_penalty
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments

@@ -18,9 +18,14 @@ from scipy.special import softmax
 from evergrow.estimators.curation.wrong_labels import judge_labels
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.leave_one_out import LeftOutExamples
-from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
 from evergrow.estimators.linear.ridge import RotatedRidge, Solved
-from evergrow.estimators.linear.selection import are_enough, fit_temperature, select
+from evergrow.estimators.linear.selection import (
+    SelectionRequest,
+    are_enough,
+    default_penalty,
+    fit_temperature,
+    select,
+)
 from evergrow.estimators.linear.solver import factorise
 from evergrow.estimators.novelty.calibration import MIN_HELD_OUT, Calibration
 from evergrow.estimators.novelty.linear_scores import default_shrinkage

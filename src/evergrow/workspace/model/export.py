@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow.estimators.linear import RLSClassifier
-from evergrow.estimators.linear.penalties import SelectionRequest
-from evergrow.estimators.linear.selection import Selection
+from evergrow.estimators.linear.selection import Selection, SelectionRequest
 from evergrow.estimators.novelty import RejectingClassifier
 from evergrow.estimators.novelty.calibration import Calibration
 from evergrow.estimators.novelty.fitted import FittedRejection
@@ -56,7 +55,7 @@ def export_model(
         return model
     images = ImageClassifier(embedder, model, keep_features=False)
     counts = np.array(list(trained.class_counts.values()), dtype=np.int64)
-    images._take(FittedImages(embedder, model, labels, counts, None))
+    images._set_fitted(FittedImages(embedder, model, labels, counts, None))
     return images
 
 

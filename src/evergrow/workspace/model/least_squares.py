@@ -16,9 +16,12 @@ from evergrow.estimators.linear import RLSClassifier
 from evergrow.estimators.linear.equations import Ridge
 from evergrow.estimators.linear.feature_map import FeatureMap
 from evergrow.estimators.linear.fitted import FittedRLS
-from evergrow.estimators.linear.penalties import SelectionRequest, default_penalty
 from evergrow.estimators.linear.scoring import ClassScale
-from evergrow.estimators.linear.selection import DEFAULT_TEMPERATURE
+from evergrow.estimators.linear.selection import (
+    DEFAULT_TEMPERATURE,
+    SelectionRequest,
+    default_penalty,
+)
 from evergrow.estimators.linear.solver import Solver, back_substitute
 from evergrow.estimators.novelty.linear_scores import LinearScores, can_score
 from evergrow.estimators.novelty.scores import NearestMeans, SummedScores
