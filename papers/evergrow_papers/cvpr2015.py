@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from evergrow import NCMClassifier, NCMForestClassifier, NCMMetric, SubcategoryForestClassifier
 from evergrow.compare import Dataset
 from evergrow.estimators import Regularised, guess_fine, guess_within
+from evergrow.estimators.subcategory.methods import method_of
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.vision import FisherVectors
 from evergrow_papers.claims import Claim, Compare, Verdict, Words, best, increasing, points, times
@@ -314,8 +315,11 @@ _forest = partial(NCMForestClassifier, **NCM_TREES)
 # What each learns, and how it is made of a number of trees, n_jobs, random_state and parameters.
 LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     **{
-        method: ("both levels", partial(SubcategoryForestClassifier, method=method, **REGULARISED))
-        for method in METHODS
+        name: (
+            "both levels",
+            partial(SubcategoryForestClassifier, method=method_of(name), **REGULARISED),
+        )
+        for name in METHODS
     },
     "full": ("all fine", partial(_forest, **REGULARISED)),
     "plain": ("all fine", _forest),
@@ -712,7 +716,7 @@ def _shares(
             measure,
             usual=entries(names),
             further={data: entries(methods) for data, methods in further.items()},
-            checks={FINE_MEANS: entries(["joint"], FINE_MEANS, class_means="fine")},
+            checks={FINE_MEANS: entries(["joint"], FINE_MEANS, method__class_means="fine")},
             baseline=FINE_ONLY,
         ),
         **_table(column, PAPERS_METHODS, percentages, FINE_ONLY, exact=exact),
@@ -844,7 +848,7 @@ TABLE5 = _experiment(
 # The paper's settings for high-dimensional features: larger subsets, more weight on coarse classes.
 _claim_on_fisher = partial(_claim_by_fine, where={"features": FISHER})
 LARGE_SUBSETS: dict[str, Any] = {"splits__scale": 10.0}
-WEIGHTED = LARGE_SUBSETS | {"coarse_weight": 100.0}
+WEIGHTED = LARGE_SUBSETS | {"method__coarse_weight": 100.0}
 TABLE6 = _experiment(
     name="cvpr2015-table6",
     title="Features of many dimensions, with a metric (CVPR 2015, table 6)",
@@ -872,8 +876,8 @@ TABLE6 = _experiment(
         },
         checks={
             FINE_MEANS: [
-                *entries(["hierarchical"], "weight 1", **LARGE_SUBSETS, coarse_weight=1.0),
-                *entries(["hierarchical"], FINE_MEANS, **WEIGHTED, class_means="fine"),
+                *entries(["hierarchical"], "weight 1", **LARGE_SUBSETS, method__coarse_weight=1.0),
+                *entries(["hierarchical"], FINE_MEANS, **WEIGHTED, method__class_means="fine"),
             ],
             PLAIN: entries(("fine-only", "nn"), PLAIN, **LARGE_SUBSETS),
             "small leaves": entries(
@@ -1014,7 +1018,9 @@ def _weights(weights: Sequence[float]) -> list[Entry]:
     found: list[Entry] = []
     for method, means, weight in [*wanted, ("hierarchical", "both", 1.0)]:
         said = {"method": method, "means": means, "weight": weight}
-        found.append((method, said, {"class_means": means, "coarse_weight": weight}))
+        found.append(
+            (method, said, {"method__class_means": means, "method__coarse_weight": weight})
+        )
     return found
 
 
@@ -1157,7 +1163,7 @@ def _guesses_measure(context: Context, run: Run) -> list[Row]:
     Some guesses contradict the coarse class, so forests of fine classes alone learn them.
     """
     if run["part"] == "scale":
-        chosen = [("stacked", {"scale": s}, {"stack_scale": s}) for s in STACK_SCALES]
+        chosen = [("stacked", {"scale": s}, {"method__scale": s}) for s in STACK_SCALES]
         return measure(context, run, usual=[*chosen, ("fine-only", {"scale": 0.0}, {})])
     data = samples(context, run)
     train = draw(data, run["seed"], 0.5, 0.5)

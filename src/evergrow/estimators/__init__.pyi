@@ -35,11 +35,15 @@ from .means import NCMClassifier as NCMClassifier
 from .means import NCMMetric as NCMMetric
 from .novelty import RejectingClassifier as RejectingClassifier
 from .subcategory import CoarseGuesses as CoarseGuesses
+from .subcategory import FineOnly as FineOnly
 from .subcategory import Guesses as Guesses
 from .subcategory import GuessReport as GuessReport
+from .subcategory import Hierarchical as Hierarchical
+from .subcategory import Joint as Joint
 from .subcategory import LevelAnswers as LevelAnswers
 from .subcategory import NearestGuesser as NearestGuesser
 from .subcategory import RidgeGuesser as RidgeGuesser
+from .subcategory import Stacked as Stacked
 from .subcategory import SubcategoryForestClassifier as SubcategoryForestClassifier
 from .subcategory import guess_fine as guess_fine
 from .subcategory import guess_within as guess_within

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 # Fine classes 0..11, four coarse classes of three each.
 HIERARCHY = {f: f // 3 for f in range(12)}
 
-REFINABLE = [name for name, method in METHODS.items() if method.can_refine]
+REFINABLE = [name for name, method in METHODS.items() if method._can_refine]
 every_method = pytest.mark.parametrize("method", METHODS)
 refinable = pytest.mark.parametrize("method", REFINABLE)
 
@@ -53,7 +53,7 @@ def coarse_only(Y: Array) -> Array:
     return np.column_stack([Y[:, 0], np.full(len(Y), -1)])
 
 
-def small(method: str = "ridge-h", **options: Any) -> SubcategoryForestClassifier:
+def small(method: Any = "ridge-h", **options: Any) -> SubcategoryForestClassifier:
     """A forest that is trained in a moment."""
     splits = Regularised(10, n_assignments=10, scoring_samples=1024)
     options = {"splits": splits, "min_samples_leaf": 3, **options}

@@ -16,7 +16,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evergrow
 from evergrow import SubcategoryForestClassifier
-from evergrow.estimators import ClassMeans, Storage
+from evergrow.estimators import (
+    ClassMeans,
+    FineOnly,
+    Hierarchical,
+    Joint,
+    NearestGuesser,
+    Stacked,
+    Storage,
+)
 from tests.estimators.subcategory.levels import (
     Array,
     coarse_only,
@@ -147,13 +155,13 @@ def test_smoothing_may_be_changed_at_any_time(tested: Any) -> None:
     X, Y = samples(300)
     forest = small().fit(X, hidden(Y))
     before = forest.predict_proba(tested[0])
-    after = forest.set_params(smoothing=100.0).predict_proba(tested[0])
+    after = forest.set_params(method=Hierarchical(smoothing=100.0)).predict_proba(tested[0])
     assert np.abs(before - after).max() > 0.01
     coarse = forest.predict_proba(tested[0], level="coarse")
-    forest.set_params(smoothing=3.0)
+    forest.set_params(method__smoothing=3.0)
     np.testing.assert_allclose(coarse, forest.predict_proba(tested[0], level="coarse"))
-    with pytest.raises(ValueError, match="smoothing must be a float"):
-        forest.set_params(smoothing=-1.0).predict(tested[0])
+    with pytest.raises(ValueError, match="method must be one of"):
+        forest.set_params(method="best").predict(tested[0])
 
 
 def test_the_score_counts_samples_whose_finest_class_is_known(fitted: Any, tested: Any) -> None:
@@ -206,14 +214,7 @@ def test_wrong_options_of_predictions_are_refused(
     ("options", "message"),
     [
         ({"method": "best"}, "method must be one of .*'ridge-h'.* got 'best'"),
-        ({"guess": "dice"}, "guess must be 'auto' or one of .*, got 'dice'"),
-        ({"guess": "nn", "method": "joint"}, "but method='joint' guesses nothing"),
-        ({"coarse_weight": -1.0}, "coarse_weight must be 'auto' or a float"),
-        ({"coarse_weight": "much"}, "coarse_weight must be 'auto' or a float"),
-        ({"class_means": "coarse"}, r"class_means must be one of \['both', 'fine'\]"),
-        ({"smoothing": -1.0}, "smoothing must be a float"),
-        ({"stack_scale": -1.0}, "stack_scale must be a float"),
-        ({"refine_share": -1.0}, "refine_share must be a float"),
+        ({"method": NearestGuesser()}, "a value of Hierarchical or Joint or Stacked or FineOnly"),
         ({"splits": ClassMeans()}, "splits must be 'auto' or a value of Regularised, got Class"),
         ({"storage": Storage(per_class=1)}, "Storage.per_class must be at least min_samples_leaf"),
         ({"update": "none"}, "update must be None or one of"),
@@ -223,6 +224,24 @@ def test_wrong_parameters_are_refused_by_name(options: Any, message: str) -> Non
     X, Y = samples(50)
     with pytest.raises(ValueError, match=message):
         small(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Hierarchical(guess="dice"), "Hierarchical.guess must be None or one of .* 'dice'"),
+        (lambda: FineOnly(guess=1), "FineOnly.guess must be None or one of"),
+        (lambda: Joint(coarse_weight=-1.0), "Joint.coarse_weight must be a float"),
+        (lambda: Joint(class_means="coarse"), r"class_means must be one of \['both', 'fine'\]"),
+        (lambda: Hierarchical(smoothing="much"), "Hierarchical.smoothing must be a float"),
+        (lambda: Stacked(-1.0), "Stacked.scale must be a float"),
+        (lambda: small().set_params(method__smoothing=1.0), "method__smoothing needs a value in"),
+        (lambda: small(Joint()).set_params(method__guess=None), "Joint has no field 'guess'"),
+    ],
+)
+def test_wrong_options_of_methods_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 def test_samples_and_labels_of_different_number_are_refused() -> None:
@@ -273,8 +292,8 @@ def test_a_clone_is_unfitted(fitted: Any, tested: Any) -> None:
 def test_it_works_inside_scikit_learns_tools() -> None:
     X, Y = samples(150)
     assert cross_val_score(small(n_estimators=2), X, hidden(Y, share=0.3), cv=2).mean() > 0.7
-    search = GridSearchCV(small(n_estimators=2), {"method": ["nn-h", "joint"]}, cv=2)
-    assert search.fit(X, hidden(Y, share=0.3)).best_params_["method"] in ("nn-h", "joint")
+    search = GridSearchCV(small(Joint(), n_estimators=2), {"method__coarse_weight": [0.1, 9]}, cv=2)
+    assert search.fit(X, hidden(Y, share=0.3)).best_estimator_.method in (Joint(0.1), Joint(9))
 
 
 def test_labels_with_none_are_cross_validated_without_strata() -> None:

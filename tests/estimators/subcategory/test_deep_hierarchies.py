@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evergrow import NCMMetric
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.labels import read_labels
-from evergrow.estimators.subcategory.methods import METHODS
+from evergrow.estimators.subcategory.methods import METHODS, Stacked
 from evergrow.foundation.errors import ModelFileError
 from tests.budget import budget
 from tests.estimators.model_files import reload
@@ -39,7 +39,7 @@ PARENTS = {
 }
 LEAVES = [name for name in PARENTS if name not in PARENTS.values()]
 EMPTY = LabelTree.empty()
-DEEP = [name for name, method in METHODS.items() if not method.is_stacked]
+DEEP = [name for name, method in METHODS.items() if not isinstance(method, Stacked)]
 
 deep = pytest.mark.parametrize("method", DEEP)
 refinable = pytest.mark.parametrize("method", REFINABLE)
@@ -213,7 +213,7 @@ def test_probabilities_of_a_level_are_sums_of_the_finer_ones(method: str) -> Non
 
 def test_guesses_by_neighbours_go_down_too() -> None:
     X, y = draw(200)
-    forest = small(guess="nn").fit(X, partly(y), hierarchy=PARENTS)
+    forest = small("nn-h").fit(X, partly(y), hierarchy=PARENTS)
     check_consistent(forest)
     assert forest.score(*draw(100, seed=4)) > 0.85
     forest.partial_fit(*draw(60, 2))

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from evergrow import IGT
-from evergrow.estimators import Bootstrap, Regularised, RidgeGuesser, Storage
+from evergrow.estimators import (
+    Bootstrap,
+    Hierarchical,
+    Joint,
+    Regularised,
+    RidgeGuesser,
+    Storage,
+)
 from evergrow.estimators.forest.strategy import STRATEGIES
 from tests.budget import budget
 from tests.estimators.model_files import reload
@@ -346,12 +353,11 @@ def test_the_number_of_threads_does_not_matter(method: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"guess": "nn"},
-        {"guess": RidgeGuesser(scaling=1.0)},
-        {"coarse_weight": 10.0},
-        {"class_means": "fine"},
-        {"smoothing": 0.0},
-        {"refine_share": 2.0},
+        {"method": Hierarchical(guess="nn")},
+        {"method": Hierarchical(guess=RidgeGuesser(scaling=1.0))},
+        {"method": Joint(coarse_weight=10.0)},
+        {"method": Joint(class_means="fine")},
+        {"method": Hierarchical(smoothing=0.0)},
         {"splits": Regularised(10, n_assignments=10, scale=3.0, scoring_samples=20)},
         {"standardize": False},
         {"max_samples": Bootstrap()},

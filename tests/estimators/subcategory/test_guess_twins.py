@@ -20,8 +20,7 @@ from evergrow.estimators.subcategory.guessers import (
 )
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.estimators.subcategory.labels import read_labels
-from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
-from evergrow.estimators.subcategory.request import GuessRequest
+from evergrow.estimators.subcategory.samples import NewSamples, fill_missing
 from tests.budget import budget
 from tests.estimators.subcategory.levels import kinds
 from tests.reference import guessing as twin
@@ -180,11 +179,9 @@ def test_guesses_of_a_deep_tree_go_down_as_the_twins(guesser: str, by_twin: Any,
     y = random.integers(0, 12, 80)
     X = random.integers(-2, 3, (80, 3)) + 2.0 * np.stack([y % 2, y // 2 % 3, y // 4], axis=1)
     tree, known = LabelTree.empty().grow(read_labels(y, above, LabelTree.empty()))
-    request = GuessRequest(
-        RidgeGuesser(scaling=0.0) if guesser == "ridge" else NearestGuesser(), 0, None, 0
-    )
+    options = {"guesser": RidgeGuesser(0.0) if guesser == "ridge" else "nn", "random_state": 0}
     new = NewSamples(X, known, None)
-    (found,), report = fill_missing([new], [np.ones(80, bool)], tree, request, np.ones(3))
+    (found,), report = fill_missing([new], [np.ones(80, bool)], tree, options, np.ones(3))
     expected = twin.guess_down(X, known.astype(np.int64), tree.parents.tolist(), by_twin)
     np.testing.assert_array_equal(found, expected)
     assert tree.n_levels > 2

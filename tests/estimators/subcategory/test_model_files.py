@@ -11,7 +11,7 @@ import pytest
 
 import evergrow
 from evergrow import ModelFileError
-from evergrow.estimators import NearestGuesser, Storage
+from evergrow.estimators import Hierarchical, NearestGuesser, Storage
 from tests.estimators.model_files import at, check_refused, forge, reload
 from tests.estimators.subcategory.levels import (
     REFINABLE,
@@ -102,8 +102,8 @@ def test_the_first_of_two_forests_needs_its_samples(tmp_path: Path) -> None:
 def test_ways_of_guessing_are_saved(tmp_path: Path) -> None:
     X, Y = samples(60)
     guess = NearestGuesser(scaling=np.float64(0.5))
-    small(guess=guess).fit(X, hidden(Y)).save(tmp_path / "forest.evergrow")
-    assert evergrow.load(tmp_path / "forest.evergrow").guess == guess
+    small(Hierarchical(guess=guess)).fit(X, hidden(Y)).save(tmp_path / "forest.evergrow")
+    assert evergrow.load(tmp_path / "forest.evergrow").method.guess == guess
 
 
 FORGED: list[tuple[str, Any]] = [
@@ -121,10 +121,11 @@ FORGED: list[tuple[str, Any]] = [
     ("fitted/method", ["ridge-h"]),
     ("fitted/method", "best"),
     ("fitted/method", "stacked"),
-    ("parameters/smoothing", -1.0),
-    ("parameters/guess", {"kind": "os.system"}),
-    ("parameters/guess", {"kind": "NearestGuesser", "forest": None}),
-    ("parameters/guess", {"kind": "NearestGuesser", "scaling": "x"}),
+    ("parameters/method", {"kind": "os.system"}),
+    ("parameters/method", {"kind": "NearestGuesser"}),
+    ("parameters/method", {"kind": "Hierarchical", "smoothing": -1.0}),
+    ("parameters/method", {"kind": "Hierarchical", "guess": {"kind": "Stacked"}}),
+    ("parameters/method", {"kind": "FineOnly", "guess": {"kind": "NearestGuesser", "x": 1}}),
     ("unconfirmed.ids", None),
     ("unconfirmed.coarse", None),
     ("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),

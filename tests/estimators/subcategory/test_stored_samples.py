@@ -10,7 +10,7 @@ import pytest
 
 from evergrow import write_shards
 from evergrow.estimators import Storage
-from evergrow.estimators.subcategory.missing_labels import NewSamples
+from evergrow.estimators.subcategory.samples import NewSamples
 from evergrow.storage.shards import ChosenRows
 from tests.estimators.subcategory.levels import (
     check_consistent,

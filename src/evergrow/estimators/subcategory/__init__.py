@@ -2,7 +2,7 @@
 
 Every sample has a coarse class and some samples have a fine class, or classes on more levels.
 ``labels`` reads what callers pass, and ``label_tree`` numbers the classes. ``guess`` guesses
-missing fine classes. ``value`` is what a forest has learnt, and ``changes`` makes the next value
+missing fine classes. ``fitted`` is what a forest has learnt, and ``changes`` makes the next value
 from it; ``stacking`` does so for two stacked forests. Start with ``subcategory_forest`` for the
 parameters and ``methods`` for what the methods of the paper do, then read ``learner`` and
 ``changes``.
@@ -16,16 +16,21 @@ from evergrow.estimators.subcategory.guess import (
     guess_within,
 )
 from evergrow.estimators.subcategory.guessers import NearestGuesser, RidgeGuesser
+from evergrow.estimators.subcategory.methods import FineOnly, Hierarchical, Joint, Stacked
 from evergrow.estimators.subcategory.predictor import LevelAnswers
 from evergrow.estimators.subcategory.subcategory_forest import SubcategoryForestClassifier
 
 __all__ = [
     "CoarseGuesses",
+    "FineOnly",
     "GuessReport",
     "Guesses",
+    "Hierarchical",
+    "Joint",
     "LevelAnswers",
     "NearestGuesser",
     "RidgeGuesser",
+    "Stacked",
     "SubcategoryForestClassifier",
     "guess_fine",
     "guess_within",

@@ -19,27 +19,32 @@ from evergrow.estimators.forest.change.growth import grow_forest, regrow_early
 from evergrow.estimators.forest.change.relabeling import relabel
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
+from evergrow.estimators.subcategory.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.guess import GuessReport
-from evergrow.estimators.subcategory.label_tree import LabelTree
-from evergrow.estimators.subcategory.missing_labels import NewSamples, fill_missing
+from evergrow.estimators.subcategory.label_tree import Classes, LabelTree, Mask
+from evergrow.estimators.subcategory.methods import Stacked
 from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.samples import (
+    NewSamples,
+    StoredSamples,
+    UnconfirmedSamples,
+    fill_missing,
+)
 from evergrow.estimators.subcategory.stacking import (
     extend_stack,
     forget_from_stack,
     grow_stack,
     second_request,
 )
-from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
-from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
 from evergrow.storage.shards import join_rows
 
 # No node has so large a share of a class: leaves are relabelled and may grow, but no subtree is
 # grown again.
 _RELABEL_ONLY = 2.0
+# Subtrees are grown again in which at least this share of the samples is of one refined class.
+REGROW_SHARE = 0.33
 
-Classes = npt.NDArray[np.int32]
 Ids = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +70,9 @@ def learn_first(
     used = _samples_to_train(classes, tree, request)
     ids = np.arange(len(new), dtype=np.int64)
     batch, stack, forest_request = new.batch(used, classes, ids), None, request.forest_request(tree)
-    if request.method.is_stacked:
-        stack, forest_request = grow_stack(new, tree, seed, request), second_request(request, tree)
+    if isinstance(request.method, Stacked):
+        stack = grow_stack(new, tree, seed, request, request.method.scale)
+        forest_request = second_request(request, tree)
         batch = replace(batch, X=stack.rows(batch.X, forest_request.n_threads))
     if few:
         forest_request = forest_request.limited_to(int(used.sum()))
@@ -75,7 +81,7 @@ def learn_first(
         tree.core_labels, batch, seed, forest_request, n_seen=len(ids), expendable=ids[bare]
     )
     unconfirmed = UnconfirmedSamples.of(ids[bare], new.known[bare]).among(forest.stored_ids)
-    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
+    fitted = FittedSubcategories(tree, forest, request.method._name, unconfirmed, stack)
     report = replace(report, n_samples=len(ids), n_new_classes=len(tree.columns))
     return UpdateResult(fitted, report, guesses)
 
@@ -97,7 +103,7 @@ def learn_more(
         [stored, new], [wanted, missing], tree, request, new.X, known.forest
     )
     forest, reports = known.forest, []
-    for share, classes in _regrow_shares(labelled, known.tree, tree, request.refine_share):
+    for share, classes in _regrow_shares(labelled, known.tree, tree, REGROW_SHARE):
         changed = wanted & np.isin(stored.known, classes)
         forest, report = _relabel(forest, stored, old, changed, tree, request, share)
         reports.append(report)
@@ -138,6 +144,7 @@ def refine(
     tree: LabelTree,
     fine: Classes,
     request: SubcategoryRequest,
+    share: float,
 ) -> UpdateResult:
     """Give stored samples finer labels, and guess again for others of the classes above them."""
     stored = StoredSamples.of(known.forest, known.unconfirmed, tree).relabelled(ids, fine)
@@ -149,7 +156,6 @@ def refine(
     nothing = np.zeros((0, known.n_features))
     (found,), guesses = _guess_missing([stored], [wanted], tree, request, nothing, known.forest)
     changed = wanted | np.isin(stored.ids, ids)
-    share = request.refine_share
     forest, report = _relabel(known.forest, stored, found, changed, tree, request, share)
     forest = regrow_early(forest, request.forest_request(tree))
     return _result(known, tree, forest, unconfirmed, request, report, len(ids), guesses)
@@ -165,7 +171,7 @@ def forget(
             known.stack, known, gone, ids, tree, place, request
         )
         unconfirmed = _renumbered(known.unconfirmed.among(forest.stored_ids), place)
-        fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
+        fitted = FittedSubcategories(tree, forest, request.method._name, unconfirmed, stack)
         return UpdateResult(fitted, report, None)
     forest, guesses = _replace_guesses(known, gone, request)
     # Rules for the classes before and after.
@@ -175,7 +181,7 @@ def forget(
     unconfirmed = _renumbered(known.unconfirmed.among(forest.stored_ids), place)
     # A class without finer ones left needs no guesses.
     unconfirmed = unconfirmed.among(unconfirmed.ids[tree.is_bare[unconfirmed.coarse]])
-    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed)
+    fitted = FittedSubcategories(tree, forest, request.method._name, unconfirmed)
     return UpdateResult(fitted, report, guesses)
 
 
@@ -192,7 +198,7 @@ def _result(
 ) -> UpdateResult:
     n_new = len(tree.columns) - len(known.tree.columns)
     report = replace(report, n_samples=n_samples, n_new_classes=n_new)
-    fitted = FittedSubcategories(tree, forest, request.method_name, unconfirmed, stack)
+    fitted = FittedSubcategories(tree, forest, request.method._name, unconfirmed, stack)
     return UpdateResult(fitted, report, guesses)
 
 
@@ -255,7 +261,7 @@ def _feature_scale(
 
 def _samples_to_train(classes: Classes, tree: LabelTree, request: SubcategoryRequest) -> Mask:
     """Which samples the method trains on."""
-    if request.method.keeps_coarse_only:
+    if request.method._keeps_coarse_only:
         return np.ones(len(classes), dtype=bool)
     return np.asarray(tree.is_finest[classes])
 

@@ -19,12 +19,14 @@ from evergrow.estimators.forest.change.removal import as_ids, check_stored, refu
 from evergrow.estimators.forest.cluster.driver_grow import resumed_seed
 from evergrow.estimators.forest.value.fitted import ForestBatch
 from evergrow.estimators.subcategory.changes import (
+    REGROW_SHARE,
     UpdateResult,
     forget,
     learn_first,
     learn_more,
     refine,
 )
+from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.label_tree import Classes, Column, LabelTree
 from evergrow.estimators.subcategory.labels import (
     check_labels,
@@ -32,22 +34,20 @@ from evergrow.estimators.subcategory.labels import (
     read_labels,
     read_refined,
 )
-from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.estimators.subcategory.missing_labels import NewSamples
+from evergrow.estimators.subcategory.methods import METHODS, Stacked, method_of
 from evergrow.estimators.subcategory.predictor import SubcategoryPredictor
 from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.samples import NewSamples, StoredSamples
 from evergrow.estimators.subcategory.stacking import check_stack
-from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
-from evergrow.estimators.subcategory.value.stored_samples import StoredSamples
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import as_classes
 from evergrow.foundation.locks import exclusive
+from evergrow.foundation.params import Number, check_parameters
 
 
 class SubcategoryLearner(SubcategoryPredictor):
     """Training and updating; subclasses add parameters."""
 
-    method: str
     random_state: int | np.random.RandomState | None
 
     def _check_parameters(self) -> None:
@@ -172,12 +172,19 @@ class SubcategoryLearner(SubcategoryPredictor):
         return self
 
     @exclusive
-    def refine(self, ids: npt.ArrayLike, fine_labels: Any, hierarchy: Any = None) -> Self:
+    def refine(
+        self,
+        ids: npt.ArrayLike,
+        fine_labels: Any,
+        hierarchy: Any = None,
+        *,
+        share: float = REGROW_SHARE,
+    ) -> Self:
         """Give fine labels to stored samples, of known or new fine classes.
 
-        Subtrees with many samples of these coarse classes are grown again (`refine_share`). For the
-        other samples of these coarse classes, missing fine labels are guessed again. With more than
-        two levels, the new labels may be on any level.
+        Subtrees with many samples of these coarse classes are grown again. For the other samples of
+        these coarse classes, missing fine labels are guessed again. With more than two levels, the
+        new labels may be on any level.
 
         Parameters
         ----------
@@ -189,6 +196,9 @@ class SubcategoryLearner(SubcategoryPredictor):
             The class above each new class. With two levels, None puts a new class below the coarse
             class of its samples. Needed with more levels, and for samples that already had a fine
             label.
+        share : float, default=0.33
+            A subtree is grown again if at least this share of its samples belongs to one refined
+            coarse class. Lower values are more accurate and slower. Above 1, only leaves grow.
 
         Returns
         -------
@@ -208,6 +218,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         array(['a2'], dtype='<U2')
         """
         self._check_parameters()
+        check_parameters({"share": share}, {"share": [Number(0.0)]})
         known = self._value("samples to refine")
         request = self._checked_request(known, "refine")
         check_has_rows(known.forest, "refine")
@@ -221,7 +232,7 @@ class SubcategoryLearner(SubcategoryPredictor):
         levels = read_refined(fine_labels, owners, given, hierarchy, known.tree)
         tree, classes = known.tree.grow(levels)
         check_growable(known.forest, request.forest_request(tree))
-        result = refine(known, given, tree, classes, request)
+        result = refine(known, given, tree, classes, request, float(share))
         names = getattr(self, "feature_names_in_", None)
         self._learn(result, getattr(self, "sample_ids_", None), names)
         return self
@@ -314,9 +325,9 @@ class SubcategoryLearner(SubcategoryPredictor):
     def _check_tree(self, tree: LabelTree) -> None:
         """Raise a ``ValueError`` if the method cannot learn these classes."""
         self._check_depth(tree)
-        able = [name for name, method in METHODS.items() if method.keeps_coarse_only]
-        able = [name for name in able if METHODS[name].guesser is None]
-        if len(tree.levels) < 2 and self.method not in able:
+        method = method_of(self.method)
+        if len(tree.levels) < 2 and (method._guess or not method._keeps_coarse_only):
+            able = [n for n, m in METHODS.items() if m._keeps_coarse_only and not m._guess]
             raise InvalidInputError(
                 f"method={self.method!r} needs fine labels, but all are missing: give two columns, "
                 "coarse and fine, or hierarchy={fine: coarse}; "
@@ -325,32 +336,28 @@ class SubcategoryLearner(SubcategoryPredictor):
             )
 
     def _check_depth(self, tree: LabelTree) -> None:
-        if tree.n_levels > 2 and METHODS[self.method].is_stacked:
-            able = [name for name, method in METHODS.items() if not method.is_stacked]
+        if tree.n_levels > 2 and isinstance(method_of(self.method), Stacked):
+            able = [name for name, method in METHODS.items() if not isinstance(method, Stacked)]
             raise InvalidInputError(
                 f"method='stacked' has two levels, a forest for each, but the classes have "
                 f"{tree.n_levels}; use one of {able}, or labels of two levels"
             )
 
     def _checked_request(self, known: FittedSubcategories, what: str) -> SubcategoryRequest:
-        method = METHODS[self.method]
-        if not method.shares_forest_with(METHODS[known.method]):
-            same = [
-                name
-                for name, other in METHODS.items()
-                if other.shares_forest_with(METHODS[known.method])
-            ]
+        method, old = method_of(self.method), METHODS[known.method]
+        if not method._shares_forest_with(old):
+            same = [name for name, other in METHODS.items() if other._shares_forest_with(old)]
             raise InvalidInputError(
                 f"method is {self.method!r} but the forest was trained by {known.method!r}: use "
                 f"one of {same}, or fit again"
             )
-        if what == "refine" and method.is_stacked:
+        if what == "refine" and isinstance(method, Stacked):
             raise InvalidInputError(
                 "method='stacked' cannot refine: its second forest does not store samples without "
                 "fine labels; forget these samples and pass them to partial_fit with their labels"
             )
-        if what == "refine" and not method.can_refine:
-            able = [name for name, other in METHODS.items() if other.can_refine]
+        if what == "refine" and not method._can_refine:
+            able = [name for name, other in METHODS.items() if other._can_refine]
             raise InvalidInputError(
                 f"method={self.method!r} stores no samples without fine labels, so there is "
                 f"nothing to refine; use one of {able}"

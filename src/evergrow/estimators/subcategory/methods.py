@@ -1,61 +1,191 @@
-"""The methods of learning from coarse and fine labels together [Ristin2015 Sec. 4]."""
+"""The methods of learning from coarse and fine labels together, as values [Ristin2015 Sec. 4]."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from evergrow.estimators.subcategory.guessers import GUESSER_RULES, Guesser
+from evergrow.foundation.params import Choice, Nothing, Number, OneOf, Rule, Value
+
+_GUESS_RULES: list[Rule] = [Nothing(), *GUESSER_RULES]
+_WEIGHT_RULES: dict[str, list[Rule]] = {
+    "coarse_weight": [Number(0.0)],
+    "class_means": [Choice(("both", "fine"))],
+}
 
 
-@dataclass(frozen=True)
-class Method:
+@dataclass(frozen=True, repr=False)
+class Method(Value):
     """How a method uses samples of which only the coarse class is known.
 
     Attributes
     ----------
-    objective : str
+    _objective : str
         What the core maximises when it splits a node.
-    reading : str
+    _reading : str
         How the core computes probabilities from the class counts of a leaf.
-    keeps_coarse_only : bool
+    _keeps_coarse_only : bool
         Train on samples without a fine label, given or guessed; otherwise they are left out.
-    guesser : str or None
-        How missing fine labels are guessed.
-    coarse_weight : float
-        Weight of separating coarse classes, lambda in [Ristin2015 Eq. 6].
-    coarse_means : bool
-        Nodes may compare with means of coarse classes.
-    is_stacked : bool
-        A first forest, of coarse classes, adds its probabilities to the features.
     """
 
-    objective: str
-    reading: str
-    keeps_coarse_only: bool
-    guesser: str | None = None
-    coarse_weight: float = 0.0
-    coarse_means: bool = False
-    is_stacked: bool = False
+    _objective: ClassVar[str] = "gain"
+    # If all samples have fine labels, this gives class frequencies.
+    _reading: ClassVar[str] = "joint"
+    _keeps_coarse_only: ClassVar[bool] = False
 
     @property
-    def can_refine(self) -> bool:
+    def _guess(self) -> str | Guesser | None:
+        """How missing fine labels are guessed, if at all."""
+        found: str | Guesser | None = vars(self).get("guess")
+        return found
+
+    @property
+    def _coarse_weight(self) -> float:
+        """Weight of separating coarse classes, lambda in [Ristin2015 Eq. 6]."""
+        return float(vars(self).get("coarse_weight", 0.0))
+
+    @property
+    def _coarse_means(self) -> bool:
+        """Whether nodes may compare with means of coarse classes."""
+        return vars(self).get("class_means") == "both"
+
+    @property
+    def _smoothing(self) -> float:
+        """How leaves are smoothed, for methods that read them hierarchically."""
+        return float(vars(self).get("smoothing", 3.0))
+
+    @property
+    def _can_refine(self) -> bool:
         """Whether samples without a fine label are stored and can get one later."""
-        return self.keeps_coarse_only or self.guesser is not None
+        return self._keeps_coarse_only or self._guess is not None
 
-    def shares_forest_with(self, other: Method) -> bool:
+    @property
+    def _name(self) -> str:
+        """The name of the first method that builds the same kind of forest."""
+        return next(name for name, other in METHODS.items() if self._shares_forest_with(other))
+
+    def _shares_forest_with(self, other: Method) -> bool:
         """Whether either method can update a forest of the other."""
-        return (self.objective, self.can_refine, self.is_stacked) == (
-            other.objective,
-            other.can_refine,
-            other.is_stacked,
-        )
+        return (type(self), self._can_refine) == (type(other), other._can_refine)
 
 
-# If all samples have fine labels, the reading "joint" gives class frequencies.
+@dataclass(frozen=True, repr=False)
+class FineOnly(Method):
+    """Learn from fine labels alone, given or guessed; other samples are left out.
+
+    ``method="fine-only"`` is ``FineOnly()``, and ``"nn"`` is ``FineOnly(guess="nn")``
+    [Ristin2015 Sec. 4.3].
+
+    Parameters
+    ----------
+    guess : {"ridge", "nn"}, guesser or None, default=None
+        How missing fine labels are guessed, as in :func:`~evergrow.estimators.guess_fine`. A value
+        such as ``RidgeGuesser(scaling=1.0)`` sets its own options. None does not guess.
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {"guess": _GUESS_RULES}
+
+    guess: str | Guesser | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Stacked(Method):
+    """Two forests: probabilities of coarse classes become features [Ristin2015 Sec. 4.1].
+
+    A first forest learns coarse classes from the samples without a fine label, or from all samples
+    if every one has a fine label. Its probabilities are appended to the features of a second
+    forest, which learns from the samples with a fine label. An update with a new coarse class grows
+    the second forest again. ``refine`` is not available. ``method="stacked"`` is ``Stacked()``.
+
+    Parameters
+    ----------
+    scale : float, default=10.0
+        Factor by which the probabilities of the first forest are multiplied. With 10, a certain
+        coarse class counts like ten standard deviations of a feature.
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {"scale": [Number(0.0)]}
+
+    scale: float = 10.0
+
+
+@dataclass(frozen=True, repr=False)
+class Joint(Method):
+    """Splits separate fine classes, and coarse classes of the other samples [Ristin2015 Sec. 4.2].
+
+    ``method="joint"`` is ``Joint()``.
+
+    Parameters
+    ----------
+    coarse_weight : float, default=0.1
+        Weight of separating coarse classes relative to separating fine ones (lambda in
+        [Ristin2015 Eq. 6]). Raise it, up to 100, for features of thousands of dimensions. With more
+        levels, it is the weight of each level above the finest.
+    class_means : {"both", "fine"}, default="both"
+        Whether nodes compare with the means of coarse and fine classes, or of fine classes only.
+        ``"fine"`` is a little faster and less accurate.
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = _WEIGHT_RULES
+    _objective = "joint"
+    _keeps_coarse_only = True
+
+    coarse_weight: float = 0.1
+    class_means: Literal["both", "fine"] = "both"
+
+
+@dataclass(frozen=True, repr=False)
+class Hierarchical(Method):
+    """Splits separate the classes of all levels [Ristin2015 Sec. 4.4, 4.5].
+
+    Leaves predict P(coarse) P(fine | coarse). ``method="hierarchical"`` is ``Hierarchical()``,
+    ``"nn-h"`` is ``Hierarchical(guess="nn")`` and ``"ridge-h"``, the default, is
+    ``Hierarchical(guess="ridge")``.
+
+    Parameters
+    ----------
+    guess : {"ridge", "nn"}, guesser or None, default=None
+        How missing fine labels are guessed, as in :class:`FineOnly`. Guesses are made from the
+        features as given, whatever `standardize` is.
+    coarse_weight : float, default=1.0
+        Weight of separating coarse classes, as in :class:`Joint`.
+    class_means : {"both", "fine"}, default="both"
+        Classes whose means nodes compare with, as in :class:`Joint`.
+    smoothing : float, default=3.0
+        How much the fine class frequencies of a node are smoothed with those of its parent node,
+        which count like this many samples. Raise it if few samples have fine labels. Can be changed
+        at any time.
+    """
+
+    _rules: ClassVar[dict[str, list[Rule]]] = {
+        "guess": _GUESS_RULES,
+        **_WEIGHT_RULES,
+        "smoothing": [Number(0.0)],
+    }
+    _objective = "hierarchical"
+    _reading = "hierarchical"
+    _keeps_coarse_only = True
+
+    guess: str | Guesser | None = None
+    coarse_weight: float = 1.0
+    class_means: Literal["both", "fine"] = "both"
+    smoothing: float = 3.0
+
+
 METHODS: dict[str, Method] = {
-    "fine-only": Method("gain", "joint", keeps_coarse_only=False),
-    "stacked": Method("gain", "joint", keeps_coarse_only=False, is_stacked=True),
-    "joint": Method("joint", "joint", True, coarse_weight=0.1, coarse_means=True),
-    "nn": Method("gain", "joint", keeps_coarse_only=False, guesser="nn"),
-    "hierarchical": Method("hierarchical", "hierarchical", True, None, 1.0, True),
-    "nn-h": Method("hierarchical", "hierarchical", True, "nn", 1.0, True),
-    "ridge-h": Method("hierarchical", "hierarchical", True, "ridge", 1.0, True),
+    "fine-only": FineOnly(),
+    "stacked": Stacked(),
+    "joint": Joint(),
+    "nn": FineOnly(guess="nn"),
+    "hierarchical": Hierarchical(),
+    "nn-h": Hierarchical(guess="nn"),
+    "ridge-h": Hierarchical(guess="ridge"),
 }
+METHOD_KINDS: tuple[type[Method], ...] = (Hierarchical, Joint, Stacked, FineOnly)
+METHOD_RULES: list[Rule] = [Choice(tuple(METHODS)), OneOf(METHOD_KINDS)]
+
+
+def method_of(method: str | Method) -> Method:
+    """The method with a name, or the given one."""
+    return METHODS[method] if isinstance(method, str) else method

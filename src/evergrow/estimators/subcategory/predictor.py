@@ -18,9 +18,10 @@ from evergrow.estimators.forest.value.serialization import (
     parameters_from_json,
     parameters_to_json,
 )
+from evergrow.estimators.subcategory.fitted import FittedSubcategories
 from evergrow.estimators.subcategory.guessers import GUESSERS
 from evergrow.estimators.subcategory.labels import true_columns
-from evergrow.estimators.subcategory.value.fitted import FittedSubcategories
+from evergrow.estimators.subcategory.methods import METHOD_KINDS, Method, method_of
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
@@ -102,7 +103,7 @@ class LevelAnswers(_TwoLevels):
 class SubcategoryPredictor(TreePredictor):
     """A fitted forest as an estimator; :class:`SubcategoryLearner` adds training."""
 
-    smoothing: float
+    method: str | Method
     _fitted: FittedSubcategories
     _kind = FittedSubcategories
 
@@ -127,9 +128,9 @@ class SubcategoryPredictor(TreePredictor):
         return cast(FittedSubcategories, self._require_fitted(wanted))
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-        check_parameters({"smoothing": self.smoothing}, {"smoothing": self._rules["smoothing"]})
+        check_parameters({"method": self.method}, {"method": self._rules["method"]})
         n_threads = effective_n_jobs(self.n_jobs)
-        blocks = self._placed(X).probability_blocks(X, n_threads, float(self.smoothing))
+        blocks = self._placed(X).probability_blocks(X, n_threads, method_of(self.method)._smoothing)
         return cast("Iterator[tuple[slice, Floats]]", blocks)
 
     def predict_proba(self, X: npt.ArrayLike, *, level: Level = "fine") -> Floats:
@@ -346,7 +347,7 @@ class SubcategoryPredictor(TreePredictor):
 
     @classmethod
     def _read_parameters(cls, entries: dict[str, Any], fitted: Any) -> dict[str, Any]:  # noqa: ARG003
-        return with_values(parameters_from_json(entries), GUESSERS.values())
+        return with_values(parameters_from_json(entries), [*METHOD_KINDS, *GUESSERS.values()])
 
 
 def _level_number(level: Level, fitted: FittedSubcategories) -> int:

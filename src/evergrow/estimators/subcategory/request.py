@@ -10,23 +10,11 @@ import numpy as np
 
 from evergrow.estimators.forest.request import ClassWeight, ForestRequest
 from evergrow.estimators.forest.splits import Regularised
-from evergrow.estimators.subcategory.guessers import Guesser, guesser_of
+from evergrow.estimators.subcategory.fitted import PROPOSER
 from evergrow.estimators.subcategory.label_tree import LabelTree
-from evergrow.estimators.subcategory.methods import METHODS, Method
-from evergrow.estimators.subcategory.value.fitted import PROPOSER
-from evergrow.foundation.errors import InvalidInputError
+from evergrow.estimators.subcategory.methods import Method, method_of
 
 AUTO_SPLITS = Regularised(scoring_samples=1024)
-
-
-@dataclass(frozen=True)
-class GuessRequest:
-    """How to guess missing fine labels."""
-
-    guesser: Guesser
-    seed: int
-    n_jobs: int | None
-    verbose: int
 
 
 @dataclass(frozen=True)
@@ -34,8 +22,6 @@ class SplitsOfTrees:
     """Splits by means of coarse and fine classes of known trees, by their number of classes."""
 
     splits: Regularised
-    class_means: str
-    coarse_weight: str | float
     method: Method
     trees: Mapping[int, LabelTree] = field(default_factory=dict)
 
@@ -49,14 +35,12 @@ class SplitsOfTrees:
 
     def _options(self, n_classes: int, n_features: int, class_size: float) -> dict[str, Any]:  # noqa: ARG002
         """What the core needs to find splits, for the tree with this number of classes."""
-        tree, method = self.trees[n_classes], self.method
-        coarse_means = method.coarse_means and self.class_means == "both"
+        tree, coarse_means = self.trees[n_classes], self.method._coarse_means
         n_means = int(tree.is_finest.sum()) + (int(tree.is_divided.sum()) if coarse_means else 0)
-        weight = method.coarse_weight if self.coarse_weight == "auto" else self.coarse_weight
         return {
             **self.splits._subsets(n_means),
-            "objective": method.objective,
-            "coarse_weight": float(weight),
+            "objective": self.method._objective,
+            "coarse_weight": self.method._coarse_weight,
             "coarse_means": coarse_means,
             "parents": tree.parents.tolist(),
         }
@@ -64,14 +48,15 @@ class SplitsOfTrees:
 
 @dataclass(frozen=True)
 class SubcategoryRequest:
-    """How to learn, fixed for one call; ``guess`` is None if the method does not guess."""
+    """How to learn, fixed for one call.
 
-    method_name: str
+    ``guess`` are options of :func:`guess_fine`; None if the method does not guess.
+    """
+
+    method: Method
     forest: ForestRequest
     splits: SplitsOfTrees
-    guess: GuessRequest | None
-    refine_share: float
-    stack_scale: float
+    guess: dict[str, Any] | None
 
     @classmethod
     def of(cls, estimator: Any, seed: int) -> SubcategoryRequest:
@@ -79,34 +64,14 @@ class SubcategoryRequest:
 
         Raises a ``ValueError`` if parameters that are each valid do not go together.
         """
-        guesser, own = estimator.guess, METHODS[estimator.method].guesser
-        if guesser != "auto" and own is None:
-            able = [name for name, method in METHODS.items() if method.guesser is not None]
-            raise InvalidInputError(
-                f"guess={guesser!r} but method={estimator.method!r} guesses nothing; "
-                f"use guess='auto', or one of the methods {able}"
-            )
-        guess = None
-        if own is not None:
-            guesser = guesser_of(own if guesser == "auto" else guesser)
-            guess = GuessRequest(guesser, seed, estimator.n_jobs, estimator.verbose)
+        method = method_of(estimator.method)
+        guess: dict[str, Any] | None = None
+        if method._guess is not None:
+            guess = {"guesser": method._guess, "random_state": seed % 2**32}
+            guess |= {"n_jobs": estimator.n_jobs, "verbose": estimator.verbose}
         chosen = AUTO_SPLITS if isinstance(estimator.splits, str) else estimator.splits
-        splits = SplitsOfTrees(
-            chosen, estimator.class_means, estimator.coarse_weight, METHODS[estimator.method]
-        )
-        return cls(
-            method_name=estimator.method,
-            forest=ForestRequest.of(estimator, splits),
-            splits=splits,
-            guess=guess,
-            refine_share=float(estimator.refine_share),
-            stack_scale=float(estimator.stack_scale),
-        )
-
-    @property
-    def method(self) -> Method:
-        """What samples without a fine label are used for."""
-        return METHODS[self.method_name]
+        splits = SplitsOfTrees(chosen, method)
+        return cls(method, ForestRequest.of(estimator, splits), splits, guess)
 
     def forest_request(self, *trees: LabelTree) -> ForestRequest:
         """The parameters of the forest, for the classes of each of these trees."""

@@ -34,10 +34,10 @@ from evergrow.estimators.forest.request import ForestRequest
 from evergrow.estimators.forest.value.fitted import FittedForest, ForestBatch
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.weights import later_weights
+from evergrow.estimators.subcategory.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.label_tree import LabelTree
-from evergrow.estimators.subcategory.missing_labels import NewSamples
 from evergrow.estimators.subcategory.request import SubcategoryRequest
-from evergrow.estimators.subcategory.value.fitted import FittedSubcategories, Stack
+from evergrow.estimators.subcategory.samples import NewSamples
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.shards import join_rows
 
@@ -58,7 +58,9 @@ def second_request(request: SubcategoryRequest, *trees: LabelTree) -> ForestRequ
     return replace(request.forest_request(*trees), standardize="none")
 
 
-def grow_stack(new: NewSamples, tree: LabelTree, seed: int, request: SubcategoryRequest) -> Stack:
+def grow_stack(
+    new: NewSamples, tree: LabelTree, seed: int, request: SubcategoryRequest, scale: float
+) -> Stack:
     """Grow the first forest, from the samples without a fine label or, without any, from all."""
     bare = tree.is_coarse[new.known]
     learns_all = not bare.any()
@@ -70,14 +72,14 @@ def grow_stack(new: NewSamples, tree: LabelTree, seed: int, request: Subcategory
     first, _ = grow_forest(labels, batch, seed, limited, len(new))
     features = _feature_scale(first, new.X, forest_request)
     n = len(batch)
-    return Stack(first, features, request.stack_scale, learns_all, n_learnt=n, n_grown=n)
+    return Stack(first, features, scale, learns_all, n_learnt=n, n_grown=n)
 
 
 def check_stack(known: FittedSubcategories, tree: LabelTree, request: SubcategoryRequest) -> None:
     """Raise a ``ValueError`` if the first of two stacked forests cannot be updated."""
     if known.stack is None:
         return
-    if _n_coarse(tree) != _n_coarse(known.tree) and not known.forest.has_training_rows:
+    if len(tree.coarse_ids) != len(known.tree.coarse_ids) and not known.forest.has_training_rows:
         raise InvalidInputError(
             "the model was saved with inference_only=True: without training samples, stacked "
             "forests cannot learn a new coarse class"
@@ -108,7 +110,9 @@ def extend_stack(
         everything = join_rows(_plain_rows(stack, known.forest), new.X)
         features = _feature_scale(later.first, everything, first_request(request, tree))
         later = replace(later, features=features)
-    elif _n_coarse(tree) == _n_coarse(known.tree) and not _is_outdated(later, known.forest):
+    elif len(tree.coarse_ids) == len(known.tree.coarse_ids) and not _is_outdated(
+        later, known.forest
+    ):
         forest, report = known.forest, UpdateReport(request.forest.strategy._name, 0)
         if len(batch):
             batch = replace(batch, X=later.rows(batch.X, forest_request.n_threads))
@@ -244,10 +248,6 @@ def _feature_scale(
 
 def _coarse_codes(new: NewSamples, tree: LabelTree) -> npt.NDArray[np.int32]:
     return np.searchsorted(tree.coarse_ids, tree.tops[new.known]).astype(np.int32)
-
-
-def _n_coarse(tree: LabelTree) -> int:
-    return len(tree.coarse_ids)
 
 
 def _after(report: UpdateReport, earlier: UpdateReport | None) -> UpdateReport:

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from evergrow.estimators.forest.forests import ForestParameters, complete_docstring
 from evergrow.estimators.forest.request import FOREST_RULES, splits_rules
 from evergrow.estimators.forest.splits import Regularised
 from evergrow.estimators.forest.strategy import STRATEGY_RULES, Strategy
-from evergrow.estimators.subcategory.guessers import GUESSER_RULES, Guesser
 from evergrow.estimators.subcategory.learner import SubcategoryLearner
-from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.foundation.params import Choice, Nothing, Number, Rule
+from evergrow.estimators.subcategory.methods import METHOD_RULES, Method
+from evergrow.foundation.params import Nothing, Rule
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SubcategoryParameters:
     """Parameters in addition to those that all forests have."""
 
-    method: str = "ridge-h"
-    guess: str | Guesser = "auto"
-    coarse_weight: float | Literal["auto"] = "auto"
-    class_means: Literal["both", "fine"] = "both"
-    smoothing: float = 3.0
-    stack_scale: float = 10.0
-    refine_share: float = 0.33
+    method: str | Method = "ridge-h"
 
 
 @complete_docstring(has_class_means=True)
@@ -51,15 +44,13 @@ class SubcategoryForestClassifier(ForestParameters, SubcategoryLearner, Subcateg
     Parameters
     ----------
     {n_estimators}
-    method : {"ridge-h", "nn-h", "hierarchical", "nn", "joint", "stacked", "fine-only"}, \
+    method : {"ridge-h", "nn-h", "hierarchical", "nn", "joint", "stacked", "fine-only"} or method, \
 default="ridge-h"
         How samples without a fine label are used.
 
         - ``"fine-only"``: not at all.
-        - ``"stacked"``: a first forest learns coarse classes from the samples without a fine label,
-          or from all samples if every one has a fine label. Its probabilities are appended to the
-          features of a second forest, which learns from the samples with a fine label. An update
-          with a new coarse class grows the second forest again. :meth:`refine` is not available.
+        - ``"stacked"``: a first forest learns coarse classes from the samples without a fine label.
+          Its probabilities become features of a second forest, which learns from the others.
         - ``"joint"``: splits separate the fine classes and also the coarse classes of samples
           without a fine label.
         - ``"hierarchical"``: splits separate the fine classes and the coarse classes of all
@@ -71,32 +62,10 @@ default="ridge-h"
 
         ``"fine-only"`` and ``"nn"`` ignore new samples that have neither a given nor a guessed fine
         label. ``"hierarchical"``, ``"nn-h"`` and ``"ridge-h"`` build the same kind of forest, so
-        you can change between them from one update to the next.
-    guess : {"auto", "ridge", "nn"} or guesser, default="auto"
-        How missing fine labels are guessed. ``"auto"`` follows `method`. The others are explained
-        in :func:`~evergrow.estimators.guess_fine`. A guesser object such as
-        ``RidgeGuesser(scaling=1.0)`` sets its own options. Guesses are made from the features as
-        given, whatever `standardize` is.
-    coarse_weight : float or "auto", default="auto"
-        Weight of separating coarse classes relative to separating fine ones (lambda in
-        [Ristin2015 Eq. 6]). ``"auto"`` is 0.1 for ``"joint"`` and 1 for the hierarchical methods.
-        Raise it, up to 100, for features of thousands of dimensions. With more levels, it is the
-        weight of each level above the finest.
-    class_means : {"both", "fine"}, default="both"
-        Whether nodes compare with the means of coarse and fine classes, or of fine classes only.
-        ``"fine"`` is a little faster and less accurate. Only ``"joint"`` and the hierarchical
-        methods use both.
-    smoothing : float, default=3.0
-        Only for the hierarchical methods: how much the fine class frequencies of a node are
-        smoothed with those of its parent node, which count like this many samples. Raise it if few
-        samples have fine labels. Can be changed at any time.
-    stack_scale : float, default=10.0
-        Only for ``"stacked"``: factor by which the probabilities of the first forest are
-        multiplied. With 10, a certain coarse class counts like ten standard deviations of a
-        feature.
-    refine_share : float, default=0.33
-        :meth:`refine` grows a subtree again if at least this share of its samples belongs to one
-        refined coarse class. Lower values are more accurate and slower. Above 1, only leaves grow.
+        you can change between them from one update to the next. A value such as
+        ``Hierarchical(guess="ridge", smoothing=10.0)`` sets the options of a method:
+        :class:`~evergrow.estimators.Hierarchical`, :class:`~evergrow.estimators.Joint`,
+        :class:`~evergrow.estimators.Stacked` or :class:`~evergrow.estimators.FineOnly`.
     splits : "auto" or Regularised, default="auto"
         How nodes find their splits. ``"auto"`` is ``Regularised(scoring_samples=1024)``.
     {common parameters}
@@ -163,13 +132,7 @@ default="ridge-h"
         **FOREST_RULES,
         "splits": splits_rules(Regularised),
         "update": [Nothing(), *STRATEGY_RULES],
-        "method": [Choice(tuple(METHODS))],
-        "guess": [Choice(("auto",)), *GUESSER_RULES],
-        "coarse_weight": [Choice(("auto",)), Number(0.0)],
-        "class_means": [Choice(("both", "fine"))],
-        "smoothing": [Number(0.0)],
-        "stack_scale": [Number(0.0)],
-        "refine_share": [Number(0.0)],
+        "method": METHOD_RULES,
     }
 
     update: str | Strategy | None = None

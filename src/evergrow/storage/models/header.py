@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -76,14 +76,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def with_values(parameters: dict[str, Any], kinds: Iterable[type[Value]]) -> dict[str, Any]:
+def with_values(parameters: dict[str, Any], kinds: Collection[type[Value]]) -> dict[str, Any]:
     """Parameters of which those that are values of these classes are rebuilt."""
     table, rebuilt = {kind.__name__: kind for kind in kinds}, dict(parameters)
     for name, entry in parameters.items():
         kind = table.get(str(entry.get(_KIND))) if isinstance(entry, dict) else None
         if kind is not None:
             fields = {key: value for key, value in entry.items() if key != _KIND}
-            rebuilt[name] = kind().set_params(**fields)
+            rebuilt[name] = kind().set_params(**with_values(fields, kinds))
     return rebuilt
 
 

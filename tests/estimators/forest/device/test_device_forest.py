@@ -19,7 +19,7 @@ from evergrow import (
     SVMForestClassifier,
 )
 from evergrow import device as compute_on
-from evergrow.estimators import ClassMeans, Storage
+from evergrow.estimators import ClassMeans, Hierarchical, Storage
 from evergrow.estimators.forest.device import device_forest, votes
 from evergrow.estimators.forest.device.descent import GroupArrays, GroupDescent
 from evergrow.estimators.forest.device.device_forest import DeviceStandardizer
@@ -167,7 +167,7 @@ def test_coarse_and_fine_classes(method, device):
         there = forest.predict_proba(X_QUERY, level="coarse")
         assert (np.abs(there - coarse).max(axis=1) < 1e-12).mean() > 0.97
         assert (forest.predict_levels(X_QUERY, back_off=0.5).fine == levels.fine).mean() > 0.99
-    check_same(forest.set_params(smoothing=30.0), device)
+    check_same(forest.set_params(method=Hierarchical(smoothing=30.0)), device)
 
 
 @pytest.mark.parametrize("computes_on", ["samples", "cpu", "device"])

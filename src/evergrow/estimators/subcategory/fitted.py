@@ -14,8 +14,8 @@ from evergrow import _core
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.label_tree import LabelTree
-from evergrow.estimators.subcategory.methods import METHODS
-from evergrow.estimators.subcategory.value.stored_samples import StoredSamples, UnconfirmedSamples
+from evergrow.estimators.subcategory.methods import METHODS, Stacked
+from evergrow.estimators.subcategory.samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.labels import ClassList
@@ -119,7 +119,7 @@ class FittedSubcategories:
         known = np.isin(samples.coarse, bare) & np.isin(samples.ids, self.forest.stored_ids)
         if not known.all() or not StoredSamples.of(self.forest, samples, tree).guesses_fit:
             raise InvalidInputError("its unconfirmed samples are not those of the forest")
-        if (stack is not None) != METHODS[self.method].is_stacked:
+        if (stack is not None) != isinstance(METHODS[self.method], Stacked):
             raise InvalidInputError(f"it has the wrong number of forests for {self.method!r}")
         if stack is None:
             return
@@ -210,7 +210,7 @@ class FittedSubcategories:
     ) -> Iterator[tuple[slice, Floats]]:
         """Probabilities of the columns, a block of rows at a time: (rows, block)."""
         parents = tuple(self.tree.parents.tolist())
-        reading = _leaf_reading(parents, METHODS[self.method].reading, smoothing)
+        reading = _leaf_reading(parents, METHODS[self.method]._reading, smoothing)
         for place, rows in self.blocks(X, n_threads):
             for part, block in self.forest.probability_blocks(rows, n_threads, reading):
                 here = slice(place.start + part.start, place.start + part.stop)
