@@ -142,7 +142,6 @@ def test_top_k_lists_the_best_first(name: str) -> None:
     ("make", "shown"),
     [
         *((make, "Growing trees.* 3/3") for make in KINDS.values()),
-        (MODELS["rls"], "Adding examples"),
         (partial(NCMMetric, max_iter=2), "Learning a metric"),
     ],
 )
