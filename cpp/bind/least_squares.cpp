@@ -74,10 +74,11 @@ Nonlinearity nonlinearity_named(const std::string& name) {
 }
 
 FeatureRule feature_rule(std::size_t n_inputs, std::size_t n_copied, const std::string& kind,
-                         const Matrix<double>& directions, std::size_t n_random, bool constant) {
+                         const Matrix<double>& directions, std::size_t n_random, bool constant,
+                         const std::optional<Vector<double>>& shift) {
     const FeatureRule rule{
-        n_inputs, n_copied, nonlinearity_named(kind), directions.data(), directions.shape(0),
-        n_random, constant};
+        n_inputs, n_copied, nonlinearity_named(kind),       directions.data(), directions.shape(0),
+        n_random, constant, shift ? shift->data() : nullptr};
     const bool waves = rule.nonlinearity == Nonlinearity::kFourier;
     const std::size_t n_directions = waves ? (n_random + 1) / 2 : n_random;
     require(n_copied == 0 || n_copied == n_inputs, "none or all of the inputs can be copied");
@@ -87,6 +88,7 @@ FeatureRule feature_rule(std::size_t n_inputs, std::size_t n_copied, const std::
             "the directions do not have the shape of the random features");
     require(n_inputs < (1U << 31) && rule.n_features() > 0 && rule.n_features() < (1U << 31),
             "the number of features is out of range");
+    require(!shift || shift->size() == rule.n_features(), "the shift must be one per feature");
     return rule;
 }
 
@@ -96,12 +98,13 @@ bool add_examples_of(std::uintptr_t gemm, std::uintptr_t syrk, const Matrix<T>& 
                      const Vector<std::int32_t>& codes,
                      const std::optional<Vector<double>>& weights, std::size_t n_copied,
                      const std::string& kind, const Matrix<double>& directions,
-                     std::size_t n_random, bool constant, double largest,
+                     std::size_t n_random, bool constant,
+                     const std::optional<Vector<double>>& shift, double largest,
                      const std::optional<WritableMatrix>& gram, const WritableMatrix& class_sums,
                      const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>& squares,
                      std::size_t n_threads, nb::object progress) {
     const FeatureRule rule =
-        feature_rule(rows.shape(1), n_copied, kind, directions, n_random, constant);
+        feature_rule(rows.shape(1), n_copied, kind, directions, n_random, constant, shift);
     const std::size_t d = rule.n_features(), n_classes = class_sums.shape(0);
     require(codes.size() == rows.shape(0) && (!weights || weights->size() == rows.shape(0)),
             "there must be one class and one weight per row");
@@ -129,7 +132,7 @@ template <class T>
 void bind_add_examples(nb::module_& m) {
     m.def("add_examples", &add_examples_of<T>, "gemm"_a, "syrk"_a, "rows"_a.noconvert(), "codes"_a,
           "weights"_a.none(), "n_copied"_a, "kind"_a, "directions"_a, "n_random"_a, "constant"_a,
-          "largest"_a, "gram"_a.noconvert().none(), "class_sums"_a.noconvert(),
+          "shift"_a.none(), "largest"_a, "gram"_a.noconvert().none(), "class_sums"_a.noconvert(),
           "class_squares"_a.noconvert(), "n_threads"_a, "progress"_a.none());
 }
 

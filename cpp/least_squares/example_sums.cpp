@@ -72,6 +72,9 @@ class FeatureMaker {
             fill_panel(block, p, first, n);
             for (std::size_t i = 0; i < n; ++i) {
                 double* row = block.at(p, first + i);
+                if (rule_.shift != nullptr)
+                    for (std::size_t c = 0; c < block.size(p); ++c)
+                        row[c] -= rule_.shift[block.first(p) + c];
                 if (examples.weights != nullptr) {
                     const double root = std::sqrt(examples.weights[origin + first + i]);
                     for (std::size_t c = 0; c < block.size(p); ++c) row[c] *= root;

@@ -37,6 +37,7 @@ struct FeatureRule {
     std::size_t
         n_random;  // Fourier: a cosine and a sine per direction, the last sine may be missing
     bool constant;
+    const double* shift;  // subtracted from the features, one per feature; null for nothing
 
     std::size_t n_features() const { return n_copied + n_random + (constant ? 1 : 0); }
 };

@@ -345,6 +345,7 @@ def add_examples(
     directions: npt.NDArray[np.float64],
     n_random: int,
     constant: bool,
+    shift: npt.NDArray[np.float64] | None,
     largest: float,
     gram: npt.NDArray[np.float64] | None,
     class_sums: npt.NDArray[np.float64],

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evergrow import RLSClassifier, _core
-from evergrow.estimators import RFF, Auto, LeaveOneOut, ReLU
+import evergrow
+from evergrow import RejectingClassifier, RLSClassifier, _core
+from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from evergrow.foundation.foreign_arrays import from_other_library
 from tests.conftest import Arrays
 from tests.estimators.threads import reading
@@ -223,3 +225,60 @@ def test_rows_at_an_odd_address_are_copied() -> None:
     assert from_other_library(odd).flags.aligned
     model = RLSClassifier(regularization=1.0, recoding=0.0).fit(odd, [0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(model.predict(odd), model.predict(plain))
+
+
+FAR: list[Any] = [
+    RLSClassifier(random_state=0),
+    RLSClassifier(random_state=0, standardize=True, selection=HoldOut()),
+    RLSClassifier(random_state=0, scoring="regression", keep_class_statistics=True),
+    RLSClassifier(random_state=0, features=RFF(60)),
+    RejectingClassifier(RLSClassifier(random_state=0), random_state=0),
+]
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+@pytest.mark.parametrize("model", FAR, ids=str)
+def test_features_far_from_zero_are_told_apart(
+    model: Any, offset: float, digits: Arrays, tmp_path: Path
+) -> None:
+    X, X_test, y, y_test = digits
+    near = clone(model).fit(X[:700], y[:700]).score(X_test, y_test)
+    X, X_test = X + offset, X_test + offset
+    far = clone(model).fit(X[:300], y[:300]).partial_fit(X[300:650], y[300:650])
+    for i in range(650, 700):
+        far.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert abs(far.score(X_test, y_test) - near) < 0.03
+    far.save(tmp_path / "far")
+    again = evergrow.load(tmp_path / "far")
+    np.testing.assert_allclose(again.predict_proba(X_test), far.predict_proba(X_test), atol=1e-9)
+    far.forget(X[:100], y[:100])
+    assert abs(far.score(X_test, y_test) - near) < 0.03
+
+
+def test_models_far_from_each_other_are_merged(digits: Arrays, tmp_path: Path) -> None:
+    X, X_test, y, _ = digits
+    model = (
+        fixed().fit(X[:400] + 1e8, y[:400]).merge(fixed().fit(X[400:800] + 1e8 + 500, y[400:800]))
+    )
+    once = fixed().fit(np.concatenate([X[:400] + 1e8, X[400:800] + 1e8 + 500]), y[:800])
+    np.testing.assert_allclose(
+        model.decision_function(X_test + 1e8), once.decision_function(X_test + 1e8), atol=1e-6
+    )
+    # Coefficients are those of the features as they are, and so small files predict the same.
+    model.save(tmp_path / "small", inference_only=True)
+    small = evergrow.load(tmp_path / "small")
+    np.testing.assert_array_equal(
+        small.predict_proba(X_test + 1e8), model.predict_proba(X_test + 1e8)
+    )
+    found = X_test @ model.coef_.T + (model.intercept_ + 1e8 * model.coef_.sum(axis=1))
+    np.testing.assert_allclose(found, model.decision_function(X_test + 1e8), atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [fixed(), RejectingClassifier(fixed(), random_state=0)], ids=str)
+def test_rows_that_would_erase_a_model_are_refused(model: Any, digits: Arrays) -> None:
+    X, y = digits[0][:300], digits[2][:300]
+    model = clone(model).fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="so much larger than all before"):
+        model.partial_fit(X[:2] * 1e100, y[:2])
+    np.testing.assert_array_equal(model.predict_proba(X), before)

@@ -79,7 +79,9 @@ def test_a_model_learnt_by_parts_is_the_one_learnt_at_once(
 
 
 def test_the_held_out_examples_do_not_depend_on_the_parts(digits: Any) -> None:
-    X, y, _ = sorted_digits(digits)
+    X, y, X_test = sorted_digits(digits)
+    far = [fitted(RLSClassifier(random_state=0), X + 1e9, y, one) for one in (None, Shuffled())]
+    check_same(*far, X_test + 1e9)
     model = RLSClassifier(random_state=0, selection=LeaveOneOut(60))
     here, there = fitted(model, X, y), fitted(model, X, y, Shuffled())
     found = encode(there._fitted.holdout)[1]

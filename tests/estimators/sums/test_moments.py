@@ -49,8 +49,17 @@ def joined(*batches: Batch) -> Batch:
     return Batch(*arrays)
 
 
+SHIFT = np.array([3.0, 0.0, -2.0, 1.0])
+
+
 @pytest.mark.parametrize(
-    "options", [{"gram": True}, {"gram": False}, {"gram": True, "per_class": True}]
+    "options",
+    [
+        {"gram": True},
+        {"gram": False},
+        {"gram": True, "per_class": True},
+        {"gram": True, "per_class": True, "shift": SHIFT},
+    ],
 )
 @pytest.mark.parametrize("sizes", [[1] * 300, [FEW - 1] * 12, [FEW] * 4, [500, 1, 1, 200, 3]])
 def test_sums_are_those_of_all_examples(options: dict[str, Any], sizes: list[int]) -> None:
@@ -59,9 +68,11 @@ def test_sums_are_those_of_all_examples(options: dict[str, Any], sizes: list[int
     for part in parts:
         moments = moments.add(part)
         assert sum(len(few.rows) for few in moments.waiting) <= WAITING
-    check(moments, joined(*parts))
-    check(decode(Moments, *encode(moments)), joined(*parts))
-    check(subtract(moments, parts[:2]), joined(*parts[2:]))
+    check(moments.about(None), joined(*parts))
+    check(decode(Moments, *encode(moments)).about(None), joined(*parts))
+    check(subtract(moments, parts[:2]).about(None), joined(*parts[2:]))
+    both = moments.merged(Moments.none(4, 3, **options).about(2 * SHIFT).add(parts[0]), range(3), 3)
+    check(both.about(None), joined(*parts, parts[0]))
 
 
 def test_examples_added_since_a_token_can_be_followed() -> None:
@@ -158,7 +169,8 @@ def test_the_core_adds_what_numpy_adds(kind: str, weighted: bool, per_class: boo
     X, codes, weights = examples(700, 33, weighted=weighted)
     features = row_map(kind, 33)
     d = features.rule(33).n_features
-    before = Moments.none(d, N_CLASSES, gram=True, per_class=per_class)
+    shift = np.linspace(-1.0, 1.0, d) if weighted else None
+    before = Moments.none(d, N_CLASSES, gram=True, per_class=per_class, shift=shift)
     before = before.add_all([Batch(features(X[:50]), codes[:50], weights[:50])])
     expected = before.add_all([Batch(features(X[50:]), codes[50:], weights[50:])])
     sums = CoreAccumulator(before, features.rule(33))
@@ -182,7 +194,7 @@ def test_the_number_of_threads_changes_no_bit() -> None:
         addresses = (function_address("dgemm"), function_address("dsyrk"))
         shape = (rule.n_copied, rule.kind, rule.directions, rule.n_random, rule.constant)
         outputs = (gram, sums, squares, n_threads, None)
-        assert _core.add_examples(*addresses, X, codes, None, *shape, 1e140, *outputs)
+        assert _core.add_examples(*addresses, X, codes, None, *shape, None, 1e140, *outputs)
         found.append(np.concatenate([gram.ravel(), sums.ravel(), squares]))
     assert (found[0] == found[1]).all()
     assert (found[0] == found[2]).all()

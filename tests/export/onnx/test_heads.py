@@ -75,6 +75,10 @@ def test_a_file_answers_as_the_model_does(name: str, rows: Arrays) -> None:
 
     X, X_test, y = rows
     assert_answers_are_the_same(clone(MODELS[name]).fit(X, y), X_test)
+    if name in ("rls", "rejecting rls"):
+        far = clone(MODELS[name]).fit(X + 1000, y)
+        assert far._fitted.moments.shift is not None
+        assert_answers_are_the_same(far, X_test + 1000)
 
 
 @pytest.mark.parametrize("forest", FORESTS)

@@ -278,35 +278,41 @@ def inverse_spread(X: npt.NDArray[Any], weights: Floats) -> float:
     The width of random Fourier features depends on all inputs, so this is a separate pass before
     the one that adds them up.
     """
-    total, squares = _sums(X, weights)
+    _, first = next(float_blocks(X, 1))
+    total, squares = _sums(X, weights, float(first[0].mean(dtype=np.float64)))
     mean = total / weights.sum()
     variance = squares / weights.sum() - mean**2
     return float(1.0 / (X.shape[1] * variance)) if variance > 1e-12 * mean**2 else 1.0
 
 
-def _sums(X: npt.NDArray[Any], weights: Floats) -> Floats:
+def _sums(X: npt.NDArray[Any], weights: Floats, origin: float) -> Floats:
     engine = current_engine()
     parts = [] if engine is None else row_parts(X)
     if engine is None or len(parts) < 2:
-        return _sums_of(X, weights)
-    name = content_name("spread", __version__, X, weights) if engine.has_checkpoints else None
-    shared = (rows_to_share(X), weights)
+        return _sums_of(X, weights, origin)
+    name = (
+        content_name("spread", __version__, X, weights, origin) if engine.has_checkpoints else None
+    )
+    shared = (rows_to_share(X), weights, origin)
     job = Job(sum_part, parts, shared, "measuring the spread", name=name)
     return engine.reduce(job, join_parts)["sums"]
 
 
-def _sums_of(X: npt.NDArray[Any], weights: Floats) -> Floats:
+def _sums_of(X: npt.NDArray[Any], weights: Floats, origin: float) -> Floats:
+    # Measured from one of the entries: squares of large numbers lose their differences.
     sums = np.zeros(2)
     for rows, block in float_blocks(X):
-        values = np.asarray(block, dtype=np.float64)
+        values = np.asarray(block, dtype=np.float64) - origin
         sums[0] += weights[rows] @ values.mean(axis=1)
         sums[1] += weights[rows] @ (values**2).mean(axis=1)
     return sums
 
 
-def sum_part(part: RowPart, matrix: npt.NDArray[Any] | None, weights: Floats) -> Arrays:
+def sum_part(
+    part: RowPart, matrix: npt.NDArray[Any] | None, weights: Floats, origin: float
+) -> Arrays:
     """Sum the entries of some rows, and their squares."""
-    return {"sums": _sums_of(part.read(matrix), weights[part.rows])}
+    return {"sums": _sums_of(part.read(matrix), weights[part.rows], origin)}
 
 
 def join_parts(first: Arrays, second: Arrays) -> Arrays:

@@ -25,7 +25,7 @@ from evergrow.estimators.linear.selection import (
     select,
 )
 from evergrow.estimators.linear.solver import Solution, Solver
-from evergrow.estimators.sums.accumulation import add_examples
+from evergrow.estimators.sums.accumulation import add_examples, first_shift
 from evergrow.estimators.sums.changes import FittedSums
 from evergrow.estimators.sums.device_scores import DeviceLinearScores
 from evergrow.estimators.sums.holdout import Holdout
@@ -56,6 +56,8 @@ _SCORES_JUDGED = 1_000_000
 _PRODUCTS_JUDGED = 8_000_000_000
 _PRODUCTS_JUDGED_FOR_PENALTY = 32_000_000_000
 _FEWEST_JUDGED = 300
+# No shift of a model file is larger.
+_LARGEST = 1e141
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,7 @@ class FixedWeights:
     temperature: float
     class_weights: Floats
     class_examples: npt.NDArray[np.int64]
+    shift: Floats | None = None
 
     _stored: ClassVar[Fields] = {
         "weights": Array(np.float64, ("classes", "features")),
@@ -76,6 +79,7 @@ class FixedWeights:
         "temperature": [Number(0.0, open_low=True)],
         "class_weights": Array(np.float64, ("classes",), 0.0),
         "class_examples": Array(np.int64, ("classes",), 0, total=MOST_COUNTED),
+        "shift": Array(np.float64, ("features",), -_LARGEST, _LARGEST, optional=True),
     }
 
     def solution_for(self, ridge: Ridge) -> Solution:
@@ -128,7 +132,8 @@ class FittedRLS(FittedSums):
         if (fields["moments"] is None or fields["holdout"] is None) != (fixed is not None):
             raise InvalidInputError("it needs sums or fixed weights")
         if fixed is not None:
-            nothing = Moments.none(fixed.weights.shape[1], n_classes, gram=False)
+            n_features, shift = fixed.weights.shape[1], fixed.shift
+            nothing = Moments.none(n_features, n_classes, gram=False, shift=shift)
             moments = replace(
                 nothing, class_weights=fixed.class_weights, class_examples=fixed.class_examples
             )
@@ -178,7 +183,7 @@ class FittedRLS(FittedSums):
             places = drawn.places
             moments, rows = add(moments, new, places=places)
             holdout = holdout.with_drawn(drawn, rows, new.weights[places])
-        moments.check_finite()
+        moments.check_finite(self.moments)
         return replace(self, labels=labels, moments=moments, holdout=holdout)._select(request)
 
     def forget(self, gone: Batch, request: RLSRequest) -> FittedRLS:
@@ -260,10 +265,12 @@ class FittedRLS(FittedSums):
             wanted = ReLU(request.n_affordable(features.n_inputs))
             like = FeatureMap.of(wanted, features.seed, first)
         features = replace(like, with_inputs=True)
-        moments = Moments.none(
-            features.n_features + self.intercept,
+        first = stored if new is None or len(self.holdout) else new
+        moments = no_moments(
+            features,
+            first.rows,
             len(self.labels),
-            gram=True,
+            intercept=self.intercept,
             per_class=self.moments.class_settled is not None,
         )
         wide = replace(self, features=features, moments=moments, solver=Solver(), temperatures={})
@@ -330,7 +337,7 @@ class FittedRLS(FittedSums):
     ) -> Validation:
         """Return the stored examples to judge choices by."""
         if request.rule == "hold-out":
-            held = self._held_out_features
+            held = self.moments.shifted(self._held_out_features)
             return Validation(held, self.without_held_out, self.moments)
         affordable = min(
             _SCORES_JUDGED // len(self.labels), n_products // self.moments.n_features**2
@@ -338,7 +345,7 @@ class FittedRLS(FittedSums):
         most = max(_FEWEST_JUDGED, affordable)
         places = self.holdout.balanced_places(most)
         held = self._features(self.holdout.batch.at(places))
-        return LeftOutExamples.of(held, self.moments)
+        return LeftOutExamples.of(self.moments.shifted(held), self.moments)
 
     def temperature(self, ridge: Ridge, recoding: float, request: SelectionRequest) -> float:
         """Return the number that scores are divided by, fitted on stored examples if possible."""
@@ -371,6 +378,24 @@ class FittedRLS(FittedSums):
         return decode, (FittedRLS, *encode(self))
 
 
+def no_moments(
+    features: FeatureMap, X: npt.NDArray[Any], n_classes: int, *, intercept: bool, per_class: bool
+) -> Moments:
+    """Return the sums over no examples; with an intercept their shift suits the first rows.
+
+    Without one a shift would have an effect on the weights.
+    """
+    plain = partial(features.features, constant=False)
+    shift = first_shift(X, plain) if intercept and len(X) else None
+    return Moments.none(
+        features.n_features + intercept,
+        n_classes,
+        gram=True,
+        per_class=per_class,
+        shift=None if shift is None else np.append(shift, 0.0),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class LinearScores:
     """Weights times features, times a factor per class: all that predicting needs.
@@ -385,19 +410,25 @@ class LinearScores:
         Offset and factor of each class.
     intercept : bool
         Whether there is an intercept.
+    shift : ndarray of shape (n_features,) or None
+        What is subtracted from the features first.
     """
 
     features: FeatureMap
     weights: Floats
     scale: ClassScale
     intercept: bool
+    shift: Floats | None
 
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Yield (rows, scores) a block of rows at a time [Camoriano2017 Eq. 17]."""
         n_features = self.features.n_features
         max_rows = max(64, min(16384, _SCORE_BYTES // (8 * len(self.weights))))
         for rows, block in float_blocks(X, max_rows):
-            scores = self.features.features(block, constant=False) @ self.weights[:, :n_features].T
+            features = self.features.features(block, constant=False)
+            if self.shift is not None:
+                features -= self.shift
+            scores = features @ self.weights[:, :n_features].T
             if self.intercept:
                 scores += self.weights[:, -1] - self.scale.offsets
             scores *= self.scale.factors
@@ -412,6 +443,7 @@ class LinearScores:
             device,
             self.weights[:, :n_features] * factors[:, None],
             np.where(factors == 0, -np.inf, offsets * factors),
+            shift=self.shift,
             rule=FeatureRows(self.features, constant=False).rule(self.features.n_inputs),
         )
 

@@ -25,6 +25,7 @@ from evergrow.estimators.linear.fitted import (
     FittedRLS,
     FixedWeights,
     LinearScores,
+    no_moments,
 )
 from evergrow.estimators.linear.request import (
     SELECTION_RULES,
@@ -377,9 +378,9 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         ridge = self._ridge()
         with fitted.solution(ridge, with_held_out=self._learns_stored) as current:
             weights, own = (np.array(part) for part in current)
-        counts = fitted.moments.class_weights, fitted.moments.class_examples
-        plain = replace(ridge, columns=None)
-        return replace(fitted, fixed=FixedWeights(weights, own, plain, self.temperature_, *counts))
+        moments, plain = fitted.moments, replace(ridge, columns=None)
+        parts = (moments.class_weights, moments.class_examples, moments.shift)
+        return replace(fitted, fixed=FixedWeights(weights, own, plain, self.temperature_, *parts))
 
     def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
         parameters = super()._stored_parameters(inference_only)
@@ -400,8 +401,8 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         request.check_blocks(new.rows.shape[1])
         seed, intercept = self._seed(new.rows), request.fit_intercept
         features = FeatureMap.of(request.features, seed, new)
-        width, per_class = features.n_features + intercept, request.keep_class_statistics
-        moments = Moments.none(width, len(labels), gram=True, per_class=per_class)
+        sums = {"intercept": intercept, "per_class": request.keep_class_statistics}
+        moments = no_moments(features, new.rows, len(labels), **sums)
         holdout = Holdout.none(request.judged_by.max_stored, seed)
         nothing = FittedRLS(labels, moments, features, intercept, holdout)
         return nothing.extend(labels, new, request)
@@ -460,7 +461,9 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
                 ridge,
                 normalised=normalised,
             )
-            yield LinearScores(features, solution.weights, scale, fitted.intercept)
+            shift = fitted.moments.shift
+            shift = None if shift is None else shift[: features.n_features]
+            yield LinearScores(features, solution.weights, scale, fitted.intercept, shift)
 
     def _score_blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Yield scores after recoding; minus infinity for classes without examples."""
@@ -479,4 +482,7 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
             weights, scale = scores.weights, scores.scale
             intercepts = weights[:, -1] if fitted.intercept else np.zeros(len(weights))
             intercepts = (intercepts - scale.offsets) * scale.factors
-            return weights[:, :n_features] * scale.factors[:, None], intercepts
+            coefficients = weights[:, :n_features] * scale.factors[:, None]
+            if fitted.moments.shift is not None:
+                intercepts = intercepts - coefficients @ fitted.moments.shift[:n_features]
+            return coefficients, intercepts

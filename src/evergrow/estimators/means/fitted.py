@@ -124,7 +124,7 @@ class LinearScores:
 
     def on(self, device: Device) -> DeviceLinearScores:
         """Return the same scores on a GPU."""
-        return DeviceLinearScores.of(device, self.directions.T, self.offsets, centre=self.centre)
+        return DeviceLinearScores.of(device, self.directions.T, self.offsets, shift=self.centre)
 
     def blocks(self, X: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         """Yield (rows, scores of shape (n_rows, n_classes)), a block of rows at a time."""

@@ -22,6 +22,7 @@ from evergrow.estimators.sums.accumulation import (
     add_examples,
     check_magnitude,
     check_weights,
+    first_shift,
     iter_batches,
 )
 from evergrow.estimators.sums.changes import subtract_examples
@@ -84,7 +85,7 @@ class RejectionLearner(ExampleLearner):
         labels, codes = self._first_labels(batch.y, given.classes)
         if method == "partial_fit" and wrapped_estimator.accepts(self.estimator, method, "classes"):
             batch = replace(batch, classes=labels.classes)
-        nothing = self._nothing(X.shape[1])
+        nothing = self._nothing(X)
         self._set_fitted(self._learn(method, nothing, labels, codes, batch), names)
         return self
 
@@ -132,7 +133,7 @@ class RejectionLearner(ExampleLearner):
                 "method partial_fit"
             )
 
-    def _nothing(self, n_features: int) -> FittedRejection:
+    def _nothing(self, X: npt.NDArray[Any]) -> FittedRejection:
         """Return the fitted value before the first example."""
         estimator = clone(self.estimator)
         has_scores = any(hasattr(estimator, m) for m in ("decision_function", "predict_proba"))
@@ -144,8 +145,8 @@ class RejectionLearner(ExampleLearner):
         seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
         holdout = Holdout.none(self.max_held_out, seed)
         # Sums need at least one class to know the number of features.
-        gram = self.measure == "auto" and n_features <= MOST_FEATURES
-        moments = Moments.none(n_features, 1, gram=gram)
+        gram = self.measure == "auto" and X.shape[1] <= MOST_FEATURES
+        moments = Moments.none(X.shape[1], 1, gram=gram, shift=first_shift(X) if gram else None)
         labels = ClassList(np.zeros(0))
         return FittedRejection(labels, estimator, moments, holdout, self.measure)
 
@@ -167,6 +168,7 @@ class RejectionLearner(ExampleLearner):
             max_held_out=self.max_held_out,
         )
         moments, _ = add_examples(known.moments.with_classes(len(labels)), new)
+        moments.check_finite(known.moments)
         if not measure.learns_held_out:
             batch = batch.where(~drawn)
         # Last, because everything before may fail without any change.

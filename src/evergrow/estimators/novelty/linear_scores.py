@@ -131,7 +131,9 @@ class LinearScores:
 
     def matrices(self, rows: Floats) -> LinearMatrices:
         """Return the scores of each row, without the constant 1."""
+        shift = self.moments.shift
         rows = np.column_stack([rows, np.ones(len(rows))])
+        rows = rows if shift is None else rows - shift
         # Squares of larger scores would overflow.
         scores = np.clip(rows @ self.weights.T, -_LARGEST, _LARGEST)
         left = self.moments.class_weights[None]
@@ -277,6 +279,7 @@ def with_constant(moments: Moments) -> Moments:
         gram,
         None,
         moments.peak,
+        shift=None if moments.shift is None else np.append(moments.shift, 0.0),
     )
 
 

@@ -86,8 +86,10 @@ class NearestMeans:
     @classmethod
     def of(cls, moments: Moments) -> NearestMeans:
         """Return the class means of all examples."""
-        origin = _origin(moments)
-        return cls(origin, _directions(moments.means - origin), moments.class_examples > 0)
+        shift = 0.0 if moments.shift is None else moments.shift
+        present = moments.class_examples > 0
+        origin = _origin(moments.means[present] + shift)
+        return cls(origin, _directions(moments.means + (shift - origin)), present)
 
     def cosines(self, X: npt.NDArray[Any]) -> Floats:
         """Return the cosine of each row to each class mean; minus infinity without examples."""
@@ -105,8 +107,9 @@ class NearestMeans:
         """
         own, cosines, origin = batch.codes, self.cosines(batch.rows), self.origin
         left = moments.class_weights[own] - batch.weights
-        others = moments.sums[own] - batch.weights[:, None] * batch.rows
+        others = moments.sums[own] - batch.weights[:, None] * moments.shifted(batch).rows
         own_means = others / np.where(left > 0, left, 1.0)[:, None]
+        own_means = own_means if moments.shift is None else own_means + moments.shift
         cosines[np.arange(len(own)), own] = np.einsum(
             "ij,ij->i", _directions(batch.rows - origin), _directions(own_means - origin)
         )
@@ -120,15 +123,13 @@ def best_of(scores: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
     return np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1), best
 
 
-def _origin(moments: Moments) -> Floats:
+def _origin(means: Floats) -> Floats:
     """Return the origin of directions: half way from zero to the mean of all class means.
 
     Measured from zero, every angle is small, because all pictures have much in common. Measured
     from the mean, directions in which known classes agree are lost, but new classes differ in
     them. Half way rejected more unknown examples than either end on three sets of image features.
     """
-    present = moments.class_examples > 0
-    means = moments.means if present.all() else moments.means[present]
     return cast("Floats", 0.5 * means.mean(axis=0))
 
 
@@ -216,7 +217,8 @@ class SummedScores:
             some = batch.at(places)
             columns[places], scores[places] = best_of(self.means.left_out(self.moments, some))
             if self.linear is not None:
-                others[places, :-1] = self.linear.left_out(batch_with_constant(some)).best
+                constant = batch_with_constant(self.moments.shifted(some))
+                others[places, :-1] = self.linear.left_out(constant).best
                 others[places, -1] = _lengths(some.rows)
         return BestScores(columns, scores, others)
 
@@ -235,7 +237,8 @@ class SummedScores:
             return None
         batch, whole = _thinned(self._with_used_features(batch)), replace(self, places=_ALL)
         if len(batch.rows) < self.moments.n_examples:
-            nothing = Moments.none(self.moments.n_features, self.moments.n_classes, gram=True)
+            sizes = self.moments.n_features, self.moments.n_classes
+            nothing = Moments.none(*sizes, gram=True, shift=self.moments.shift)
             whole = SummedScores.of(nothing.add_all([batch]), self.penalty)
         linear = whole.linear
         if linear is None:
@@ -247,7 +250,7 @@ class SummedScores:
         cosines = whole.means.cosines(batch.rows)
         cosines[np.arange(len(cosines)), batch.codes] = -np.inf
         unknown = np.column_stack([best_of(cosines)[1], known.others])
-        unknown[:, 1:-1] = linear.foreign(batch_with_constant(batch))
+        unknown[:, 1:-1] = linear.foreign(batch_with_constant(whole.moments.shifted(batch)))
         learnt = np.column_stack([known.scores, known.others])
         usable = np.isfinite(learnt).all(axis=1) & np.isfinite(unknown).all(axis=1)
         n_classes = len(np.unique(batch.codes[usable]))

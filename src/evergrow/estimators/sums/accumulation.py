@@ -8,7 +8,7 @@ few rows that were picked, so their size does not depend on the number of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from evergrow.estimators.sums.core_accumulator import (
 )
 from evergrow.estimators.sums.device_accumulator import DeviceAccumulator
 from evergrow.estimators.sums.gram import pack, unpack
-from evergrow.estimators.sums.moments import FEW, Batch, Moments
+from evergrow.estimators.sums.moments import FEW, Batch, Moments, choose_shift
 from evergrow.foundation.device import Device, find_device
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.extras import __version__
@@ -36,6 +36,8 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
+# Rows that decide on the shift of sums.
+_SHIFTING = 256
 _NO_PLACES: Places = np.zeros(0, dtype=np.int64)
 # Arrays with one row per class that occurs; ``columns`` lists these classes.
 _PER_CLASS = ("class_sums", "class_weights", "class_examples", "class_squares", "class_grams")
@@ -89,6 +91,17 @@ class _Identity:
 
 
 IDENTITY: RowMap = _Identity()
+
+
+def first_shift(
+    X: npt.NDArray[Any], features: Callable[[npt.NDArray[Any]], Floats] = IDENTITY
+) -> Floats | None:
+    """Return the shift of sums that suits the first rows; None for nothing."""
+    _, block = next(float_blocks(X, _SHIFTING))
+    rows = features(block[:_SHIFTING])
+    # Rows too large to square are refused when they are added.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return choose_shift(rows.mean(axis=0), rows.std(axis=0))
 
 
 class RowPicker:
@@ -204,6 +217,7 @@ class _SumsRequest:
     n_features: int
     gram: bool
     per_class: bool
+    shift: Floats | None
 
 
 def _add_parts(
@@ -215,7 +229,11 @@ def _add_parts(
     places: Places,
 ) -> tuple[Moments, npt.NDArray[Any]]:
     request = _SumsRequest(
-        row_map, moments.n_features, moments.settled is not None, moments.class_settled is not None
+        row_map,
+        moments.n_features,
+        moments.settled is not None,
+        moments.class_settled is not None,
+        moments.shift,
     )
     # Most examples have weight one, which need not be sent.
     weights = None if (new.weights == 1.0).all() else new.weights
@@ -223,7 +241,7 @@ def _add_parts(
     edges = np.searchsorted(places, [part.last for part in parts])
     places_of_parts = np.split(places, edges[:-1])
     # Hashing all rows takes about as long as adding them up: only where results are kept.
-    inputs = (request, new.rows, new.codes, new.weights, places)
+    inputs = (request, request.shift, new.rows, new.codes, new.weights, places)
     name = content_name("sums", __version__, *inputs) if engine.has_checkpoints else None
     pairs = list(zip(parts, places_of_parts, strict=True))
     job = Job(sum_part, pairs, shared, "adding examples", name=name)
@@ -245,7 +263,11 @@ def sum_part(
     columns, own_codes = np.unique(codes[where.rows], return_inverse=True)
     own_weights = np.ones(len(rows)) if weights is None else weights[where.rows]
     none = Moments.none(
-        request.n_features, len(columns), gram=request.gram, per_class=request.per_class
+        request.n_features,
+        len(columns),
+        gram=request.gram,
+        per_class=request.per_class,
+        shift=request.shift,
     )
     picker = RowPicker(places - where.first, rows)
     batch = Batch(rows, own_codes.reshape(-1).astype(np.int32), own_weights)
@@ -294,4 +316,5 @@ def _moments_from_parts(found: Arrays, request: _SumsRequest) -> Moments:
         unpack(found["gram"], request.n_features) if request.gram else None,
         None if grams is None else tuple(unpack(gram, request.n_features) for gram in grams),
         float(squares.sum()),
+        shift=request.shift,
     )

@@ -118,6 +118,7 @@ def subtract(moments: Moments, batches: Iterable[Batch]) -> Moments:
 def move(moments: Moments, batch: Batch, codes: npt.NDArray[np.int32]) -> Moments:
     """Move examples to other classes; the Gram matrix over all classes stays the same."""
     _check_learnt(moments, batch)
+    batch = moments.shifted(batch)
     arriving, leaving = Batch(batch.rows, codes, batch.weights), batch.negated()
     changed = moments.with_new_tokens().with_sums([leaving, arriving])
     _check_plausible(changed, moments, sorted(np.unique(batch.codes).tolist()))

@@ -131,6 +131,7 @@ class CoreAccumulator:
                 rule.directions,
                 rule.n_random,
                 rule.constant,
+                self._moments.shift,
                 LARGEST,
                 gram,
                 sums,

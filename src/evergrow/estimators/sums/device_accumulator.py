@@ -65,29 +65,37 @@ def products_in(precision: Precision) -> Iterator[Any]:
 
 
 class DeviceFeatures:
-    """The map from inputs to features, without the constant one, on a device."""
+    """The map from inputs to features, without the constant one and the shift, on a device."""
 
-    def __init__(self, rule: FeatureRule, device: Device, dtype: Any) -> None:
+    def __init__(
+        self, rule: FeatureRule, device: Device, dtype: Any, shift: Floats | None = None
+    ) -> None:
         self._rule, self._dtype, self.n_features = rule, dtype, rule.n_copied + rule.n_random
         self._directions = device.tensor(rule.directions, dtype)
+        self._shift = None if shift is None else device.tensor(shift[: self.n_features])
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Compute the features of some rows."""
         torch, rule = import_torch(), self._rule
-        inputs = rows.to(self._dtype)
+        inputs = copied = rows.to(self._dtype)
+        if self._shift is not None and rule.n_copied:
+            # In double precision: in single it may be all that tells rows far from zero apart.
+            copied = (rows.double() - self._shift[: rule.n_copied]).to(self._dtype)
         if not rule.n_random:
-            return inputs
+            return copied
         found = inputs.new_empty((len(inputs), self.n_features))
         random = found[:, rule.n_copied :]
-        found[:, : rule.n_copied] = inputs[:, : rule.n_copied]
+        found[:, : rule.n_copied] = copied[:, : rule.n_copied]
         if rule.kind == "relu":
             torch.mm(inputs, self._directions.T, out=random)
             random.clamp_(min=0)
-            return found
-        phases, n_cosines = inputs @ self._directions.T, len(self._directions)
-        random[:, :n_cosines] = phases.cos()
-        random[:, n_cosines:] = phases[:, : rule.n_random - n_cosines].sin()
-        random *= (2 / rule.n_random) ** 0.5
+        else:
+            phases, n_cosines = inputs @ self._directions.T, len(self._directions)
+            random[:, :n_cosines] = phases.cos()
+            random[:, n_cosines:] = phases[:, : rule.n_random - n_cosines].sin()
+            random *= (2 / rule.n_random) ** 0.5
+        if self._shift is not None:
+            random -= self._shift[rule.n_copied :].to(self._dtype)
         return found
 
 
@@ -110,7 +118,7 @@ class DeviceAccumulator:
         self._weights = np.zeros(n_classes)
         self._examples = np.zeros(n_classes, dtype=np.int64)
         with products_in(device.precision) as dtype:
-            self._features = DeviceFeatures(rule, device, dtype)
+            self._features = DeviceFeatures(rule, device, dtype, moments.shift)
         self._uploader, self._code_uploader = Uploader(device), Uploader(device)
         self.max_rows = max(1, _COPY_BYTES // (8 * rule.n_inputs))
 

@@ -24,11 +24,10 @@ _FARTHEST = {"double": 1e140, "tf32": 1e15}
 
 @dataclass(frozen=True, eq=False)
 class DeviceLinearScores:
-    """The scores ``features(x - centre) @ weights' + offsets`` of every class."""
+    """The scores ``(features(x) - shift) @ weights' + offsets`` of every class."""
 
     device: Device
     features: DeviceFeatures
-    centre: Tensor | None
     weights: Tensor
     offsets: Tensor
 
@@ -39,7 +38,7 @@ class DeviceLinearScores:
         weights: Floats,
         offsets: Floats,
         *,
-        centre: Floats | None = None,
+        shift: Floats | None = None,
         rule: FeatureRule | None = None,
     ) -> DeviceLinearScores:
         """Copy weights of shape (n_classes, n_features) to a device."""
@@ -48,8 +47,7 @@ class DeviceLinearScores:
         with products_in(device.precision) as dtype, device.report_full():
             return cls(
                 device,
-                DeviceFeatures(rule, device, dtype),
-                None if centre is None else device.tensor(centre, dtype),
+                DeviceFeatures(rule, device, dtype, shift),
                 device.tensor(np.ascontiguousarray(weights), dtype),
                 device.tensor(offsets, dtype),
             )
@@ -67,8 +65,6 @@ class DeviceLinearScores:
         with products_in(self.device.precision) as dtype:
             # Doubles are clipped before they are rounded, or they would become infinite.
             inputs = block if block.dtype == torch.float64 else block.to(dtype)
-            inputs = inputs.clamp(-farthest, farthest).to(dtype)
-            if self.centre is not None:
-                inputs = (inputs - self.centre).clamp_(-farthest, farthest)
+            inputs = inputs.clamp(-farthest, farthest)
             scores = torch.addmm(self.offsets, self.features(inputs), self.weights.T)
         return scores.double()

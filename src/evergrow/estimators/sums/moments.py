@@ -3,6 +3,10 @@
 The sums do not depend on the order of the examples or on how they were split into calls. Examples
 can be subtracted again, and the sums of two machines add up to those of one.
 
+Products of numbers far from zero lose what tells examples apart. So there may be a shift, a point
+near the first examples, which is subtracted from every row before it is added up. Sums about one
+point give those about any other.
+
 Sums are immutable. Single examples are not added to the large Gram matrix at once but wait in a
 short list, so that learning one example takes time linear in the number of features.
 """
@@ -46,6 +50,9 @@ ROUNDING = 1e-14
 # No sums of a model file have larger means, or products of them.
 _LARGEST_MEAN = 1e141
 _LARGEST_PRODUCT = _LARGEST_MEAN**2
+# Features are shifted if their mean is this many deviations from zero: products lose the square.
+# What does not differ yet, such as a single example, is shifted from 10,000 on.
+_FAR, _UNKNOWN_SPREAD = 64.0, 156.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +91,27 @@ class Batch:
         return Batch(self.rows, self.codes, self.weights, sign=-1)
 
 
+def choose_shift(mean: Floats, spread: Floats) -> Floats | None:
+    """Return what to subtract from features of some mean and deviation; None for nothing.
+
+    It is the mean of features far from zero, rounded to a multiple of a power of two about as large
+    as their deviation, so that it tells hardly anything of single examples.
+
+    >>> choose_shift(np.array([1e9 + 5.0, 5.0]), np.array([4.0, 4.0])).tolist()
+    [1000000004.0, 0.0]
+    """
+    spread = np.where(spread > 0, spread, _UNKNOWN_SPREAD)
+    far = np.abs(mean) > _FAR * spread
+    if not far.any():
+        return None
+    spread = np.maximum(spread, np.finfo(np.float64).eps * np.abs(mean))
+    step = 2.0 ** np.ceil(np.log2(np.where(far, spread, 1.0)))
+    return np.where(far, np.rint(mean / step) * step, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over examples ``x`` of class ``c`` with weight ``w``.
+    """Sums over examples ``x`` of class ``c`` with weight ``w``, each without the shift.
 
     Attributes
     ----------
@@ -107,6 +132,8 @@ class Moments:
         The latest examples, not yet in ``settled``.
     token : object
         Identifies the sums without the waiting examples.
+    shift : ndarray of shape (n_features,) or None
+        What is subtracted from every row before it is added up; None for nothing.
     """
 
     class_sums: tuple[Floats, ...]
@@ -118,6 +145,7 @@ class Moments:
     peak: float = 0.0
     waiting: tuple[Batch, ...] = ()
     token: object = field(default_factory=object)
+    shift: Floats | None = None
 
     _stored: ClassVar[Fields] = {
         "class_sums": Array(np.float64, ("classes", "features"), filled=True),
@@ -125,6 +153,7 @@ class Moments:
         "class_examples": Array(np.int64, ("classes",), 0, total=MOST_COUNTED),
         "class_squares": Array(np.float64, ("classes",), 0.0),
         "peak": [Number(0.0)],
+        "shift": Array(np.float64, ("features",), -_LARGEST_MEAN, _LARGEST_MEAN, optional=True),
         # Of symmetric matrices the upper triangle, row by row.
         "gram": Array(
             np.float64, ("products",), -_LARGEST_PRODUCT, _LARGEST_PRODUCT, optional=True
@@ -173,7 +202,13 @@ class Moments:
 
     @classmethod
     def none(
-        cls, n_features: int, n_classes: int, *, gram: bool, per_class: bool = False
+        cls,
+        n_features: int,
+        n_classes: int,
+        *,
+        gram: bool,
+        per_class: bool = False,
+        shift: Floats | None = None,
     ) -> Moments:
         """Return the sums over no examples."""
         square = (n_features, n_features)
@@ -184,6 +219,36 @@ class Moments:
             np.zeros(n_classes),
             np.zeros(square) if gram else None,
             tuple(np.zeros(square) for _ in range(n_classes)) if per_class else None,
+            shift=shift,
+        )
+
+    def shifted(self, batch: Batch) -> Batch:
+        """Return examples as they are added up, without the shift."""
+        return batch if self.shift is None else replace(batch, rows=batch.rows - self.shift)
+
+    def about(self, shift: Floats | None) -> Moments:
+        """Return the sums over the same examples with another shift."""
+        before, after = (np.zeros(self.n_features) if s is None else s for s in (self.shift, shift))
+        if np.array_equal(before, after):
+            return replace(self, shift=shift)
+        move, weights, sums = before - after, self.class_weights, self.sums
+        squares = self.class_squares + 2 * sums @ move + weights * float(move @ move)
+        gram, grams = self.settle()
+        if gram is not None:
+            gram = gram + place_like(_moved(sums.sum(axis=0), self.weight, move), gram)
+        if grams is not None:
+            parts = zip(grams, sums, weights.tolist(), strict=True)
+            grams = tuple(one + _moved(total, weight, move) for one, total, weight in parts)
+        return replace(
+            self,
+            class_sums=tuple(sums + weights[:, None] * move),
+            class_squares=np.maximum(squares, 0.0),
+            settled=gram,
+            class_settled=grams,
+            peak=max(self.peak, float(squares.sum())),
+            waiting=(),
+            token=object(),
+            shift=shift,
         )
 
     @property
@@ -239,14 +304,26 @@ class Moments:
             add_products(gram, batch)
         return gram
 
-    def check_finite(self) -> None:
-        """Raise a ``ValueError`` if the sums overflow or the weights differ too much."""
+    def check_finite(self, before: Moments | None = None) -> None:
+        """Raise a ``ValueError`` if the sums overflow or the weights differ too much.
+
+        Also if next to them the sums ``before``, from which they grew, are rounding errors.
+        """
         known = self.class_weights > 0
         with np.errstate(over="ignore"):
             shares = self.weight / self.class_weights[known]
         if not (np.isfinite(self.class_squares).all() and np.isfinite(shares).all()):
             raise InvalidInputError(
                 "the weighted examples are too large to add up, or their weights differ too much"
+            )
+        if before is None or not before.n_examples:
+            return
+        shift = 0.0 if before.shift is None else float(before.shift @ before.shift)
+        size = before.squares + before.weight * shift
+        if 0 < size < np.finfo(np.float64).eps * self.squares:
+            raise InvalidInputError(
+                "the examples are so much larger than all before that nothing would be left of "
+                "these but rounding errors"
             )
 
     @cached_property
@@ -315,6 +392,7 @@ class Moments:
         return self._add_few(batch) if len(batch.rows) < FEW else self.add_all([batch])
 
     def _add_few(self, batch: Batch) -> Moments:
+        batch = self.shifted(batch)
         added = self.with_sums([batch])
         if self.settled is None:
             return added
@@ -345,7 +423,7 @@ class Moments:
             gram = None if gram is None else copy(gram)
         class_grams = copy_columns(class_grams, range(self.n_classes))
         added = replace(self, waiting=(), token=object())
-        for batch in batches:
+        for batch in map(self.shifted, batches):
             added = added.with_sums([batch])
             if gram is not None:
                 add_products(gram, batch)
@@ -382,6 +460,7 @@ class Moments:
             settled,
             None,
             self.peak,
+            shift=None if self.shift is None else self.shift[places],
         )
 
     def without_empty(self) -> Moments:
@@ -459,12 +538,14 @@ class Moments:
             for values in (self.class_weights, self.class_examples, self.class_squares)
         )
         per_class = None if grams is None else tuple(grams)
-        return Moments(tuple(sums), weights, examples, squares, gram, per_class, self.peak)
+        return Moments(
+            tuple(sums), weights, examples, squares, gram, per_class, self.peak, shift=self.shift
+        )
 
     def merged(self, other: Moments, columns: Sequence[int], n_classes: int) -> Moments:
         """Add the sums of another; its class ``k`` is class ``columns[k]`` here."""
         mine = self.with_classes(n_classes)
-        theirs = other.relabel(columns, n_classes)
+        theirs = other.about(self.shift).relabel(columns, n_classes)
         gram, class_grams = mine.settle()
         both = None
         if class_grams is not None and theirs.class_settled is not None:
@@ -477,7 +558,14 @@ class Moments:
             None if gram is None or theirs.settled is None else _add_grams(gram, theirs.settled),
             both,
             mine.peak + theirs.peak,
+            shift=self.shift,
         )
+
+
+def _moved(total: Floats, weight: float, move: Floats) -> Floats:
+    """Return what the products of rows grow by if the rows, of this total and weight, move."""
+    product = np.outer(total, move)
+    return product + product.T + weight * np.outer(move, move)
 
 
 def _diagonal(batch: Batch) -> Floats:

@@ -102,6 +102,7 @@ def _check_exportable(inside: Any, rejection: FittedRejection | None) -> None:
         "standardize is True": bool(inside.standardize),
         "fit_intercept is False": not fitted.intercept,
         "it has random features": inside.n_random_features_ > 0,
+        "its features are far from zero next to their spread": fitted.moments.shift is not None,
         "selection is HoldOut(refit=False)": not inside._learns_stored,
         "the measure of novelty is 'estimator'": rejection is not None
         and not isinstance(rejection.scorer, SumsScorer),

@@ -26,23 +26,32 @@ def add_linear_head(graph: Graph, rows: str, model: RLSClassifier, types: HeadTy
         offsets = np.where(known, (constants - plain.scale.offsets) * factors, -np.inf)
         # Both differ by one factor for all classes.
         ratios = normalised.scale.factors[known] / factors[known]
-        features = plain.features
+        features, shift = plain.features, plain.shift
     if not plain.intercept:
         offsets = np.where(known, 0.0, -np.inf)
-    scores = _weigh(graph, graph.cast(rows, np.float64), features, weights, types)
+    scores = _weigh(graph, graph.cast(rows, np.float64), features, weights, types, shift)
     scores = graph.add("Add", scores, graph.constant(offsets))
     sharpness = float(ratios[0]) / model.temperature_
     scaled = graph.add("Mul", scores, graph.constant(sharpness))
     return Head(scores, graph.add("Softmax", scaled, axis=1), lambda: scores)
 
 
-def _weigh(graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes) -> str:
-    """Add the products of weights and features, of those features that have weights."""
+def _weigh(
+    graph: Graph,
+    rows: str,
+    features: FeatureMap,
+    weights: Floats,
+    types: HeadTypes,
+    shift: Floats | None,
+) -> str:
+    """Add the products of weights and shifted features, of those features that have weights."""
     n_copied, products = features.n_copied, []
+    moves = np.zeros(weights.shape[1]) if shift is None else shift
     if n_copied:
-        products.append((rows, weights[:, :n_copied].T))
+        products.append((_moved(graph, rows, moves[:n_copied]), weights[:, :n_copied].T))
     if features.n_random:
-        products += _RANDOM[features.kind](graph, rows, features, weights[:, n_copied:], types)
+        own = weights[:, n_copied:], moves[n_copied:]
+        products += _RANDOM[features.kind](graph, rows, features, *own, types)
     parts = [
         graph.add("MatMul", value, graph.matrix(matrix, types.weights))
         for value, matrix in products
@@ -56,24 +65,41 @@ def _weigh(graph: Graph, rows: str, features: FeatureMap, weights: Floats, types
 Products = list[tuple[str, Floats]]
 
 
+def _moved(graph: Graph, rows: str, moves: Floats) -> str:
+    """Subtract a number from each column, if any is not zero."""
+    return graph.add("Sub", rows, graph.constant(moves)) if moves.any() else rows
+
+
 def _add_relu(
-    graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes
+    graph: Graph,
+    rows: str,
+    features: FeatureMap,
+    weights: Floats,
+    moves: Floats,
+    types: HeadTypes,
 ) -> Products:
     used = _used(weights)
     found = _project(graph, rows, features.projection[used], types)
-    return [(graph.add("Max", found, graph.constant(0.0)), weights[:, used].T)]
+    found = graph.add("Max", found, graph.constant(0.0))
+    return [(_moved(graph, found, moves[used]), weights[:, used].T)]
 
 
 def _add_rff(
-    graph: Graph, rows: str, features: FeatureMap, weights: Floats, types: HeadTypes
+    graph: Graph,
+    rows: str,
+    features: FeatureMap,
+    weights: Floats,
+    moves: Floats,
+    types: HeadTypes,
 ) -> Products:
     n_cosines = len(features.projection)
     scale = np.sqrt(2 / features.n_random)
     products = []
-    for wave, own in (("Cos", weights[:, :n_cosines]), ("Sin", weights[:, n_cosines:])):
-        used = _used(own)
+    for wave, part in (("Cos", slice(n_cosines)), ("Sin", slice(n_cosines, None))):
+        own, used = weights[:, part], _used(weights[:, part])
         phases = _project(graph, rows, features.projection[used], types)
-        products.append((graph.add(wave, phases), own[:, used].T * scale))
+        found = _moved(graph, graph.add(wave, phases), moves[part][used] / scale)
+        products.append((found, own[:, used].T * scale))
     return products
 
 

@@ -80,7 +80,9 @@ def _other_scores(
     used = {k for k in range(len(factors)) if factors[k] != 0}
     if summed.linear is None or not used:
         return []
-    parts = _LinearParts.of(graph, rows, summed.linear, types)
+    shift = summed.moments.shift
+    moved = rows if shift is None else graph.add("Sub", rows, graph.constant(shift))
+    parts = _LinearParts.of(graph, moved, summed.linear, types)
     makers: dict[int, Callable[[], str]] = {
         0: parts.ridge,
         1: lambda: graph.add("Neg", parts.distance()),
