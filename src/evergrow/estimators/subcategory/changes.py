@@ -22,8 +22,7 @@ from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.guess import GuessReport
 from evergrow.estimators.subcategory.label_tree import Classes, LabelTree, Mask
-from evergrow.estimators.subcategory.methods import Stacked
-from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.methods import Stacked, SubcategoryRequest
 from evergrow.estimators.subcategory.samples import (
     NewSamples,
     StoredSamples,
@@ -103,7 +102,7 @@ def learn_more(
         [stored, new], [wanted, missing], tree, request, new.X, known.forest
     )
     forest, reports = known.forest, []
-    for share, classes in _regrow_shares(labelled, known.tree, tree, REGROW_SHARE):
+    for share, classes in _regrow_shares(labelled, known.tree, tree):
         changed = wanted & np.isin(stored.known, classes)
         forest, report = _relabel(forest, stored, old, changed, tree, request, share)
         reports.append(report)
@@ -267,7 +266,7 @@ def _samples_to_train(classes: Classes, tree: LabelTree, request: SubcategoryReq
 
 
 def _regrow_shares(
-    labelled: Classes, before: LabelTree, after: LabelTree, share: float
+    labelled: Classes, before: LabelTree, after: LabelTree
 ) -> list[tuple[float, Classes]]:
     """Pairs of (share, classes): subtrees with this share of these classes grow again.
 
@@ -276,7 +275,7 @@ def _regrow_shares(
     """
     divided = after.strictly_above(np.arange(len(before), len(after), dtype=np.int32))
     is_new = np.isin(labelled, divided)
-    both = ((share, labelled[is_new]), (_RELABEL_ONLY, labelled[~is_new]))
+    both = ((REGROW_SHARE, labelled[is_new]), (_RELABEL_ONLY, labelled[~is_new]))
     return [(each, classes) for each, classes in both if len(classes)]
 
 

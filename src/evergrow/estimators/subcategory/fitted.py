@@ -14,7 +14,7 @@ from evergrow import _core
 from evergrow.estimators.forest.value.fitted import FittedForest
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.subcategory.label_tree import LabelTree
-from evergrow.estimators.subcategory.methods import METHODS, Stacked
+from evergrow.estimators.subcategory.methods import METHODS, PROPOSER, Stacked
 from evergrow.estimators.subcategory.samples import StoredSamples, UnconfirmedSamples
 from evergrow.foundation.device import Device, to_host
 from evergrow.foundation.errors import InvalidInputError
@@ -22,9 +22,6 @@ from evergrow.foundation.labels import ClassList
 from evergrow.foundation.params import Choice, Flag, Integer, Number
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.models.codec import MOST_COUNTED, Fields, Nested
-
-# The kind of trees: nodes compare with class means.
-PROPOSER = "ncm"
 
 Floats = npt.NDArray[np.float64]
 

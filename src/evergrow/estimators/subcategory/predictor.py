@@ -101,7 +101,7 @@ class LevelAnswers(_TwoLevels):
 
 
 class SubcategoryPredictor(TreePredictor):
-    """A fitted forest as an estimator; :class:`SubcategoryLearner` adds training."""
+    """A fitted forest as an estimator; :class:`SubcategoryForestClassifier` adds training."""
 
     method: str | Method
     _fitted: FittedSubcategories

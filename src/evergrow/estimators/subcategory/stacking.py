@@ -36,7 +36,7 @@ from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.estimators.forest.value.weights import later_weights
 from evergrow.estimators.subcategory.fitted import FittedSubcategories, Stack
 from evergrow.estimators.subcategory.label_tree import LabelTree
-from evergrow.estimators.subcategory.request import SubcategoryRequest
+from evergrow.estimators.subcategory.methods import SubcategoryRequest
 from evergrow.estimators.subcategory.samples import NewSamples
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.storage.shards import join_rows
