@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evergrow.foundation.device import as_array, is_on_gpu, is_tensor
+from evergrow.foundation.device import as_array, as_tensor, is_on_gpu, is_tensor, to_host
 from evergrow.foundation.errors import InvalidInputError
 
 
@@ -39,6 +39,12 @@ def from_other_library(values: Any) -> Any:
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__") and not is_on_gpu(values):
         return _from_dlpack(values)
     return values
+
+
+def on_processor(values: Any) -> Any:
+    """Return an array of any library as one on the processor; anything else as it is."""
+    found = from_other_library(values)
+    return to_host(as_tensor(found)) if is_on_gpu(found) else found
 
 
 def _from_dlpack(values: Any) -> npt.NDArray[Any]:

@@ -21,9 +21,9 @@ from sklearn.utils.validation import (
 
 from evergrow.estimators.classifier.documentation import DocLinkMixin
 from evergrow.estimators.classifier.persistence import FittedSaveMixin
-from evergrow.foundation.device import as_tensor, is_on_gpu, to_host
+from evergrow.foundation.device import is_on_gpu
 from evergrow.foundation.errors import EvergrowError, InvalidInputError, InvalidTypeError
-from evergrow.foundation.foreign_arrays import from_other_library
+from evergrow.foundation.foreign_arrays import from_other_library, on_processor
 from evergrow.foundation.labels import ClassList, as_classes, check_label_types
 from evergrow.foundation.params import Rule, Value, check_parameters
 from evergrow.storage.device_rows import DeviceRows
@@ -251,8 +251,7 @@ def validate_examples(
     options = {"ensure_min_samples": min_samples, "ensure_min_features": 1}
     _check_not_paths(X)
     # Labels are needed on the processor, wherever the rows are.
-    X, y = from_other_library(X), from_other_library(y)
-    y = to_host(as_tensor(y)) if is_on_gpu(y) else y
+    X, y = from_other_library(X), on_processor(y)
     if not isinstance(X, StoredRows) and not is_on_gpu(X) and not isinstance(y, ShardLabels):
         checked = validate_data(estimator, X, y, reset=reset, **options)
         return cast("tuple[npt.NDArray[Any], npt.NDArray[Any]]", checked)

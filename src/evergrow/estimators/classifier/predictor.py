@@ -15,15 +15,13 @@ from sklearn.metrics import accuracy_score
 from evergrow.estimators.classifier.learner import GrowingClassifier
 from evergrow.foundation.device import (
     Device,
-    as_tensor,
     find_device,
     import_torch,
-    is_on_gpu,
     is_tensor,
     to_host,
 )
 from evergrow.foundation.engine import Arrays, current_engine
-from evergrow.foundation.foreign_arrays import from_other_library
+from evergrow.foundation.foreign_arrays import on_processor
 from evergrow.foundation.params import Integer, check_parameters
 from evergrow.storage.device_rows import DeviceRows
 from evergrow.storage.shards.parts import RowPart, row_parts, run_and_stack
@@ -196,9 +194,7 @@ class ScoringClassifier(GrowingClassifier, metaclass=ABCMeta):
         0.5
         """
         answers = to_host(self.predict(X))
-        truth = from_other_library(y)
-        truth = to_host(as_tensor(truth)) if is_on_gpu(truth) else truth
-        return float(accuracy_score(truth, answers, sample_weight=sample_weight))
+        return float(accuracy_score(on_processor(y), answers, sample_weight=sample_weight))
 
 
 def as_decision(scores: Floats) -> Floats:

@@ -131,11 +131,12 @@ class Auto(Value):
 Features: TypeAlias = ReLU | RFF | Auto | None
 FEATURES: tuple[type[Value], ...] = (ReLU, RFF, Auto)
 FEATURE_RULES: list[Rule] = [Nothing(), Choice(("auto",)), OneOf(FEATURES)]
+_AUTO = Auto()
 
 
 def features_of(value: Literal["auto"] | Features) -> Features:
     """Return the features of a parameter, given by their short form or as a value."""
-    return Auto() if isinstance(value, str) else value
+    return _AUTO if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)

@@ -92,11 +92,12 @@ class HoldOut(Value):
 
 SELECTIONS: tuple[type[Value], ...] = (LeaveOneOut, HoldOut)
 SELECTION_RULES: list[Rule] = [Choice((LeaveOneOut.rule,)), OneOf(SELECTIONS)]
+_LEAVE_ONE_OUT = LeaveOneOut()
 
 
 def selection_of(value: str | LeaveOneOut | HoldOut) -> LeaveOneOut | HoldOut:
     """Return the selection of a parameter, given by its name or as a value."""
-    return LeaveOneOut() if isinstance(value, str) else value
+    return _LEAVE_ONE_OUT if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
