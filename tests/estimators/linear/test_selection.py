@@ -9,9 +9,8 @@ import pytest
 
 from evergrow import RLSClassifier
 from evergrow.estimators import HoldOut, LeaveOneOut
-from evergrow.estimators.linear import penalties
 from evergrow.estimators.linear.equations import Ridge
-from evergrow.estimators.linear.selection import SelectionRequest
+from evergrow.estimators.linear.selection import SelectionRequest, penalty_unit
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch
 from tests.conftest import Arrays
@@ -136,7 +135,7 @@ def test_the_rule_of_the_paper_selects_a_penalty_for_each_recoding() -> None:
             recoding="auto" if given is None else given, selection=HoldOut(), random_state=0
         ).fit(X, y)
         stream = model._fitted._validation(SelectionRequest(None, None, rule="hold-out"))
-        unit = penalties.penalty_unit(stream.trained, Ridge(1.0))
+        unit = penalty_unit(stream.trained, Ridge(1.0))
         grid = unit * 10.0 ** np.arange(-5, 2)
         plain = max(stream.accuracy(stream.scores(Ridge(p))) for p in grid)
         scores = stream.scores(Ridge(model.regularization_))
