@@ -41,17 +41,19 @@ class PagePool {
     std::vector<void*> free_;
 };
 
-// Never destroyed: arrays may live until the process ends.
-PagePool& pool() {
-    static auto* pages = new PagePool;
-    return *pages;
+// Null for blocks that are not reused.
+PagePool* pool_of(std::size_t n_bytes) {
+    // Never destroyed: arrays may live until the process ends.
+    static auto* pools = new PagePool[2];
+    if (n_bytes == kPooledBytes) return &pools[0];
+    return n_bytes == kSmallPooledBytes ? &pools[1] : nullptr;
 }
 
 }  // namespace
 
 void* allocate_aligned(std::size_t n_bytes) {
-    if (n_bytes == kPooledBytes)
-        if (void* page = pool().take()) return page;
+    if (PagePool* pool = pool_of(n_bytes))
+        if (void* page = pool->take()) return page;
     void* memory = ::operator new(n_bytes, alignment_of(n_bytes));
 #if defined(__linux__)
     // Whole pages only: a partly used huge page would count as memory in use.
@@ -62,7 +64,8 @@ void* allocate_aligned(std::size_t n_bytes) {
 }
 
 void free_aligned(void* memory, std::size_t n_bytes) {
-    if (n_bytes == kPooledBytes && pool().give(memory)) return;
+    PagePool* pool = pool_of(n_bytes);
+    if (pool != nullptr && pool->give(memory)) return;
     ::operator delete(memory, alignment_of(n_bytes));
 }
 

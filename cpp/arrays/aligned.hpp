@@ -17,8 +17,10 @@ constexpr std::size_t padded_width(std::size_t n_features) {
 
 // Large blocks use huge pages where the system has them: rows and centroids are read in random
 // order, and each then needs one address translation instead of several. Freed blocks of exactly
-// kPooledBytes, the pages of arrays, are reused.
+// these sizes, the pages of arrays, are reused. Small ones are for arrays that updates edit in many
+// places, each of which copies a page.
 constexpr std::size_t kPooledBytes = std::size_t{16} << 10;
+constexpr std::size_t kSmallPooledBytes = std::size_t{4} << 10;
 void* allocate_aligned(std::size_t n_bytes);
 void free_aligned(void* memory, std::size_t n_bytes);
 

@@ -1,8 +1,9 @@
 // An array whose copies share memory until one of them changes (copy on write).
 //
 // Items lie in pages, and a copy shares all pages, in groups. The first edit of a shared page
-// copies that page and the list of its group. An update of a forest therefore costs time and memory
-// for what it changes, not for what is stored, and readers of the old forest are not affected.
+// copies that page and the owners of its group. An update of a forest therefore costs time and
+// memory for what it changes, not for what is stored, and readers of the old forest are not
+// affected.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +46,7 @@ class PagedArray {
     std::size_t n_bytes() const { return capacity_ * item_bytes(); }
 
     const T* at(std::size_t i) const {
-        return page_of(i).get() + (i & (page_items() - 1)) * width_;
+        return pages_[i >> shift_] + (i & (page_items() - 1)) * width_;
     }
     const T& operator[](std::size_t i) const { return *at(i); }
 
@@ -60,7 +61,7 @@ class PagedArray {
         const std::size_t page = size_ >> shift_;
         if (size_ < capacity_)
             unshare(page);
-        else if (page < n_pages_)
+        else if (page < pages_.size())
             copy_page(page);
         else
             add_page();
@@ -94,7 +95,7 @@ class PagedArray {
     }
     // A copy in one block of memory of its exact size.
     PagedArray packed() const {
-        PagedArray copy(width_);
+        PagedArray copy(width_, item_bytes() << shift_);
         T* items = copy.assign(nullptr, size_);
         read(0, size_, items);
         return copy;
@@ -115,7 +116,7 @@ class PagedArray {
         const std::size_t first = size_;
         if (n == 0) return first;
         const std::size_t page = size_ >> shift_;
-        if (size_ == capacity_ && page < n_pages_) copy_page(page);
+        if (size_ == capacity_ && page < pages_.size()) copy_page(page);
         if (size_ < capacity_) unshare(page);
         size_ += n;
         while (capacity_ < size_) {
@@ -142,25 +143,26 @@ class PagedArray {
     }
 
   private:
-    static constexpr std::size_t kGroupPages = 64;
+    static constexpr std::size_t kGroupPages = 32;
     using Group = std::array<std::shared_ptr<T>, kGroupPages>;
 
     std::size_t page_items() const { return std::size_t{1} << shift_; }
     std::size_t item_bytes() const { return width_ * sizeof(T); }
 
-    const std::shared_ptr<T>& page(std::size_t i) const {
-        return (*groups_[i / kGroupPages])[i % kGroupPages];
-    }
-    const std::shared_ptr<T>& page_of(std::size_t item) const { return page(item >> shift_); }
-    // Where a page is listed, for writing, in a group that is not shared.
-    std::shared_ptr<T>& entry(std::size_t page) {
-        std::shared_ptr<Group>& group = groups_[page / kGroupPages];
+    // The owner of a page for writing, in a group that is not shared.
+    std::shared_ptr<T>& own_entry(std::size_t page) {
+        std::shared_ptr<Group>& group = owners_[page / kGroupPages];
         if (!has_one_owner(group)) group = std::make_shared<Group>(*group);
         return (*group)[page % kGroupPages];
     }
-    void list_page(std::shared_ptr<T> page) {
-        if (n_pages_ % kGroupPages == 0) groups_.push_back(std::make_shared<Group>());
-        entry(n_pages_++) = std::move(page);
+    void set_page(std::size_t page, std::shared_ptr<T> memory) {
+        pages_[page] = memory.get();
+        own_entry(page) = std::move(memory);
+    }
+    void list_page(std::shared_ptr<T> memory) {
+        if (pages_.size() % kGroupPages == 0) owners_.push_back(std::make_shared<Group>());
+        pages_.push_back(nullptr);
+        set_page(pages_.size() - 1, std::move(memory));
     }
 
     // Calls visit(first, n) for the part on each page of the items [first, first + n).
@@ -184,7 +186,7 @@ class PagedArray {
     }
     void add_page() {
         list_page(new_page());
-        capacity_ = n_pages_ << shift_;
+        capacity_ = pages_.size() << shift_;
     }
     // One block of exactly this size; all pages before it must be full.
     void add_extent(std::size_t n_items) {
@@ -195,23 +197,23 @@ class PagedArray {
     }
     void unshare(std::size_t page) {
         // A child process shares the pages of a file with its parent, so they are not edited.
-        if (file_ || !has_one_owner(entry(page))) copy_page(page);
+        if (file_ || !has_one_owner(own_entry(page))) copy_page(page);
     }
     void copy_page(std::size_t page) {
         const std::shared_ptr<T> copy = new_page();
         // The last page may be shorter than the others.
         const std::size_t n = std::min(page_items(), capacity_ - (page << shift_));
-        std::copy_n(this->page(page).get(), n * width_, copy.get());
-        entry(page) = copy;
-        if (page + 1 == n_pages_) capacity_ = n_pages_ << shift_;
+        std::copy_n(pages_[page], n * width_, copy.get());
+        set_page(page, copy);
+        if (page + 1 == pages_.size()) capacity_ = pages_.size() << shift_;
     }
 
     std::size_t width_;
     std::size_t shift_ = 0;  // a page has 2^shift_ items
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;  // items that the pages have space for
-    std::size_t n_pages_ = 0;
-    std::vector<std::shared_ptr<Group>> groups_;
+    std::vector<T*> pages_;
+    std::vector<std::shared_ptr<Group>> owners_;  // of the pages
     std::shared_ptr<SpillFile> file_;
 };
 

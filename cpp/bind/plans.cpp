@@ -47,6 +47,7 @@ void for_each_field_of_plan(Plan& plan, Visit visit) {
     visit("class_weights", plan.class_weights);
     visit("rules", plan.rules);
     visit("keep_rows", plan.keep_rows);
+    visit("leaves_only", plan.leaves_only);
     visit("first_refreshed", plan.first_refreshed);
     visit("n_refreshed", plan.n_refreshed);
 }

@@ -44,7 +44,8 @@ std::size_t Tree::n_bytes() const {
            rows_.n_bytes() + score_cache.n_bytes();
 }
 
-std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
+// Of the first count of this class or a higher one.
+std::size_t Tree::place_of(const Node& node, std::int32_t class_id) const {
     std::size_t low = 0, high = as_index(node.count_size);
     while (low < high) {
         const std::size_t middle = (low + high) / 2;
@@ -53,8 +54,13 @@ std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
         else
             high = middle;
     }
-    if (low == as_index(node.count_size)) return 0;
-    const ClassCount& found = count(node, low);
+    return low;
+}
+
+std::int32_t Tree::count_of(const Node& node, std::int32_t class_id) const {
+    const std::size_t place = place_of(node, class_id);
+    if (place == as_index(node.count_size)) return 0;
+    const ClassCount& found = count(node, place);
     return found.class_id == class_id ? found.count : 0;
 }
 
@@ -181,6 +187,15 @@ void Tree::set_counts(std::int32_t i, const ClassCount* counts, std::size_t n) {
 
 void Tree::change_counts(std::int32_t i, const std::vector<ClassCount>& changes) {
     const Node& old = node(i);
+    // One row at a time is common, and mostly of a class that the node has.
+    if (changes.size() == 1) {
+        const std::int32_t before = count_of(old, changes[0].class_id);
+        if (before != 0 && before + changes[0].count != 0) {
+            const std::size_t place = place_of(old, changes[0].class_id);
+            counts_.edit(as_index(old.count_begin) + place)->count += changes[0].count;
+            return;
+        }
+    }
     merged_.clear();
     std::size_t j = 0;
     for (const ClassCount& change : changes) {

@@ -43,19 +43,18 @@ struct Node {
 struct TreeArrays {
     explicit TreeArrays(std::size_t slot_bytes) : vectors(slot_bytes) {}
 
-    PagedArray<Node> nodes;
-    PagedArray<Centroid> centroids;
+    PagedArray<Node> nodes{1, kSmallPooledBytes};
+    PagedArray<Centroid> centroids{1, kSmallPooledBytes};
     PagedArray<std::uint8_t> vectors;  // slots of the codec
-    PagedArray<ClassCount> counts;
-    PagedArray<std::int32_t> rows;
+    PagedArray<ClassCount> counts{1, kSmallPooledBytes};
+    PagedArray<std::int32_t> rows{1, kSmallPooledBytes};
 };
 
 // Edits leave dead entries in the arrays; `packed` makes a tree without them. Copies are cheap:
 // they share the pages that neither has changed.
 class Tree {
   public:
-    Tree(SplitKind kind, VectorCodec codec)
-        : kind_(kind), codec_(codec), vectors_(codec.slot_bytes()) {}
+    Tree(SplitKind kind, VectorCodec codec) : Tree(kind, codec, TreeArrays(codec.slot_bytes())) {}
     Tree(SplitKind kind, VectorCodec codec, TreeArrays arrays)
         : kind_(kind),
           codec_(codec),
@@ -122,6 +121,7 @@ class Tree {
     std::uint64_t n_comparisons = 0;
 
   private:
+    std::size_t place_of(const Node& node, std::int32_t class_id) const;
     void add_leaf(std::int32_t parent);
     void store(Node& node, const Split& split);
     void mark_dead(std::int32_t node);

@@ -28,6 +28,8 @@ struct UpdatePlan {
     std::size_t n_refreshed;
     SplitRules rules;
     bool keep_rows;  // whether leaves store the new rows
+    // Only leaves count the new rows, for trees that vote and are not updated any more.
+    bool leaves_only = false;
 };
 
 struct UpdateReport {

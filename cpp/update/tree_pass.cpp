@@ -36,7 +36,7 @@ void TreePass::visit(const Group& group, NodeDecider* decider, std::vector<Group
     SideRows moved;
     if (change != nullptr) moved = editor_.replace_centroids(group.node, *change);
     prefetch_children(editor_.tree(), editor_.tree().node(group.node));
-    editor_.count(group.node, group.arrivals);
+    if (!context_.plan.leaves_only) editor_.count(group.node, group.arrivals);
     SideRows sides = change != nullptr && change->nearest_of_arrivals
                          ? route_by_nearest(group.node, change->split, group.arrivals,
                                             *change->nearest_of_arrivals)

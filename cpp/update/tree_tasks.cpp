@@ -85,7 +85,7 @@ std::optional<Updated> update_trees(const Forest& forest, std::shared_ptr<const 
             // The grower has counted its own in the tree.
             tree->n_comparisons += report.n_comparisons;
             report.n_comparisons = tree->n_comparisons - before;
-            if (!stop) pack_if_worthwhile(tree, index, report);
+            if (!stop && !plan.leaves_only) pack_if_worthwhile(tree, index, report);
             trees[index] = std::move(tree);
         },
         poll);

@@ -145,6 +145,7 @@ class UpdatePlan:
         bootstrap: bool,
         rules: SplitRules,
         keep_rows: bool,
+        leaves_only: bool = False,
         first_refreshed: int = 0,
         n_refreshed: int = 0,
         class_weights: Sequence[float] = (),

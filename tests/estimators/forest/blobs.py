@@ -61,6 +61,16 @@ def stored_ids(forest: Any) -> Array:
 
 
 def stored_per_class(forest: Any) -> list[int]:
-    """Stored samples of a forest by class."""
-    classes = forest._fitted.forest.samples.classes
-    return np.bincount(classes[classes >= 0], minlength=len(forest.classes_)).tolist()
+    """Stored samples of a forest by class; checks rows and sums that the core keeps of classes."""
+    samples, n_classes = forest._fitted.forest.samples, len(forest.classes_)
+    sizes: list[int] = samples.class_sizes(n_classes).tolist()
+    sums = samples.class_sums(np.arange(n_classes, dtype=np.int32))
+    for c, size in enumerate(sizes):
+        own = np.flatnonzero(samples.classes == c).astype(np.int32)
+        own = own[np.argsort(samples.ids[own])]
+        kept = samples.rows_at(np.full(size, c, dtype=np.int32), np.arange(size))
+        np.testing.assert_array_equal(kept, own)
+        rows = samples.take(own)
+        rows = rows.view(np.float16) if rows.dtype == np.uint16 else rows
+        np.testing.assert_allclose(sums[c], rows.astype(np.float64).sum(axis=0), atol=1e-9)
+    return sizes

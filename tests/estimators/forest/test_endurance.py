@@ -83,6 +83,7 @@ def test_every_tree_is_sound_after_every_change(kind: Any, seed: int) -> None:
         for tree in range(3):
             assert leaf_counts(tracked.forest, tree).tolist() == tracked.expected_counts()
         assert stored_ids(tracked.forest).tolist() == sorted(tracked.labels)
+        assert stored_per_class(tracked.forest) == tracked.expected_counts()
         assert tracked.forest.predict_proba(X_QUERY).sum(axis=1) == pytest.approx(1.0)
 
 

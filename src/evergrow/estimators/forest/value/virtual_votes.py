@@ -248,6 +248,7 @@ def _count(
             min_gain=0.0,
         ),
         keep_rows=False,
+        leaves_only=True,
     )
     nothing = np.zeros(0, dtype=np.int32)
     counted, _ = trees.update(
