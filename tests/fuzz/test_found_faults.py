@@ -37,37 +37,6 @@ def put(name: str, place: Any, value: Any) -> Change:
     return lambda _, tensors: tensors[name].__setitem__(place, value)
 
 
-def no_examples(_: dict[str, Any], tensors: dict[str, Any]) -> None:
-    tensors["fixed.class_examples"][0], tensors["fixed.class_weights"][0] = -3, 0.0
-
-
-REFUSED: dict[str, tuple[str, int, Change, str]] = {
-    "squares of a class below nothing": (
-        "least squares", 1, put("moments.class_grams", (0, 0), -5.0), "negative diagonal",
-    ),
-    "huge products of a class": (
-        "least squares", 1, put("moments.class_grams", (0, 1), 1e300), "class_grams must have",
-    ),
-    "fewer than no examples": ("least squares", -1, no_examples, "class_examples must have"),
-    "more examples than there can be": (
-        "class means", 0, put("moments.class_examples", slice(None), 2**52), "add up to at most",
-    ),
-    "more stored examples seen than there can be": (
-        "least squares", 0, put("holdout.tallies", (0, 0), 2**60), "add up to at most",
-    ),
-    "a flag for a penalty": (
-        "rejecting", 1, lambda header, _: header["fitted"].update(penalty=True), "penalty must be",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_content_that_no_model_has_is_refused(case: str, tmp_path: Path) -> None:
-    kind, number, change, message = REFUSED[case]
-    with pytest.raises(ModelFileError, match=message):
-        evergrow.load(changed(kind, number, change, tmp_path))
-
-
 def test_counts_at_the_limit_can_be_loaded_but_not_grow_past_it(tmp_path: Path) -> None:
     path = changed("class means", 0, put("moments.class_examples", 0, 2**53 - 24), tmp_path)
     model = evergrow.load(path)

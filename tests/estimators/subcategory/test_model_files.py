@@ -111,14 +111,10 @@ FORGED: list[tuple[str, Any]] = [
     ("fitted/forest/proposer", "axis"),
     ("fitted/forest/labels/values", lambda old: old[::-1]),
     ("forest.n_comparisons", np.full(2, 2**63 - 1)),
-    ("fitted/tree", None),
-    ("tree.parents", None),
     ("tree.parents", lambda old: old * 0),
     ("tree.parents", lambda old: old[:2]),
     ("tree.parents", at(0, -1)),
     ("tree.columns", at(0, 99)),
-    ("fitted/method", None),
-    ("fitted/method", ["ridge-h"]),
     ("fitted/method", "best"),
     ("fitted/method", "stacked"),
     ("parameters/method", {"kind": "os.system"}),
@@ -126,8 +122,6 @@ FORGED: list[tuple[str, Any]] = [
     ("parameters/method", {"kind": "Hierarchical", "smoothing": -1.0}),
     ("parameters/method", {"kind": "Hierarchical", "guess": {"kind": "Stacked"}}),
     ("parameters/method", {"kind": "FineOnly", "guess": {"kind": "NearestGuesser", "x": 1}}),
-    ("unconfirmed.ids", None),
-    ("unconfirmed.coarse", None),
     ("unconfirmed.ids", np.arange(10**6, 10**6 + 5)),
     ("unconfirmed.ids", lambda old: old[::-1].copy()),
     ("unconfirmed.coarse", lambda old: np.full_like(old, 9)),
@@ -135,16 +129,11 @@ FORGED: list[tuple[str, Any]] = [
 ]
 FORGED_STACKS: list[tuple[str, Any]] = [
     ("fitted/stack", None),
-    ("fitted/stack/scale", "x"),
     ("fitted/stack/first", {}),
     ("fitted/stack/first/proposer", "axis"),
-    ("fitted/stack/n_grown", "x"),
     ("fitted/stack/n_learnt", 2**53 + 1),
-    ("fitted/stack/learns_all", 1),
     ("stack.features.mean", np.zeros(3)),
     ("stack.features.scale", np.zeros(5)),
-    ("stack.features.scale", None),
-    ("stack.first.standardization.mean", None),
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,12 +24,12 @@ from evergrow.estimators.sums.core_accumulator import (
     too_large,
 )
 from evergrow.estimators.sums.device_accumulator import DeviceAccumulator
-from evergrow.estimators.sums.gram import pack, unpack
 from evergrow.estimators.sums.moments import FEW, Batch, Moments, choose_shift
 from evergrow.foundation.device import Device, find_device
 from evergrow.foundation.engine import Arrays, Engine, Job, current_engine
 from evergrow.foundation.extras import __version__
 from evergrow.foundation.rows import float_blocks, read_ahead
+from evergrow.storage.models.codec import encode
 from evergrow.storage.shards.parts import RowPart, content_name, row_parts, rows_to_share
 
 Floats = npt.NDArray[np.float64]
@@ -272,19 +272,8 @@ def sum_part(
     picker = RowPicker(places - where.first, rows)
     batch = Batch(rows, own_codes.reshape(-1).astype(np.int32), own_weights)
     moments = _accumulate(none, batch, request.row_map, picker)
-    arrays: Arrays = {
-        "columns": columns.astype(np.int64),
-        "class_sums": moments.sums,
-        "class_weights": moments.class_weights,
-        "class_examples": moments.class_examples,
-        "class_squares": moments.class_squares,
-        "picked": picker.rows,
-    }
-    if moments.settled is not None:
-        arrays["gram"] = pack(moments.settled)
-    if moments.class_settled is not None:
-        arrays["class_grams"] = np.array([pack(gram) for gram in moments.class_settled])
-    return arrays
+    arrays: Arrays = encode(replace(moments, shift=None))[1]
+    return {**arrays, "columns": columns.astype(np.int64), "picked": picker.rows}
 
 
 def join_parts(first: Arrays, second: Arrays) -> Arrays:
@@ -307,14 +296,6 @@ def join_parts(first: Arrays, second: Arrays) -> Arrays:
 
 
 def _moments_from_parts(found: Arrays, request: _SumsRequest) -> Moments:
-    grams, squares = found.get("class_grams"), found["class_squares"]
-    return Moments(
-        tuple(found["class_sums"]),
-        found["class_weights"],
-        found["class_examples"],
-        squares,
-        unpack(found["gram"], request.n_features) if request.gram else None,
-        None if grams is None else tuple(unpack(gram, request.n_features) for gram in grams),
-        float(squares.sum()),
-        shift=request.shift,
-    )
+    fields: dict[str, Any] = {name: found.get(name) for name in (*_PER_CLASS, "gram")}
+    peak = float(found["class_squares"].sum())
+    return Moments.from_stored({**fields, "peak": peak, "shift": request.shift})

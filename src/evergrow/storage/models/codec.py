@@ -286,13 +286,13 @@ class ClassNames:
     size: str = "classes"
     optional: bool = False
 
-    def write(self, name: str, value: ClassList | None, content: Content) -> Any:  # noqa: ARG002
+    def write(self, _name: str, value: ClassList | None, content: Content) -> Any:
         """Return the classes."""
         content.sizes[self.size] = 0 if value is None else len(value)
         return None if value is None else classes_to_json(value.classes)
 
-    def read(self, name: str, entry: Any, content: Content) -> ClassList | None:
+    def read(self, _name: str, entry: Any, content: Content) -> ClassList | None:
         """Return the classes."""
-        found = None if entry is None and self.optional else class_list({name: entry}, name)
+        found = None if entry is None and self.optional else class_list(entry)
         content.sizes[self.size] = 0 if found is None else len(found)
         return found

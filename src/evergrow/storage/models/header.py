@@ -196,9 +196,8 @@ def _length_problem(names: Iterable[str]) -> str | None:
     return None
 
 
-def class_list(header: dict[str, Any], name: str = "classes") -> ClassList:
-    """The classes that a header lists under a name."""
-    entry = header.get(name)
+def class_list(entry: Any) -> ClassList:
+    """The classes from :func:`classes_to_json`."""
     dtype = entry.get("dtype") if isinstance(entry, dict) else None
     values = entry.get("values") if isinstance(entry, dict) else None
     if not isinstance(values, list) or not values:

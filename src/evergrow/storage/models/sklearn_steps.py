@@ -110,7 +110,7 @@ class StepCodec:
             raise ModelFileError("the model file lacks the number of features of a step")
         if not isinstance(by_columns, list) or any(n not in self.written for n in by_columns):
             raise ModelFileError("the model file lacks the memory order of a step's arrays")
-        labels = class_list(header) if self.has_classes else None
+        labels = class_list(header.get("classes")) if self.has_classes else None
         stored = Stored(tensors, numbers, frozenset(by_columns), n_features, labels)
         learnt = self.read(stored, estimator) | {"n_features_in_": n_features}
         names = feature_names(header, n_features)

@@ -292,7 +292,7 @@ class _Reader:
         if content.get("classes") is None:
             return None
         try:
-            classes = class_list(content)
+            classes = class_list(content["classes"])
         except ModelFileError as error:
             raise self.wrong(str(error).replace("the model file", "it")) from error
         if classes.classes.dtype.kind not in "iuU":

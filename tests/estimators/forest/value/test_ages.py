@@ -106,8 +106,6 @@ def test_a_file_keeps_the_ages(inference_only: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("taught", None),
-        ("came", None),
         ("taught", np.zeros(5, dtype=np.int64)),
         ("came", np.zeros(6, dtype=np.int32)),
         ("came", np.full(6, -2, dtype=np.int64)),

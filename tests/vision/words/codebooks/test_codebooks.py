@@ -247,16 +247,11 @@ def node_below_itself(_: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 DAMAGE: dict[str, list[model_files.Change]] = {
     "k-means": [
-        model_files.forge("centres", None),
-        model_files.forge("centres", model_files.at(0, np.nan)),
         model_files.forge("centres", model_files.at(0, 1e30)),
         model_files.forge("centres", lambda centres: centres[:0]),
-        model_files.forge("centres", lambda centres: centres.astype(np.float64)),
     ],
     "hierarchical": [
-        model_files.forge("child", None),
         shorter("child"),
-        model_files.forge("centre", model_files.at(0, np.inf)),
         model_files.forge("child", model_files.at(0, 2)),
         model_files.forge("child", model_files.at(0, -1)),
         model_files.forge("child", model_files.at(1, 1)),
@@ -269,10 +264,8 @@ DAMAGE: dict[str, list[model_files.Change]] = {
         node_below_itself,
     ],
     "kd-trees": [
-        model_files.forge("word", None),
         shorter("threshold"),
         shorter("n_nodes"),
-        model_files.forge("threshold", model_files.at(0, np.nan)),
         model_files.forge("feature", model_files.at(0, 6)),
         model_files.forge("feature", model_files.at(0, -1)),
         model_files.forge("fitted/n_features", 0),

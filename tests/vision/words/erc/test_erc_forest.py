@@ -235,8 +235,6 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     "change",
     [
-        model_files.forge("counts", None),
-        model_files.forge("trees.word", None),
         model_files.forge("trees.n_nodes", lambda n: n + np.array([2, 0])),
         model_files.forge("trees.n_nodes", model_files.at(0, 2**62)),
         model_files.forge("fitted/trees/n_features", 3),
@@ -244,7 +242,6 @@ def saved(tmp_path_factory):
         model_files.forge("fitted/n_first_classes", 11),
         model_files.forge("fitted/n_first_classes", 0),
         model_files.forge("fitted/seed", -1),
-        model_files.forge("fitted/seed", True),
         model_files.forge("fitted/max_trials", 0),
         model_files.forge("fitted/max_trials", 2**40),
         model_files.forge("fitted/seed", 2**70),
@@ -259,7 +256,6 @@ def saved(tmp_path_factory):
         model_files.forge("trees.child", model_files.at(0, 10**6)),
         model_files.forge("trees.feature", model_files.at(0, 64)),
         model_files.forge("descriptors.codes", model_files.at(0, 10)),
-        model_files.forge("descriptors.rows", model_files.at(0, np.nan)),
         model_files.forge("descriptors.rows", lambda rows: rows[:-1]),
     ],
 )
