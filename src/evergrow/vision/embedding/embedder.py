@@ -248,7 +248,7 @@ default="efficientnet-lite0"
         output : {"auto", "image_embeds", "pooler_output", "class_token", "mean"}, default="auto"
             Which output of the network is the embedding, as in :meth:`from_pretrained`.
         **parameters
-            Other parameters of the embedder, such as ``device`` and ``batch_size``.
+            Other parameters of the embedder, such as ``batch_size``.
 
         Returns
         -------
