@@ -20,6 +20,7 @@ from evergrow.storage.models.header import (
     feature_names,
     parameters_of,
     plain_parameters,
+    with_values,
 )
 from evergrow.storage.models.loader import load
 
@@ -136,7 +137,8 @@ class FittedSaveMixin(SaveMixin):
     @classmethod
     def _from_file(cls, header: Header, tensors: Tensors, build: Build) -> Self:
         fitted = decode(cls._kind, header.get("fitted"), tensors, build)
-        model: Any = cls(**cls._read_parameters(parameters_of(header), fitted))
+        entries = with_values(parameters_of(header), getattr(cls, "_rules", {}))
+        model: Any = cls(**cls._read_parameters(entries, fitted))
         model._check_parameters()
         model._check_suits(fitted)
         # Images have no features with names.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -26,10 +25,10 @@ from evergrow.estimators.forest.splits import (
     Thresholds,
 )
 from evergrow.estimators.forest.storage import Storage
-from evergrow.estimators.forest.strategy import Strategy
+from evergrow.estimators.forest.strategy import Strategy, usable_strategies
 from evergrow.foundation.params import Rule
 
-Forest = TypeVar("Forest", bound=type)
+Forest = TypeVar("Forest", bound=type[Any])
 
 _N_ESTIMATORS = """\
 n_estimators : int, default=50
@@ -49,36 +48,25 @@ _EXAMPLE = """\
 >>> bool(forest.score(X_test, y_test) > 0.94)
 True"""
 
-_UPDATE_MEANS = """\
-update : {"igt", "rust", "rtst", "uls"} or strategy, default={update}
+_UPDATE = """\
+update : {{names}} or strategy, default={update}
     How :meth:`partial_fit` adds new samples to a tree:
 
     - ``"uls"`` (update leaf statistics) only counts new samples in the leaves that they reach;
-    - ``"igt"`` (incrementally grow tree) also splits these leaves where possible;
-    - ``"rust"`` (reuse subtree) also adds the means of new classes to some nodes;
+    - ``"igt"`` (incrementally grow tree) also splits these leaves where possible;{rust}
     - ``"rtst"`` (retrain subtree) grows some subtrees again.
 
     All of them also grow whole trees again, in turn, when classes or samples have become more. A
     value such as ``RTST(share=0.5)`` or ``IGT(refresh=0.0)`` sets its options; with
     ``refresh=0.0``, no tree is grown again and the list goes from the fastest to the most accurate.
-    But on CIFAR-100 features, ``IGT()`` was more accurate and faster than ``RUST(refresh=0.0)`` or
-    ``RTST(refresh=0.0)`` (:doc:`/growing_tradeoffs`). Can be changed between updates.{none}"""
+    But on CIFAR-100 features, ``IGT()`` was more accurate and faster than ``RTST(refresh=0.0)``
+    (:doc:`/growing_tradeoffs`). Can be changed between updates.{none}"""
+
+_UPDATE_RUST = """
+    - ``"rust"`` (reuse subtree) also adds the means of new classes to some nodes;"""
 
 _UPDATE_NONE = """
     None is ``RUST(refresh=0.0)``, the strategy of the paper."""
-
-_UPDATE_OTHERS = """\
-update : {"igt", "rtst", "uls"} or strategy, default="igt"
-    How :meth:`partial_fit` adds new samples to a tree:
-
-    - ``"uls"`` (update leaf statistics) only counts new samples in the leaves that they reach;
-    - ``"igt"`` (incrementally grow tree) also splits these leaves where possible;
-    - ``"rtst"`` (retrain subtree) grows some subtrees again.
-
-    All of them also grow whole trees again, in turn, when classes or samples have become more. A
-    value such as ``RTST(share=0.5)`` or ``IGT(refresh=0.0)`` sets its options; with
-    ``refresh=0.0``, no tree is grown again and the list goes from the fastest to the most accurate.
-    Can be changed between updates."""
 
 _BEFORE_UPDATE = """\
 min_samples_leaf : "auto" or int, default="auto"
@@ -197,32 +185,30 @@ class FlatForest(ForestParameters, ForestLearner):
     balance: float | Literal["auto"] = "auto"
 
 
-def complete_docstring(*, has_class_means: bool) -> Callable[[Forest], Forest]:
-    """Write what all forests share into the docstring of a forest, in place of placeholders.
-
-    Forests whose nodes compare with class means have one more update strategy.
-    """
-    update = _UPDATE_MEANS if has_class_means else _UPDATE_OTHERS
+def complete_docstring(forest: Forest) -> Forest:
+    """Write what all forests share into the docstring of a forest, in place of placeholders."""
+    has_class_means = forest._kinds[0]._has_class_means
+    names = ", ".join(
+        f'"{name}"' for name in sorted(usable_strategies(has_class_means=has_class_means))
+    )
     standardize = _STANDARDIZE_MEANS if has_class_means else _STANDARDIZE_OTHERS
-
-    def complete(forest: Forest) -> Forest:
-        shared = {
-            "{n_estimators}": _N_ESTIMATORS,
-            "{common parameters}": "\n".join([_BEFORE_UPDATE, standardize, update, _AFTER_UPDATE]),
-            "{balance}": _BALANCE,
-            "{common attributes}": _ATTRIBUTES,
-            "{update}": _literal(forest, "update"),
-            "{none}": _UPDATE_NONE if getattr(forest, "update", None) is None else "",
-            "{example}": _EXAMPLE.replace("FOREST", forest.__name__),
-        }
-        if forest.__doc__:
-            text = inspect.cleandoc(forest.__doc__)
-            for placeholder, content in shared.items():
-                text = text.replace(placeholder, content)
-            forest.__doc__ = text
-        return forest
-
-    return complete
+    shared = {
+        "{n_estimators}": _N_ESTIMATORS,
+        "{common parameters}": "\n".join([_BEFORE_UPDATE, standardize, _UPDATE, _AFTER_UPDATE]),
+        "{balance}": _BALANCE,
+        "{common attributes}": _ATTRIBUTES,
+        "{names}": names,
+        "{update}": _literal(forest, "update"),
+        "{rust}": _UPDATE_RUST if has_class_means else "",
+        "{none}": _UPDATE_NONE if getattr(forest, "update", None) is None else "",
+        "{example}": _EXAMPLE.replace("FOREST", forest.__name__),
+    }
+    if forest.__doc__:
+        text = inspect.cleandoc(forest.__doc__)
+        for placeholder, content in shared.items():
+            text = text.replace(placeholder, content)
+        forest.__doc__ = text
+    return forest
 
 
 def _literal(forest: type, parameter: str) -> str:
@@ -231,7 +217,7 @@ def _literal(forest: type, parameter: str) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-@complete_docstring(has_class_means=True)
+@complete_docstring
 @dataclass(eq=False, repr=False, kw_only=True)
 class NCMForestClassifier(FlatForest):
     """A random forest whose nodes compare samples with class means; new classes can be added.
@@ -292,7 +278,7 @@ class NCMForestClassifier(FlatForest):
     _rules: ClassVar[dict[str, list[Rule]]] = {"splits": splits_rules(*_kinds), **FLAT_RULES}
 
 
-@complete_docstring(has_class_means=False)
+@complete_docstring
 @dataclass(eq=False, repr=False, kw_only=True)
 class AxisForestClassifier(FlatForest):
     """A random forest whose nodes compare one feature with a threshold; new classes can be added.
@@ -331,7 +317,7 @@ class AxisForestClassifier(FlatForest):
     _rules: ClassVar[dict[str, list[Rule]]] = {"splits": splits_rules(*_kinds), **FLAT_RULES}
 
 
-@complete_docstring(has_class_means=False)
+@complete_docstring
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearForestClassifier(FlatForest):
     """A random forest whose nodes split by a random hyperplane; new classes can be added.
@@ -369,7 +355,7 @@ class LinearForestClassifier(FlatForest):
     _rules: ClassVar[dict[str, list[Rule]]] = {"splits": splits_rules(*_kinds), **FLAT_RULES}
 
 
-@complete_docstring(has_class_means=False)
+@complete_docstring
 @dataclass(eq=False, repr=False, kw_only=True)
 class SVMForestClassifier(FlatForest):
     """A random forest whose nodes split by a linear SVM; new classes can be added.

@@ -146,6 +146,13 @@ class TreePredictor(InferenceSaveMixin, ScoringClassifier):
         fitted, X, n_threads = self._checked(X)
         return float(fitted.comparisons(X, n_threads) / (X.shape[0] * fitted.n_trees))
 
+    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
+        return parameters_to_json(super()._stored_parameters(inference_only))
+
+    @classmethod
+    def _read_parameters(cls, entries: dict[str, Any], fitted: Any) -> dict[str, Any]:  # noqa: ARG003
+        return parameters_from_json(entries)
+
 
 class ForestPredictor(TreePredictor):
     """A fitted forest as an estimator; :class:`ForestLearner` adds training."""
@@ -249,10 +256,3 @@ class ForestPredictor(TreePredictor):
         # Without samples the votes could not be found again: such a file holds them.
         n_threads = effective_n_jobs(self.n_jobs)
         return self._fitted.predicting(self._fitted.ballot(self._checked_balance(), n_threads))
-
-    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
-        return parameters_to_json(super()._stored_parameters(inference_only))
-
-    @classmethod
-    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedForest) -> dict[str, Any]:  # noqa: ARG003
-        return parameters_from_json(entries)

@@ -6,17 +6,16 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from evergrow._core import SplitRules
-from evergrow.estimators.forest.splits import SPLITS, Splits, leaf_size
+from evergrow.estimators.forest.splits import Splits, leaf_size
 from evergrow.estimators.forest.storage import Storage
 from evergrow.estimators.forest.strategy import (
-    STRATEGIES,
     STRATEGY_RULES,
     Strategy,
     strategy_of,
@@ -111,29 +110,9 @@ BALANCE_RULES: list[Rule] = [Choice(("auto",)), Number(0.0, 1.0)]
 FLAT_RULES: dict[str, list[Rule]] = {**FOREST_RULES, "balance": BALANCE_RULES}
 
 
-# Values that parameters of forests may have, as model files name them.
-VALUES: tuple[type[Value], ...] = (*SPLITS, *STRATEGIES.values(), Bootstrap, Storage)
-
-
 def splits_rules(*kinds: type[Splits]) -> list[Rule]:
     """Rules of the parameter ``splits`` of a forest with these kinds of splits."""
     return [Choice(("auto",)), OneOf(kinds)]
-
-
-class ForestSplits(Protocol):
-    """Splits of a forest whose classes are known; see :class:`Splits`."""
-
-    @property
-    def min_gain(self) -> float:
-        """Information gain that a split must exceed."""
-
-    @property
-    def _proposer(self) -> str: ...
-
-    @property
-    def _has_class_means(self) -> bool: ...
-
-    def _options(self, n_classes: int, n_features: int, class_size: float) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -144,7 +123,7 @@ class ForestRequest:
     """
 
     n_estimators: int
-    splits: ForestSplits
+    splits: Splits
     min_samples_leaf: int | str
     max_samples: float | int | Bootstrap | None
     class_weight: ClassWeight
@@ -156,7 +135,7 @@ class ForestRequest:
     class_size: float = math.inf
 
     @classmethod
-    def of(cls, estimator: Any, splits: ForestSplits) -> ForestRequest:
+    def of(cls, estimator: Any, splits: Splits) -> ForestRequest:
         """Copy the parameters from an estimator.
 
         Raises a ``ValueError`` if parameters that are each valid do not go together.
@@ -231,7 +210,7 @@ class ForestRequest:
         return int(wanted)
 
 
-def _standardize_of(named: str | bool, splits: ForestSplits, estimator: str) -> Standardize:
+def _standardize_of(named: str | bool, splits: Splits, estimator: str) -> Standardize:
     if not isinstance(named, str):
         return "scale" if named else "none"
     if named == "whiten" and splits._proposer == "axis":

@@ -38,6 +38,9 @@ _FEW_CANDIDATES = 10
 class Splits(Value):
     """What a forest must know about a kind of splits.
 
+    To add splits, write a proposer of the core with its line in ``cpp/propose/proposer_table.cpp``,
+    and a subclass, which a forest names in ``_kinds``.
+
     Attributes
     ----------
     _proposer : str
@@ -287,11 +290,6 @@ class SVMs(Splits):
 
     def _options(self, n_classes: int, n_features: int, class_size: float) -> dict[str, Any]:  # noqa: ARG002
         return {"n_candidates": self.n_candidates, "regularization": self.regularization}
-
-
-# To add splits: write a proposer of the core with its line in cpp/propose/proposer_table.cpp, and a
-# class above, which a forest names in ``_kinds``.
-SPLITS: tuple[type[Splits], ...] = (ClassMeans, Regularised, Thresholds, Directions, SVMs)
 
 
 # With min_samples_leaf="auto", a class could fill this many leaves, as long as leaves are not

@@ -17,7 +17,6 @@ from evergrow.estimators.classifier.predictor import as_decision, identity, soft
 from evergrow.estimators.linear.equations import SCORINGS, Ridge
 from evergrow.estimators.linear.feature_map import (
     FEATURE_RULES,
-    FEATURES,
     FeatureMap,
     Features,
 )
@@ -29,7 +28,6 @@ from evergrow.estimators.linear.fitted import (
 )
 from evergrow.estimators.linear.request import (
     SELECTION_RULES,
-    SELECTIONS,
     HoldOut,
     LeaveOneOut,
     RLSRequest,
@@ -51,7 +49,6 @@ from evergrow.foundation.params import (
     Rule,
     Satisfies,
 )
-from evergrow.storage.models.header import with_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -390,10 +387,6 @@ class RLSClassifier(InferenceSaveMixin, SumsLearner):
         if self.blocks is not None:
             parameters["blocks"] = [int(width) for width in self.blocks]
         return parameters
-
-    @classmethod
-    def _read_parameters(cls, entries: dict[str, Any], fitted: FittedRLS) -> dict[str, Any]:  # noqa: ARG003
-        return with_values(entries, (*FEATURES, *SELECTIONS))
 
     def _begin(self, labels: ClassList, new: Batch) -> FittedRLS:
         """Return the fitted value for the first examples."""

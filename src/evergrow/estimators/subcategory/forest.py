@@ -63,7 +63,7 @@ class SubcategoryParameters:
     method: str | Method = "ridge-h"
 
 
-@complete_docstring(has_class_means=True)
+@complete_docstring
 @dataclass(eq=False, repr=False, kw_only=True)
 class SubcategoryForestClassifier(ForestParameters, SubcategoryPredictor, SubcategoryParameters):
     """A forest that predicts fine classes and also learns from samples with only coarse labels.
@@ -170,9 +170,10 @@ default="ridge-h"
     True
     """
 
+    _kinds = (Regularised,)
     _rules: ClassVar[dict[str, list[Rule]]] = {
         **FOREST_RULES,
-        "splits": splits_rules(Regularised),
+        "splits": splits_rules(*_kinds),
         "update": [Nothing(), *STRATEGY_RULES],
         "method": METHOD_RULES,
     }

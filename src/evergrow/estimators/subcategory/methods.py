@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from evergrow.estimators.forest.request import ClassWeight, ForestRequest
-from evergrow.estimators.forest.splits import Regularised
+from evergrow.estimators.forest.splits import Regularised, Splits
 from evergrow.estimators.subcategory.guessers import GUESSER_RULES, Guesser
 from evergrow.estimators.subcategory.label_tree import LabelTree
 from evergrow.foundation.params import Choice, Nothing, Number, OneOf, Rule, Value
@@ -206,8 +206,8 @@ def method_of(method: str | Method) -> Method:
 AUTO_SPLITS = Regularised(scoring_samples=1024)
 
 
-@dataclass(frozen=True)
-class SplitsOfTrees:
+@dataclass(frozen=True, repr=False)
+class SplitsOfTrees(Splits):
     """Splits by means of coarse and fine classes of known trees, by their number of classes."""
 
     splits: Regularised
@@ -216,11 +216,6 @@ class SplitsOfTrees:
 
     _proposer: ClassVar[str] = PROPOSER
     _has_class_means: ClassVar[bool] = True
-
-    @property
-    def min_gain(self) -> float:
-        """Information gain that a split must exceed."""
-        return self.splits.min_gain
 
     def _options(self, n_classes: int, n_features: int, class_size: float) -> dict[str, Any]:  # noqa: ARG002
         """What the core needs to find splits, for the tree with this number of classes."""
@@ -259,7 +254,7 @@ class SubcategoryRequest:
             guess = {"guesser": method._guess, "random_state": seed % 2**32}
             guess |= {"n_jobs": estimator.n_jobs, "verbose": estimator.verbose}
         chosen = AUTO_SPLITS if isinstance(estimator.splits, str) else estimator.splits
-        splits = SplitsOfTrees(chosen, method)
+        splits = SplitsOfTrees(chosen, method, min_gain=chosen.min_gain)
         return cls(method, ForestRequest.of(estimator, splits), splits, guess)
 
     def forest_request(self, *trees: LabelTree) -> ForestRequest:

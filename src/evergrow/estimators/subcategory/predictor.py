@@ -14,14 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from evergrow.estimators.classifier.learner import translate_errors
 from evergrow.estimators.classifier.predictor import fill_rows
 from evergrow.estimators.forest.predictor import TreePredictor
-from evergrow.estimators.forest.value.serialization import (
-    parameters_from_json,
-    parameters_to_json,
-)
 from evergrow.estimators.subcategory.fitted import FittedSubcategories
-from evergrow.estimators.subcategory.guessers import GUESSERS
 from evergrow.estimators.subcategory.labels import true_columns
-from evergrow.estimators.subcategory.methods import METHOD_KINDS, Method, method_of
+from evergrow.estimators.subcategory.methods import Method, method_of
 from evergrow.foundation.errors import InvalidInputError
 from evergrow.foundation.params import (
     Choice,
@@ -31,7 +26,6 @@ from evergrow.foundation.params import (
     Rule,
     check_parameters,
 )
-from evergrow.storage.models.header import with_values
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
@@ -341,13 +335,6 @@ class SubcategoryPredictor(TreePredictor):
         fitted = self._fitted
         has_rows = fitted.forest.has_training_rows and not inference_only
         return fitted if has_rows else fitted.predicting()
-
-    def _stored_parameters(self, inference_only: bool) -> dict[str, Any]:
-        return parameters_to_json(super()._stored_parameters(inference_only))
-
-    @classmethod
-    def _read_parameters(cls, entries: dict[str, Any], fitted: Any) -> dict[str, Any]:  # noqa: ARG003
-        return with_values(parameters_from_json(entries), [*METHOD_KINDS, *GUESSERS.values()])
 
 
 def _level_number(level: Level, fitted: FittedSubcategories) -> int:

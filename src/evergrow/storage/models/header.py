@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evergrow.foundation.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from evergrow.foundation.extras import __version__
 from evergrow.foundation.labels import ClassList
-from evergrow.foundation.params import Value
+from evergrow.foundation.params import OneOf, Rule, Value
 
 Tensors = dict[str, npt.NDArray[Any]]
 # Makes an estimator from the header and arrays of a model inside another one's file.
@@ -76,14 +76,16 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def with_values(parameters: dict[str, Any], kinds: Collection[type[Value]]) -> dict[str, Any]:
-    """Parameters of which those that are values of these classes are rebuilt."""
-    table, rebuilt = {kind.__name__: kind for kind in kinds}, dict(parameters)
+def with_values(parameters: dict[str, Any], rules: Mapping[str, Sequence[Rule]]) -> dict[str, Any]:
+    """Parameters of which those that may be values, by these rules, are rebuilt."""
+    rebuilt = dict(parameters)
     for name, entry in parameters.items():
+        kinds = [r.kinds for r in rules.get(name, ()) if isinstance(r, OneOf)]
+        table = {kind.__name__: kind for each in kinds for kind in each}
         kind = table.get(str(entry.get(_KIND))) if isinstance(entry, dict) else None
         if kind is not None:
             fields = {key: value for key, value in entry.items() if key != _KIND}
-            rebuilt[name] = kind().set_params(**with_values(fields, kinds))
+            rebuilt[name] = kind().set_params(**with_values(fields, kind._rules))
     return rebuilt
 
 

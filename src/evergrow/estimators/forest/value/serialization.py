@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evergrow import _core
-from evergrow.estimators.forest.request import VALUES
 from evergrow.estimators.forest.value.sample_matrix import SampleMatrix
 from evergrow.estimators.forest.value.standardization import Standardization
 from evergrow.foundation.errors import InvalidInputError, ModelFileError
 from evergrow.foundation.rows import float_blocks
 from evergrow.storage.models.codec import MOST_COUNTED, Array, Content, Fields
-from evergrow.storage.models.header import arrays_inside, plain_parameters, with_values
+from evergrow.storage.models.header import arrays_inside, plain_parameters
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -41,7 +40,6 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a forest, from their entries in a model file."""
-    parameters = with_values(parameters, VALUES)
     pairs = parameters.get("class_weight")
     if isinstance(pairs, list):
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
