@@ -25,7 +25,6 @@ from evergrow.estimators.linear.selection import (
 from evergrow.estimators.linear.solver import Solver, back_substitute
 from evergrow.estimators.novelty.linear_scores import LinearScores, can_score
 from evergrow.estimators.novelty.scores import NearestMeans, SummedScores
-from evergrow.estimators.sums.accumulation import add_examples
 from evergrow.estimators.sums.changes import move, subtract
 from evergrow.estimators.sums.holdout import Holdout
 from evergrow.estimators.sums.moments import Batch, Moments
@@ -41,6 +40,8 @@ Rows = npt.NDArray[np.float32] | Floats
 _DEFAULT_RECODING = 0.5
 # Sums that were once this many times larger have lost precision to the removed examples.
 _STALE = 1e3
+# Rows converted to 64 bits at once.
+_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,9 @@ class TrainedModel:
         known = self.fitted or _nothing(rows.shape[1], class_ids)
         labels, codes = known.labels.extend(class_ids)
         moments = known.moments.with_classes(len(labels))
-        new: Any = rows
-        moments, _ = add_examples(moments, Batch.of(new, codes), known.row_map)
+        for first in range(0, len(rows), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            moments = moments.add(Batch.of(with_constant(rows[part]), codes[part]))
         moments.check_finite()
         holdout = known.holdout.with_classes(len(labels))
         return replace(self, fitted=replace(known, labels=labels, moments=moments, holdout=holdout))
@@ -301,7 +303,9 @@ class TrainedModel:
 
 def with_constant(rows: Rows) -> Floats:
     """Features as 64-bit numbers with a constant one in the last column."""
-    return np.column_stack([rows.astype(np.float64), np.ones(len(rows))])
+    features = np.ones((len(rows), rows.shape[1] + 1))
+    features[:, :-1] = rows
+    return features
 
 
 def _without_constant(moments: Moments) -> Moments:
