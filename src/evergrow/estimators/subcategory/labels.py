@@ -7,7 +7,6 @@ usual forms. All become a :class:`Column` for each level, whatever the number of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise, zip_longest
@@ -380,15 +379,17 @@ def label_columns(Y: Any) -> list[npt.NDArray[Any]]:
     1
     """
     if hasattr(Y, "iloc") and hasattr(Y, "columns"):
-        return [np.asarray(Y.iloc[:, k]) for k in range(_checked_width(Y.shape[1]))]
-    if isinstance(Y, (list, tuple)):
-        return _columns_of_list(Y)
-    array = np.asarray(Y)
-    if array.ndim == 1:
-        return [array]
-    if array.ndim != 2:
-        raise InvalidInputError(f"{_SHAPES}; got {array.ndim} dimensions")
-    return [array[:, k] for k in range(_checked_width(array.shape[1]))]
+        columns = [np.asarray(Y.iloc[:, k]) for k in range(Y.shape[1])]
+    elif isinstance(Y, (list, tuple)):
+        columns = _columns_of_list(Y)
+    else:
+        array = np.asarray(Y)
+        if array.ndim not in (1, 2):
+            raise InvalidInputError(f"{_SHAPES}; got {array.ndim} dimensions")
+        columns = [array] if array.ndim == 1 else [*array.T]
+    if not columns:
+        raise InvalidInputError(f"{_SHAPES}; got 0 columns")
+    return columns
 
 
 def is_flat(Y: Any) -> bool:
@@ -406,20 +407,13 @@ def _columns_of_list(rows: Sequence[Any]) -> list[npt.NDArray[Any]]:
     widths = {len(row) if is_row else 0 for row, is_row in zip(rows, nested, strict=True)}
     if len(widths) > 1:
         raise InvalidInputError(f"{_SHAPES}; got rows of different lengths, {sorted(widths)}")
-    width = _checked_width(widths.pop())
-    return [_as_objects([row[k] for row in rows]) for k in range(width)]
+    return [_as_objects([row[k] for row in rows]) for k in range(widths.pop())]
 
 
 def _as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
     column = np.empty(len(values), dtype=object)
     column[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
     return column
-
-
-def _checked_width(n_columns: int) -> int:
-    if n_columns < 1:
-        raise InvalidInputError(f"{_SHAPES}; got {n_columns} columns")
-    return n_columns
 
 
 def read_column(
@@ -438,36 +432,19 @@ def read_column(
         raise InvalidTypeError(f"labels must be integers or strings, got {values.dtype}")
     if values.dtype.kind == "U":
         _check_not_stringified(values, named)
-    if values.dtype.kind == "f":
-        missing = np.isnan(values)
+    missing = np.zeros(len(values), dtype=bool)
+    lowest = fine and _MISSING_FINE not in named
+    if values.dtype.kind in "if":
+        missing = np.isnan(values) | ((values == _MISSING_FINE) & lowest)
     elif values.dtype.kind == "O":
-        missing = np.fromiter((_is_missing(value) for value in values), bool, len(values))
-    else:
-        missing = np.zeros(len(values), dtype=bool)
-    if fine and _MISSING_FINE not in named:
-        missing |= _is_minus_one(values)
+        missing = np.fromiter((_is_missing(value, lowest) for value in values), bool, len(values))
     return Column(~missing, _plain(values[~missing]))
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    if isinstance(value, (float, np.floating)):
-        return math.isnan(value)
-    return type(value).__name__ in _MISSING_IN_PANDAS
-
-
-def _is_minus_one(values: npt.NDArray[Any]) -> Mask:
-    if values.dtype.kind in "if":
-        return np.asarray(values == _MISSING_FINE, dtype=bool)
-    if values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=bool)
-    numbers = (int, float, np.integer, np.floating)
-    return np.fromiter(
-        (isinstance(value, numbers) and value == _MISSING_FINE for value in values),
-        bool,
-        len(values),
-    )
+def _is_missing(value: Any, minus_one: bool = False) -> bool:
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return bool(value != value or (minus_one and value == _MISSING_FINE))  # noqa: PLR0124
+    return value is None or type(value).__name__ in _MISSING_IN_PANDAS
 
 
 def _check_not_stringified(values: npt.NDArray[Any], named: AbstractSet[Any]) -> None:
@@ -515,10 +492,8 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, Any]:
         raise InvalidTypeError(
             f"hierarchy must map fine classes to coarse ones, got {type(hierarchy).__name__}"
         )
-    for level in (hierarchy.keys(), hierarchy.values()):
-        names = list(level)
-        if any(_is_missing(name) for name in names):
-            raise InvalidInputError("hierarchy must not contain missing labels")
-        check_label_types(names or [0])
-    fine, coarse = (_plain(_as_objects(list(level))) for level in (hierarchy, hierarchy.values()))
+    levels = [_as_objects(list(level)) for level in (hierarchy, hierarchy.values())]
+    if any(_is_missing(name) for level in levels for name in level):
+        raise InvalidInputError("hierarchy must not contain missing labels")
+    fine, coarse = map(_plain, levels)
     return dict(zip(fine.tolist(), coarse.tolist(), strict=True))
