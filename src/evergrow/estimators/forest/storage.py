@@ -42,7 +42,8 @@ class Storage(Value):
         Bytes of samples that may be in memory: a size such as ``"4GiB"`` or ``"600MiB"``, or a
         number of bytes. If there are more, all of them are in a memory-mapped temporary file in
         ``TMPDIR``, or in ``/var/tmp`` if that is not set. The operating system keeps those in
-        memory that were read last. The forest is the same. None stores all samples in memory.
+        memory that were read last. The forest is the same. None stores all samples in memory, and
+        is all that works on Windows.
     per_class : int, default=None
         Maximum number of samples of each class that are stored, drawn uniformly from those seen.
         None stores all of them. The leaves still count every sample.
