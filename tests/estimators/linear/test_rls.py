@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evergrow
-from evergrow import RejectingClassifier, RLSClassifier, _core
+from evergrow import NCMClassifier, RejectingClassifier, RLSClassifier, _core
 from evergrow.estimators import RFF, Auto, HoldOut, LeaveOneOut, ReLU
 from evergrow.foundation.foreign_arrays import from_other_library
 from tests.conftest import Arrays
@@ -233,6 +233,7 @@ FAR: list[Any] = [
     RLSClassifier(random_state=0, scoring="regression", keep_class_statistics=True),
     RLSClassifier(random_state=0, features=RFF(60)),
     RejectingClassifier(RLSClassifier(random_state=0), random_state=0),
+    NCMClassifier(metric="mahalanobis"),
 ]
 
 

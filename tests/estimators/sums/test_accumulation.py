@@ -221,5 +221,6 @@ def test_chosen_rows_of_a_part_are_read_a_block_at_a_time(
     monkeypatch.setattr(row_parts, "_PART_BYTES", 400 * 64 * 4)
     with use_engine(Shuffled()):
         found = NCMClassifier().fit(shards.choose(chosen), y[chosen])
-    assert (max(rows_read), sum(rows_read)) == (50, 1000)
+    # After the first ones, which decide on the shift.
+    assert (max(rows_read[1:]), sum(rows_read[1:])) == (50, 1000)
     np.testing.assert_allclose(found.means_, NCMClassifier().fit(X[chosen], y[chosen]).means_)

@@ -207,6 +207,7 @@ class FittedMeans(FittedSums):
         form = self._form(shrinkage)
         directions = form.directions(means)
         offsets = np.where(present, -0.5 * np.einsum("ij,ij->i", means, directions), -np.inf)
+        centre = centre + self.moments.origin
         return LinearScores(form, centre, np.ascontiguousarray(directions.T), offsets)
 
     def fit_scores(self, X: npt.NDArray[Any], shrinkage: float) -> Floats:

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from evergrow.estimators.classifier.predictor import as_decision, identity, log_softmax, softmax
 from evergrow.estimators.means.fitted import IS_METRIC, FittedMeans, LinearScores
 from evergrow.estimators.means.ncm_metric import NCMMetric
-from evergrow.estimators.sums.accumulation import add_examples
+from evergrow.estimators.sums.accumulation import add_examples, first_shift
 from evergrow.estimators.sums.learner import SumsLearner
 from evergrow.estimators.sums.moments import Batch, Moments
 from evergrow.foundation.errors import InvalidInputError
@@ -165,7 +165,7 @@ class NCMClassifier(SumsLearner):
                [8., 8.]])
         """
         moments: Moments = self._require_fitted("means_").moments
-        means = moments.means.copy()
+        means = moments.means + moments.origin
         means[moments.class_examples == 0] = np.nan
         return means
 
@@ -257,7 +257,11 @@ class NCMClassifier(SumsLearner):
     def _begin(self, labels: ClassList, new: Batch) -> FittedMeans:
         request = MeansRequest.of(self)
         none = Moments.none(
-            new.rows.shape[1], len(labels), gram=request.gram, per_class=request.per_class
+            new.rows.shape[1],
+            len(labels),
+            gram=request.gram,
+            per_class=request.per_class,
+            shift=first_shift(new.rows),
         )
         moments, _ = add_examples(none, new)
         learnt = None

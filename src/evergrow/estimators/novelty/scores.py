@@ -86,10 +86,9 @@ class NearestMeans:
     @classmethod
     def of(cls, moments: Moments) -> NearestMeans:
         """Return the class means of all examples."""
-        shift = 0.0 if moments.shift is None else moments.shift
         present = moments.class_examples > 0
-        origin = _origin(moments.means[present] + shift)
-        return cls(origin, _directions(moments.means + (shift - origin)), present)
+        origin = _origin(moments.means[present] + moments.origin)
+        return cls(origin, _directions(moments.means + (moments.origin - origin)), present)
 
     def cosines(self, X: npt.NDArray[Any]) -> Floats:
         """Return the cosine of each row to each class mean; minus infinity without examples."""
@@ -108,8 +107,7 @@ class NearestMeans:
         own, cosines, origin = batch.codes, self.cosines(batch.rows), self.origin
         left = moments.class_weights[own] - batch.weights
         others = moments.sums[own] - batch.weights[:, None] * moments.shifted(batch).rows
-        own_means = others / np.where(left > 0, left, 1.0)[:, None]
-        own_means = own_means if moments.shift is None else own_means + moments.shift
+        own_means = others / np.where(left > 0, left, 1.0)[:, None] + moments.origin
         cosines[np.arange(len(own)), own] = np.einsum(
             "ij,ij->i", _directions(batch.rows - origin), _directions(own_means - origin)
         )

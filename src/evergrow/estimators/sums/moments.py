@@ -228,7 +228,7 @@ class Moments:
 
     def about(self, shift: Floats | None) -> Moments:
         """Return the sums over the same examples with another shift."""
-        before, after = (np.zeros(self.n_features) if s is None else s for s in (self.shift, shift))
+        before, after = self.origin, np.zeros(self.n_features) if shift is None else shift
         if np.array_equal(before, after):
             return replace(self, shift=shift)
         move, weights, sums = before - after, self.class_weights, self.sums
@@ -292,6 +292,11 @@ class Moments:
         weights = self.class_weights[:, None]
         return np.divide(self.sums, weights, out=np.zeros_like(self.sums), where=weights > 0)
 
+    @property
+    def origin(self) -> Floats:
+        """The point that the sums are about."""
+        return np.zeros(self.n_features) if self.shift is None else self.shift
+
     @cached_property
     def gram(self) -> Floats:
         """Upper triangle of ``sum w x x'`` over all examples."""
@@ -318,8 +323,7 @@ class Moments:
             )
         if before is None or not before.n_examples:
             return
-        shift = 0.0 if before.shift is None else float(before.shift @ before.shift)
-        size = before.squares + before.weight * shift
+        size = before.squares + before.weight * float(before.origin @ before.origin)
         if 0 < size < np.finfo(np.float64).eps * self.squares:
             raise InvalidInputError(
                 "the examples are so much larger than all before that nothing would be left of "
