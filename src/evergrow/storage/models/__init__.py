@@ -1,1 +1,1 @@
-"""Model files: ``format`` (bytes), ``header`` (fields), ``loader`` and ``pipelines`` (models)."""
+"""Model files: ``format`` (bytes), ``codec`` (fields), ``loader`` and ``pipelines`` (models)."""

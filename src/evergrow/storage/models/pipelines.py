@@ -75,13 +75,6 @@ def to_file(model: Any) -> tuple[dict[str, Any], Tensors]:
     return header, tensors
 
 
-def from_file(header: Any, tensors: Tensors, build: Build, prefix: str) -> Any:
-    """A model inside another one's file; its arrays' names begin with ``prefix``."""
-    if not isinstance(header, dict):
-        raise ModelFileError("the model file lacks the nested model")
-    return build(header, arrays_inside(tensors, prefix))
-
-
 def _pipeline_to_file(pipeline: Pipeline) -> tuple[dict[str, Any], Tensors]:
     if pipeline.transform_input is not None:
         raise InvalidTypeError("a pipeline with transform_input cannot be saved")
@@ -114,8 +107,10 @@ class _PipelineReader:
         for place, (name, inside) in enumerate(_checked_entries(header.get("steps"))):
             if inside is None:
                 steps.append((name, "passthrough"))
+            elif isinstance(inside, dict):
+                steps.append((name, build(inside, arrays_inside(tensors, f"{place}/"))))
             else:
-                steps.append((name, from_file(inside, tensors, build, f"{place}/")))
+                raise ModelFileError(f"the model file lacks step {name!r} of the pipeline")
         _check_follow(steps)
         return Pipeline(steps, **parameters)
 
