@@ -60,7 +60,7 @@ SpillFile::SpillFile(std::string folder) : folder_(std::move(folder)), process_(
 }
 
 SpillFile::~SpillFile() {
-    for (void* extent : extents_) munmap(extent, kExtent);
+    for (void* extent : extents_) munmap(extent, extent_size_);
     close(descriptor_);
 }
 
@@ -69,15 +69,17 @@ bool SpillFile::is_own() const { return getpid() == process_; }
 std::shared_ptr<void> SpillFile::page(std::size_t n_bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (free_.empty()) {
-        errno = extend_file(descriptor_, size_, kExtent);
+        // A row of very many features takes more than one of the usual extents.
+        extent_size_ = (n_bytes + kExtent - 1) / kExtent * kExtent;
+        errno = extend_file(descriptor_, size_, extent_size_);
         if (errno != 0) fail("cannot extend the file", folder_);
-        void* memory = mmap(nullptr, kExtent, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
+        void* memory = mmap(nullptr, extent_size_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
                             static_cast<off_t>(size_));
         if (memory == MAP_FAILED) fail("cannot map the file", folder_);
         extents_.push_back(memory);
-        size_ += kExtent;
+        size_ += extent_size_;
         // The first page is taken first, so that rows lie in the file in their order.
-        for (std::size_t end = kExtent / n_bytes * n_bytes; end > 0; end -= n_bytes)
+        for (std::size_t end = extent_size_ / n_bytes * n_bytes; end > 0; end -= n_bytes)
             free_.push_back(static_cast<char*>(memory) + end - n_bytes);
     }
     void* page = free_.back();

@@ -33,7 +33,8 @@ class SpillFile final : public std::enable_shared_from_this<SpillFile> {
     std::string folder_;
     std::int64_t process_;
     int descriptor_;
-    std::size_t size_ = 0;  // of the file
+    std::size_t size_ = 0;         // of the file
+    std::size_t extent_size_ = 0;  // follows from the size of pages
     std::vector<void*> extents_;
     std::vector<void*> free_;  // pages
 };
