@@ -292,10 +292,7 @@ PAPERS_METHODS = ("fine-only", "stacked", "joint", "nn", "hierarchical", "nn-h")
 # The last is ours.
 METHODS = (*PAPERS_METHODS, "ridge-h")
 # Default parameters of a forest with many subsets.
-REGULARISED: dict[str, Any] = {
-    **SUBCATEGORY_TREES,
-    "splits": Regularised(scoring_samples=1024),
-}
+REGULARISED: dict[str, Any] = {**SUBCATEGORY_TREES, "splits": Regularised(scoring_samples=1024)}
 TRAINING: dict[str, Callable[[Draw], tuple[Array, Array]]] = {
     "both levels": lambda train: (train.X, train.labels),
     "fine part": lambda train: (train.X[train.known], train.fine[train.known]),
@@ -312,14 +309,11 @@ def _svm(_: int, *, n_jobs: int, random_state: int, standardize: bool = True) ->
 
 
 _forest = partial(NCMForestClassifier, **NCM_TREES)
-# What each learns, and how it is made of a number of trees, n_jobs, random_state and parameters.
+# What each learns, and how it is made of a number of trees, n_jobs and random_state.
 LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     **{
-        name: (
-            "both levels",
-            partial(SubcategoryForestClassifier, method=method_of(name), **REGULARISED),
-        )
-        for name in METHODS
+        n: ("both levels", partial(SubcategoryForestClassifier, method=method_of(n), **REGULARISED))
+        for n in METHODS
     },
     "full": ("all fine", partial(_forest, **REGULARISED)),
     "plain": ("all fine", _forest),
@@ -406,10 +400,8 @@ def evaluate(
     As in the paper, accuracy is the mean over classes.
     """
     learns, make = LEARNERS[name]
-    fields = {field: value for field, value in parameters.items() if "__" in field}
-    own = {field: value for field, value in parameters.items() if field not in fields}
-    model = make(run["trees"], n_jobs=context.n_jobs, random_state=run["seed"], **own)
-    model = model.set_params(**fields) if fields else model
+    model = make(run["trees"], n_jobs=context.n_jobs, random_state=run["seed"])
+    model.set_params(**({} if learns == "fine part" else parameters))
     values = {"seconds": time_call(model.fit, *TRAINING[learns](train))}
     predicted = np.asarray(model.predict(data.X_test))
     if learns == "all coarse":

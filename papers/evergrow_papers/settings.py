@@ -9,9 +9,7 @@ from evergrow import IGT, RTST, RUST, ULS
 from evergrow.estimators import ClassMeans
 
 # The strategies of the papers, which grow no tree again.
-UPDATES: Mapping[str, Any] = {
-    kind.__name__.lower(): kind(refresh=0.0) for kind in (ULS, IGT, RTST, RUST)
-}
+UPDATES: Mapping[str, Any] = {s.__name__.lower(): s(refresh=0.0) for s in (ULS, IGT, RTST, RUST)}
 # Nodes compare with the square root of the number of classes.
 SQUARE_ROOT = ClassMeans(n_centroids="sqrt")
 # Forests with coarse and fine classes: features divided by their deviation.
