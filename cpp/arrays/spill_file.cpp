@@ -1,5 +1,6 @@
 #include "arrays/spill_file.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
@@ -22,6 +23,7 @@ bool SpillFile::is_own() const { return true; }
 #else
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,6 +33,9 @@ namespace {
 
 // The file grows by extents of this size, a multiple of every page size; each is mapped once.
 constexpr std::size_t kExtent = std::size_t{4} << 20;
+
+// Of this process so far. A child still reads the pages that were in use when it was forked.
+std::atomic<unsigned> n_forks{0};
 
 [[noreturn]] void fail(const std::string& what, const std::string& folder) {
     throw std::system_error(
@@ -42,8 +47,10 @@ constexpr std::size_t kExtent = std::size_t{4} << 20;
 // process would end.
 int extend_file(int descriptor, std::size_t from, std::size_t length) {
 #if defined(__linux__)
-    const int error =
-        posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(length));
+    int error;
+    do {
+        error = posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(length));
+    } while (error == EINTR);
     if (error != EOPNOTSUPP && error != EINVAL && error != ENOSYS) return error;
 #endif
     return ftruncate(descriptor, static_cast<off_t>(from + length)) == 0 ? 0 : errno;
@@ -57,6 +64,8 @@ SpillFile::SpillFile(std::string folder) : folder_(std::move(folder)), process_(
     if (descriptor_ < 0) fail("cannot create a file", folder_);
     unlink(name.c_str());
     fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
+    static const int counted = pthread_atfork([] { ++n_forks; }, nullptr, nullptr);
+    static_cast<void>(counted);
 }
 
 SpillFile::~SpillFile() {
@@ -84,8 +93,9 @@ std::shared_ptr<void> SpillFile::page(std::size_t n_bytes) {
     }
     void* page = free_.back();
     free_.pop_back();
-    return {page, [self = shared_from_this()](void* released) {
-                const std::lock_guard<std::mutex> lock(self->mutex_);
+    return {page, [self = shared_from_this(), forks = n_forks.load()](void* released) {
+                if (forks != n_forks) return;
+                const std::lock_guard<std::mutex> released_lock(self->mutex_);
                 self->free_.push_back(released);
             }};
 }

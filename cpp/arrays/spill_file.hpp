@@ -11,7 +11,7 @@
 namespace evergrow {
 
 // The system frees the file when the last page is released. Pages that were released before are
-// used again.
+// used again, unless a process forked in between may still read them.
 class SpillFile final : public std::enable_shared_from_this<SpillFile> {
   public:
     // Throws std::system_error if no file can be created in the folder.

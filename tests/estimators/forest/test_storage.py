@@ -228,6 +228,26 @@ def test_a_forked_process_does_not_change_the_samples_of_its_parent() -> None:
     equal_trees(changed(forest)._fitted.forest, changed(plain)._fitted.forest)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_keeps_the_samples_it_had() -> None:
+    forest, numbers = trained(limit=1), np.arange(150, dtype=np.int32)
+    before = forest._fitted.samples.take(numbers)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        end_if_stuck()
+        try:
+            os.read(reader, 1)
+            os._exit(int(not np.array_equal(forest._fitted.samples.take(numbers), before)))
+        finally:
+            os._exit(2)
+    for seed in range(3):
+        forest.forget(samples=stored_ids(forest)[::3]).partial_fit(*blobs(90, [1, 3], seed=seed))
+    os.write(writer, b"!")
+    assert os.waitpid(child, 0)[1] == 0
+
+
 ACTIONS: dict[str, Callable[[Any, Path], Any]] = {
     "save": lambda forest, path: (forest.save(path / "model"), evergrow.load(path / "model"))[1],
     "pickle": lambda forest, path: pickle.loads(pickle.dumps(forest)),
