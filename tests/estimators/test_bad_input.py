@@ -268,6 +268,7 @@ PARAMETERS: dict[str, list[tuple[str, Any, str]]] = {
     ],
     "AxisForestClassifier": [
         ("splits", ClassMeans(), "'auto' or a value of Thresholds"),
+        ("splits", Directions(), "a value of Thresholds"),
     ],
     "LinearForestClassifier": [
         ("splits", Thresholds, "'auto' or a value of Directions"),

@@ -250,13 +250,13 @@ class Value:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A :class:`Value` of one of these classes; the first is named as an example."""
+    """A :class:`Value` of exactly one of these classes, not of a subclass."""
 
     kinds: tuple[type[Value], ...]
 
     def admits(self, value: object) -> bool:
         """Whether the value is allowed."""
-        return isinstance(value, self.kinds)
+        return type(value) in self.kinds
 
     def __str__(self) -> str:
         names = [kind.__name__ for kind in self.kinds]

@@ -236,6 +236,7 @@ def test_wrong_parameters_are_refused_by_name(options: Any, message: str) -> Non
         (lambda: Hierarchical(smoothing="much"), "Hierarchical.smoothing must be a float"),
         (lambda: Stacked(-1.0), "Stacked.scale must be a float"),
         (lambda: small().set_params(method__smoothing=1.0), "method__smoothing needs a value in"),
+        (lambda: small(max_samples=0.5).set_params(max_samples__share=0.2), "needs a value in"),
         (lambda: small(Joint()).set_params(method__guess=None), "Joint has no field 'guess'"),
     ],
 )

@@ -131,7 +131,7 @@ class GrowingClassifier(FittedSaveMixin, DocLinkMixin, ClassifierMixin, BaseEsti
             value = params.get(parameter, getattr(self, parameter, None))
             if isinstance(value, Value):
                 params[parameter] = value.set_params(**{field: params.pop(name)})
-            elif parameter in self._rules and (value is None or isinstance(value, str)):
+            elif parameter in self._rules and not hasattr(value, "set_params"):
                 allowed = " or ".join(str(rule) for rule in self._rules[parameter])
                 raise InvalidInputError(
                     f"{name} needs a value in {parameter}, which is {value!r}; it may be {allowed}"
