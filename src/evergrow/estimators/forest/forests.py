@@ -259,7 +259,7 @@ class NCMForestClassifier(FlatForest):
 
     A forest stores its training samples, because updates grow parts of the trees from them. They
     take 4 bytes per sample and feature, with the number of features rounded up to a multiple of 16,
-    and 12 bytes per sample. For 50,000 samples with 256 features, this is 52 MB; the 50 trees take
+    and 17 bytes per sample. For 50,000 samples with 256 features, this is 52 MB; the 50 trees take
     156 MB. A :class:`~evergrow.estimators.Storage` makes the stored samples smaller or moves
     them to a file.
 
