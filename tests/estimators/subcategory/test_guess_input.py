@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evergrow.estimators import NearestGuesser, RidgeGuesser, guess_fine, guess_within
+from evergrow.foundation.errors import InvalidInputError
 
 GOOD: dict[str, Any] = {
     "X": np.arange(8.0).reshape(4, 2),
@@ -34,7 +35,8 @@ GOOD: dict[str, Any] = {
         ({"fine": [0, 2, -1, -1]}, "fine has the code 2, but parents ends at 1"),
         ({"fine": [0, 2**40, -1, -1]}, "fine must be codes from -1 to"),
         ({"parents": []}, "fine has the code 1, but parents ends at -1"),
-        ({"parents": [[0, 0]]}, "parents must be a flat array of integers"),
+        ({"parents": [[0, 0]]}, "parents must be a flat array of integers, got int64 of shape"),
+        ({"parents": [[0], [0, 0]]}, "inhomogeneous shape"),
         (
             {"parents": [0, 1]},
             "sample 1 has the fine class 1 of the coarse class 1, but its coarse class is 0",
@@ -43,6 +45,7 @@ GOOD: dict[str, Any] = {
         ({"guesser": RidgeGuesser}, "guesser must be"),
         ({"scale": [1.0]}, r"scale must have the shape \(2,\), got \(1,\)"),
         ({"scale": [1.0, 0.0]}, "scale must be positive"),
+        ({"scale": "wide"}, "could not convert string to float"),
         ({"scale": [1.0, np.inf]}, "scale must be positive and finite"),
         ({"check": 1}, "check must be True or False"),
         ({"n_jobs": 0}, "n_jobs must be"),
@@ -51,7 +54,7 @@ GOOD: dict[str, Any] = {
     ],
 )
 def test_bad_input_is_refused(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         guess_fine(**{**GOOD, **changed})
 
 

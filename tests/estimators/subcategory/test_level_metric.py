@@ -91,5 +91,8 @@ def test_a_level_and_its_labels_are_checked() -> None:
         NCMMetric(level="both").fit(X, Y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"level='fine' needs fine labels.*use level='coarse'"):
         NCMMetric(level="fine").fit(X, coarse_only(Y))
+    half = np.vstack([Y[:30], coarse_only(Y[30:])])
+    with pytest.raises(ValueError, match="all examples with a fine class have a weight of 0"):
+        NCMMetric(level="fine").fit(X, half, sample_weight=np.arange(60) >= 30)
     with pytest.raises(ValueError, match="hierarchy is only for level='fine' and level='coarse'"):
         NCMMetric().fit(X, Y[:, 0], hierarchy={0: 0})

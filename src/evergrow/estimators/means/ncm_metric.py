@@ -235,6 +235,8 @@ class NCMMetric(
             labels = self._classes_of_level(checked, y, hierarchy)
             checked, labels, weights = check_weights(checked, labels, sample_weight)
             used = labels != UNKNOWN
+            if not used.any():
+                raise InvalidInputError("all examples with a fine class have a weight of 0")
             checked, labels, weights = choose_rows(checked, used), labels[used], weights[used]
         device = find_device(checked)
         if isinstance(checked, DeviceRows):

@@ -410,13 +410,16 @@ def _validate_rows(X: npt.ArrayLike) -> npt.NDArray[Any]:
     return rows
 
 
+@translate_errors()
 def _checked_codes(values: npt.ArrayLike, name: str, length: int | None, lowest: int) -> Codes:
     """Codes of classes: integers of at least ``lowest``, one for each sample."""
     codes = np.asarray(values)
     if codes.size == 0 and codes.ndim == 1:
         codes = codes.astype(np.int32)
     if codes.ndim != 1 or codes.dtype.kind not in "iu":
-        raise InvalidInputError(f"{name} must be a flat array of integers, got {values!r}")
+        raise InvalidInputError(
+            f"{name} must be a flat array of integers, got {codes.dtype} of shape {codes.shape}"
+        )
     if length is not None and len(codes) != length:
         raise InvalidInputError(f"{name} must have one code per sample, {length}, got {len(codes)}")
     largest = np.iinfo(np.int32).max
@@ -449,6 +452,7 @@ def _checked_labels(
     return coarse_codes, fine_codes, parent_codes
 
 
+@translate_errors()
 def _checked_scale(scale: npt.ArrayLike, n_features: int) -> npt.NDArray[np.float64]:
     """A positive factor per feature."""
     factors = np.asarray(scale, dtype=np.float64)
