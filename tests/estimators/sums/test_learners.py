@@ -222,3 +222,13 @@ def test_a_refused_change_leaves_all_as_it_was(
         change(model)
     assert vars(model) == state
     np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@every_exact
+def test_weight_lost_to_rounding_cannot_stay(name: str) -> None:
+    first, *others = np.flatnonzero(Y == 1)
+    weights = np.ones(200)
+    weights[first] = 1e-18
+    model = LEARNERS[name]().fit(X, NAMES[Y], sample_weight=weights)
+    with pytest.raises(ValueError, match="'bee': what is left weighs no more than rounding errors"):
+        model.forget(X[others], NAMES[Y[others]])

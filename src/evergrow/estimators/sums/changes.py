@@ -197,7 +197,9 @@ def _check_plausible(left: Moments, before: Moments, columns: Sequence[int]) -> 
         scale = max(_ROUNDING * before.class_squares[c], _RESIDUE * before.peak)
         # Sums over no examples are zero; over any, sum w x.x >= |sum w x|^2 / sum w.
         total, weight = left.class_sums[c], left.class_weights[c]
-        least = float(total @ total) / weight if left.class_examples[c] and weight > 0 else 0.0
+        if left.class_examples[c] and not weight > 0:
+            raise ForgetError(c, "what is left weighs no more than rounding errors")
+        least = float(total @ total) / weight if left.class_examples[c] else 0.0
         none_left = not left.class_examples[c] and abs(left.class_squares[c]) > scale
         if none_left or left.class_squares[c] < least - scale:
             raise ForgetError(c, reason)
