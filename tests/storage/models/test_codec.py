@@ -142,8 +142,9 @@ def test_what_no_field_shows_alone_is_checked() -> None:
     [
         {"counts": np.array([[1, 2], [3, 2**53]])},
         {"part": Part(None, (2**53 + 1,), np.array([1, 4, 9]))},
+        {"rows": np.array([[1.0], [2.0], [11.0]])},
     ],
 )
-def test_counters_past_their_limit_are_not_written(change: dict[str, Any]) -> None:
+def test_what_is_past_its_limit_is_not_written(change: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="the model cannot be saved: "):
         encode(replace(whole(), **change))

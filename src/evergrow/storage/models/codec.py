@@ -6,8 +6,9 @@ or :class:`ClassNames`. A value whose attributes are not what its file holds has
 which returns those that differ, and ``from_stored``, which makes the value from all fields. What no
 field shows alone is tested by ``check_stored``, which raises an ``InvalidInputError``.
 
-Files are untrusted, so every field is checked when it is read. Entries and whole numbers are
-checked when they are written too: counters grow, and no file is written that would be refused.
+Files are untrusted, so every field is checked when it is read. Entries, whole numbers and what has
+limits are checked when they are written too: sums grow, and no file is written that would be
+refused.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ class Array:
         if value is None and self.optional:
             return
         assert value is not None  # noqa: S101
-        if value.dtype.kind in "iu":
+        if value.dtype.kind in "iu" or self.low > -_LARGEST:
             self._check(name, value, content)
         content.arrays[name] = value
 
