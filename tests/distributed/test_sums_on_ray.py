@@ -139,6 +139,7 @@ def test_the_same_script_trains_the_same_forest_here_and_on_two_nodes(two_nodes,
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
 
 
+@pytest.mark.nightly
 def test_the_pages_examples_run_one_after_the_other(two_nodes, run_script, tmp_path):
     blocks = _python_blocks("docs/cluster.md")
     assert len(blocks) == 4

@@ -229,6 +229,7 @@ def test_opening_sees_one_state_despite_concurrent_teaching(workspace):
         assert reader._writer.publisher._applied == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_opening_starts_again_after_a_concurrent_erasure(workspace):
     workspace.teach([new_example("cup", 1), new_example("pen", 2)])

@@ -171,7 +171,7 @@ def test_a_reader_may_download(opened, visit):
     assert save(reader, "Pictures")[1]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_the_dialog_fits_a_phone_and_can_be_touched(opened, scheme):
     visit = opened(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme=scheme)
     visit.teach("mug", range(2))

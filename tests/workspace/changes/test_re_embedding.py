@@ -314,6 +314,7 @@ def run_and_die(folder: Path, step: int) -> bool:
     return True
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_process_killed_at_any_step_leaves_the_old_or_the_new(things, tmp_path):
     with Workspace.open(things) as workspace:
