@@ -127,6 +127,7 @@ print(np.array_equal(here.predict_proba(X), there.predict_proba(X)))
 """
 
 
+@pytest.mark.nightly
 def test_a_cluster_may_be_elsewhere(two_nodes, run_script):
     address = f"ray://{two_nodes.host}:{two_nodes.client_port}"
     done = run_script(_CLIENT.format(address=address))
