@@ -83,7 +83,7 @@ WORDS = Words(
 PAPER_RATE = 84.4
 # The paper's numbers of trees, of trials, of runs, and of leaves (fewer in quick runs).
 N_TREES, MAX_TRIALS, N_SEEDS = 5, 50, 10
-N_LEAVES = (1000, 200)
+N_LEAVES = (1000, 100)
 # Difference of rates that counts as little, in percentage points; trees that are not pruned.
 LITTLE, ALL = 1.0, "all"
 TIMED = ("seconds_learning", "seconds_coding")
@@ -95,7 +95,7 @@ FALSE_POSITIVES = tuple(k / 40 for k in range(41))
 # Windows that are coded per image. The 8000 of the paper would take most of the time.
 N_WINDOWS = 1000
 # Descriptors that a codebook is built from, in full and in quick runs.
-N_DESCRIPTORS = (20_000, 6000)
+N_DESCRIPTORS = (20_000, 2000)
 HAAR, HSL, SIFT = "haar", "hsl", "sift"
 BINARY, INFORMATION, SHARES, ROOTS = "binary", "mutual_information", "sum", "sqrt"
 # The trees vote for a class, without words.
@@ -104,7 +104,7 @@ VOTES = "votes"
 PREFERRED = ("motorbikes", BICYCLE, "car_side", CAR, "watch")
 PHOTOGRAPHED = ("motorbikes", "car_side", "watch", BACKGROUND)
 # Training images of each class, and as many test images, as in the paper; fewer in quick runs.
-N_EACH = (150, 60)
+N_EACH = (150, 16)
 # Large photographs are shrunk, so that hundreds of them fit into memory.
 LARGEST_SIDE = 640
 # Added to the seed, to learn from other patches than those that are coded.

@@ -13,13 +13,6 @@ from evergrow_papers import frame, page
 
 RESULTS = Path(__file__).parents[2] / "papers" / "results"
 EXPERIMENTS = {each.name: each for each in frame.find_experiments(["all"])}
-# Their quick runs take 4 seconds or more. Every paper has one that is not among them.
-LONG = {
-    *("nips2006-settings", "nips2006-fig4a", "nips2006-sift", "nips2006-fig4c", "nips2006-fig4d"),
-    *("nips2006-fig2", "nips2006-fig4b", "report-table1", "cvpr2015-table6", "icra2017-fig1"),
-    *("guide-photographs", "guide-many-classes", "guide-nightly", "guide-images-per-class"),
-    *("icra2017-table1", "report-fig4"),
-}
 
 
 def record(name):
@@ -82,10 +75,7 @@ def _words(svg):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.nightly] * (n in LONG)) for n in EXPERIMENTS],
-)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_quick_run_writes_a_page(name, tmp_path):
     experiment = EXPERIMENTS[name]
     outcome = frame.run(
