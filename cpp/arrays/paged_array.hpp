@@ -21,7 +21,7 @@
 
 namespace evergrow {
 
-// Whether there is no other owner. What the last other one did happened before it let go.
+// Whether `shared` is the only owner. The fence makes what other owners wrote before visible here.
 template <class T>
 bool has_one_owner(const std::shared_ptr<T>& shared) {
     if (shared.use_count() != 1) return false;

@@ -190,7 +190,7 @@ void Samples::extend_weights() {
 
 namespace {
 
-// Of all samples: sums are seldom found anew.
+// One lock for the sums of all samples, because they are rarely computed.
 std::mutex sums_mutex;
 
 }  // namespace

@@ -5,10 +5,10 @@ were given can be compared with labels drawn at random for the same scores: this
 known mistakes, which model, penalty and temperature tell right labels from wrong ones best, how
 many labels are wrong, and how likely each one is.
 
-Least squares on coded labels says which class is the best, but hardly how impossible the others
-are; the cross entropy of softmax regression does. There is no closed form for it, so each example
-is scored by the examples of other folds, and a few iterations on leading principal components keep
-the time bounded.
+Least squares on coded labels finds the best class, but says little about how unlikely the others
+are. Softmax regression does say it, because it minimises the cross entropy. It has no closed form
+for leave-one-out scores, so it is fitted once per fold, with few iterations and on the leading
+principal components only, to bound the time.
 """
 
 from __future__ import annotations

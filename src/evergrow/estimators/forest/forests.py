@@ -192,10 +192,11 @@ def complete_docstring(forest: Forest) -> Forest:
         f'"{name}"' for name in sorted(usable_strategies(has_class_means=has_class_means))
     )
     standardize = _STANDARDIZE_MEANS if has_class_means else _STANDARDIZE_OTHERS
+    parameters = [_BEFORE_UPDATE, standardize, _UPDATE, _AFTER_UPDATE]
+    parameters += [_BALANCE] * hasattr(forest, "balance")
     shared = {
         "{n_estimators}": _N_ESTIMATORS,
-        "{common parameters}": "\n".join([_BEFORE_UPDATE, standardize, _UPDATE, _AFTER_UPDATE]),
-        "{balance}": _BALANCE,
+        "{common parameters}": "\n".join(parameters),
         "{common attributes}": _ATTRIBUTES,
         "{names}": names,
         "{update}": _literal(forest, "update"),
@@ -238,7 +239,6 @@ class NCMForestClassifier(FlatForest):
         :class:`~evergrow.estimators.Regularised`, a node chooses among many subsets of the classes,
         which needs fewer distances to predict and more time to train.
     {common parameters}
-    {balance}
 
     Attributes
     ----------
@@ -295,7 +295,6 @@ class AxisForestClassifier(FlatForest):
         How nodes find their splits. ``"auto"`` is :class:`~evergrow.estimators.Thresholds` with its
         defaults.
     {common parameters}
-    {balance}
 
     Attributes
     ----------
@@ -333,7 +332,6 @@ class LinearForestClassifier(FlatForest):
         How nodes find their splits. ``"auto"`` is :class:`~evergrow.estimators.Directions` with its
         defaults.
     {common parameters}
-    {balance}
 
     Attributes
     ----------
@@ -376,7 +374,6 @@ class SVMForestClassifier(FlatForest):
         How nodes find their splits. ``"auto"`` is :class:`~evergrow.estimators.SVMs` with its
         defaults.
     {common parameters}
-    {balance}
 
     Attributes
     ----------

@@ -57,11 +57,7 @@ class ULS(Strategy):
     Parameters
     ----------
     refresh : "auto" or float, default="auto"
-        Share of the trees that each update also grows again from scratch. The trees take turns.
-        ``"auto"`` grows a tree again once the number of classes or of samples has increased by 30 %
-        since the tree was last grown. An update with new classes grows at least one tree again.
-        With 0.0, trees are never grown again. Updates are then faster, and the forest is less
-        accurate.
+        Share of the trees that each update also grows again from scratch, as in :class:`IGT`.
 
     Examples
     --------
